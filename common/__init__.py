@@ -1,0 +1,1 @@
+"""What both sides speak: configuration, messages, task model, plug-in interfaces."""

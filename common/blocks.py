@@ -1,0 +1,159 @@
+"""Result blocks: the rows of many iterations as little-endian typed arrays.
+
+One format from the worker's memory to the run directory. A row is the tuple
+
+    (iteration, outcome, due_ns, started_ns, ended_ns, idle_ns, failure, actions, extra)
+
+with instants on the worker's monotonic clock. `failure` is a number of the worker's failure
+table (0: none), `actions` the flat integers of `osbench.common.atomic.Recorder.actions`, and
+`extra` None or (16 bytes of trace id or b"", list of packed outputs or None).
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.atomic import WIDTH
+from osbench.common.errors import Untrusted
+
+Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
+Ints = NDArray[np.int64]
+
+
+def _bytes(code: str, values: Iterable[int]) -> bytes:
+    column = array(code, values)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()
+
+
+def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
+    """Pack rows into columns. `t0_ns` is the start of the load on the rows' own clock."""
+    iteration, outcome, due, started, ended, idle, failure, actions, extra = zip(*rows, strict=True)
+    columns: dict[str, Any] = {
+        "rows": len(rows),
+        "t0": t0_ns,
+        "iteration": _bytes("q", iteration),
+        "outcome": bytes(outcome),
+        "due": _bytes("q", due),
+        "started": _bytes("q", started),
+        "ended": _bytes("q", ended),
+    }
+    # most columns of most workloads are all zero: not sent
+    if any(idle):
+        columns["idle"] = _bytes("q", idle)
+    if any(failure):
+        columns["failure"] = _bytes("I", failure)
+    if any(actions):
+        columns["lengths"] = _bytes("H", (len(a) // WIDTH for a in actions))
+        columns["actions"] = _bytes("q", chain.from_iterable(actions))
+        columns["names"] = list(names)
+    if any(extra):
+        kept = [(row[0], row[8]) for row in rows if row[8] is not None]
+        traced = [(number, parts[0]) for number, parts in kept if parts[0]]
+        columns["traced"] = _bytes("q", (number for number, _ in traced))
+        columns["traces"] = b"".join(trace for _, trace in traced)
+        columns["outputs"] = [[number, parts[1]] for number, parts in kept if parts[1]]
+    return columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A distinct error of a workload; rows name it by `number`."""
+
+    #: Number within the worker's failure table, from 1.
+    number: int
+    #: Exception type.
+    etype: str
+    #: str(exception), cut to 1 kB.
+    message: str
+    #: Formatted traceback, cut to 8 kB.
+    traceback: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """Decoded rows. Instants are int64 nanoseconds after t0; all arrays have one entry a row
+    unless said otherwise."""
+
+    iteration: Ints
+    #: uint8, values of `osbench.common.outcomes.Outcome`.
+    outcome: NDArray[np.uint8]
+    due: Ints
+    started: Ints
+    ended: Ints
+    #: Nanoseconds spent in `sleep_between`.
+    idle: Ints
+    #: uint32, number in the worker's failure table, 0 for none.
+    failure: NDArray[np.uint32]
+    #: Atomic actions of all rows, one line an action: row, name, parent, start, end, failed.
+    #: `name` indexes `names`; `parent` is the position of the enclosing action within its
+    #: iteration or -1.
+    actions: Ints = field(default_factory=lambda: np.empty((0, 6), np.int64))
+    names: tuple[str, ...] = ()
+    #: Iteration numbers that have a trace id, and the ids as 16 bytes each (shape (n, 16)).
+    traced: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    traces: NDArray[np.uint8] = field(default_factory=lambda: np.empty((0, 16), np.uint8))
+    #: (iteration, packed outputs) where there are outputs.
+    outputs: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
+def decode_rows(columns: dict[str, Any]) -> Columns:
+    """Unpack what `encode_rows` made. Raises Untrusted where lengths do not agree."""
+    try:
+        return _decode(columns)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Untrusted(f"result block of another shape: {error}") from None
+
+
+def _decode(columns: dict[str, Any]) -> Columns:
+    count = int(columns["rows"])
+    t0 = int(columns["t0"])
+
+    def ints(name: str, dtype: str, default: int | None = None) -> NDArray[Any]:
+        raw = columns.get(name)
+        if raw is None and default is not None:
+            return np.full(count, default, dtype)
+        found: NDArray[Any] = np.frombuffer(columns[name], dtype)
+        if len(found) != count:
+            raise ValueError(f"column {name} has {len(found)} rows, not {count}")
+        return found
+
+    actions, names = np.empty((0, 6), np.int64), ()
+    if "actions" in columns:
+        lengths = ints("lengths", "<u2")
+        flat = np.frombuffer(columns["actions"], "<i8").reshape(-1, WIDTH)
+        actions = np.empty((len(flat), 6), np.int64)
+        actions[:, 0] = np.repeat(np.arange(count), lengths)
+        actions[:, 1:] = flat
+        actions[:, 3:5] -= t0
+        names = tuple(str(name) for name in columns["names"])
+    traced = np.frombuffer(columns.get("traced", b""), "<i8")
+    traces = np.frombuffer(columns.get("traces", b""), np.uint8).reshape(-1, 16)
+    if len(traced) != len(traces):
+        raise ValueError("trace ids and their iterations differ in number")
+    return Columns(
+        iteration=ints("iteration", "<i8"),
+        outcome=ints("outcome", "u1"),
+        due=ints("due", "<i8") - t0,
+        started=ints("started", "<i8") - t0,
+        ended=ints("ended", "<i8") - t0,
+        idle=ints("idle", "<i8", 0),
+        failure=ints("failure", "<u4", 0),
+        actions=actions,
+        names=names,
+        traced=traced,
+        traces=traces,
+        outputs=tuple((int(n), tuple(parts)) for n, parts in columns.get("outputs", ())),
+    )

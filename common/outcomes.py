@@ -1,0 +1,32 @@
+"""How an iteration can end: the codes that result rows carry, and the states of the ledger."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Outcome(enum.IntEnum):
+    """One byte of a result row. `name.lower()` is the word reports use."""
+
+    OK = 1
+    FAILED = 2
+    TIMED_OUT = 3
+    DROPPED_MAX_CONCURRENCY = 4
+    DROPPED_CAPACITY = 5
+    DROPPED_LATE = 6
+    DROPPED_WORKER_LOST = 7
+
+
+#: Outcomes of iterations that ran.
+RAN = (Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT)
+
+#: Reason word of a dropped arrival by outcome.
+DROP_REASONS = {
+    Outcome.DROPPED_MAX_CONCURRENCY: "max_concurrency",
+    Outcome.DROPPED_CAPACITY: "capacity",
+    Outcome.DROPPED_LATE: "late",
+    Outcome.DROPPED_WORKER_LOST: "worker_lost",
+}
+
+#: The states whose counts sum to the plan, in the order reports print them.
+STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")

@@ -1,0 +1,85 @@
+"""The runner interface: a pure function from elapsed time to the load that should be offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What a workload has done so far."""
+
+    #: Iteration numbers given out (closed) or arrivals planned (open).
+    allotted: int
+    #: Iterations in a final state, and numbers returned unused.
+    settled: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What a runner asks for from now on."""
+
+    #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
+    shares: tuple[int, ...] | None = None
+    #: Closed runners: iteration numbers that may be given out in all; None is without end.
+    budget: int | None = None
+    #: Open runners: due instants, seconds after t0, ascending, of the arrivals that follow
+    #: the `allotted` ones.
+    arrivals: Sequence[float] = ()
+    #: No iteration starts at or after this instant, seconds after t0.
+    stop_s: float | None = None
+    #: Nothing more will be asked for once all that was allotted is settled.
+    done: bool = False
+
+
+def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
+    """Split `total` virtual users over workers as evenly as their capacities allow.
+
+    The parts sum to min(total, sum(capacity)); no part exceeds its capacity.
+    """
+    parts = [0] * len(capacity)
+    left = min(total, sum(capacity))
+    while left:
+        free = [k for k in range(len(parts)) if parts[k] < capacity[k]]
+        base, extra = divmod(left, len(free))
+        for rank, k in enumerate(free):
+            add = min(base + (rank < extra), capacity[k] - parts[k])
+            parts[k] += add
+            left -= add
+    return tuple(parts)
+
+
+class Runner:
+    """Base of runners. Has no clock and does no I/O: `step` is called with what it needs."""
+
+    #: JSON schema of the runner's configuration.
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
+    #: True: iterations are due at planned instants (open). False: when a virtual user is free.
+    OPEN: ClassVar[bool] = False
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Combinations that the schema cannot forbid, as messages; `config` fits the schema."""
+        return []
+
+    @property
+    def timeout_s(self) -> float:
+        """Bound of one iteration in seconds; 0 is none."""
+        return float(self.config.get("timeout", 0) or 0)
+
+    @property
+    def concurrency(self) -> int:
+        """Virtual users a closed runner keeps busy, or the most an open one may have (0: any)."""
+        return int(self.config.get("concurrency", 1))
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Say what should be offered at `elapsed_s` seconds after t0 (negative before it).
+
+        `capacity` is the number of virtual users of each worker that takes part.
+        """
+        raise NotImplementedError

@@ -1,0 +1,80 @@
+"""The task model: what a task file says, normalised to Rally's version 2 and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """A plug-in by name with its configuration: a runner, an SLA criterion, a context."""
+
+    #: As the file names it, `name` or `name@platform`.
+    name: str
+    #: What stands under the name; a mapping for most plug-ins, any JSON value for some.
+    config: Any = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """An action fired by a trigger while the load runs."""
+
+    action: Named
+    trigger: Named
+    description: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A scenario with arguments, contexts, a runner, SLA and hooks."""
+
+    #: Where the workload stands in its file, for messages: `subtasks[0].workloads[1]`.
+    place: str
+    #: Position within its subtask, from 0.
+    position: int
+    #: Scenario name, `Class.method`.
+    scenario: str
+    #: Keyword arguments of the scenario; strings may hold {iteration} and {run}.
+    args: Mapping[str, Any]
+    runner: Named
+    contexts: tuple[Named, ...] = ()
+    sla: tuple[Named, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    description: str = ""
+    #: A suspect iteration of a lost worker may be run again.
+    idempotent: bool = False
+    #: Workload-level switch over deployment and configuration file; None leaves it to them.
+    enable_profiler: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subtask:
+    """A titled list of workloads."""
+
+    title: str
+    workloads: tuple[Workload, ...]
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+    run_in_parallel: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A whole task file."""
+
+    title: str
+    subtasks: tuple[Subtask, ...]
+    #: Version of the format that the file was written in, 1 or 2.
+    version: int = 2
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    #: Path of the file, or "-".
+    source: str = "-"
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """All workloads in file order; their index is the workload number of a run."""
+        return tuple(w for subtask in self.subtasks for w in subtask.workloads)

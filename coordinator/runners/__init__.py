@@ -1,0 +1,1 @@
+"""Runners, one a file: pure functions from elapsed time to load."""

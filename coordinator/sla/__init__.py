@@ -1,0 +1,1 @@
+"""SLA criteria, one a file."""

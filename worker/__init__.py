@@ -1,0 +1,1 @@
+"""The side that runs iterations: Celery worker, engine, profiling, scenarios."""
