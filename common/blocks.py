@@ -130,7 +130,8 @@ def _decode(columns: dict[str, Any]) -> Columns:
             raise ValueError(f"column {name} has {len(found)} rows, not {count}")
         return found
 
-    actions, names = np.empty((0, 6), np.int64), ()
+    actions: Ints = np.empty((0, 6), np.int64)
+    names: tuple[str, ...] = ()
     if "actions" in columns:
         lengths = ints("lengths", "<u2")
         flat = np.frombuffer(columns["actions"], "<i8").reshape(-1, WIDTH)
