@@ -1,0 +1,73 @@
+"""The numbers a workload ends with: what the ledger says, and how the load was offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from osbench.common.outcomes import STATES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounting:
+    """The ledger's sums. The six states of `STATES` sum to `planned`; the rest is beside it."""
+
+    planned: int = 0
+    ok: int = 0
+    failed: int = 0
+    timed_out: int = 0
+    dropped: int = 0
+    lost: int = 0
+    not_started: int = 0
+    #: Dropped arrivals by reason: max_concurrency, capacity, late, worker_lost.
+    drops: Mapping[str, int] = field(default_factory=dict)
+    #: Iterations run a second time because the first start's fate was unknown (idempotent only).
+    reruns: int = 0
+    #: Results of a worker that had been given up which still settled their iteration.
+    late: int = 0
+    #: Results of a worker that had been given up for iterations already settled elsewhere.
+    stale: int = 0
+    #: Result blocks that arrived more than once.
+    duplicates: int = 0
+    #: Messages that could not be verified or belonged to another run or worker.
+    refused: int = 0
+
+    def state(self, name: str) -> int:
+        """The count of one state of `STATES`."""
+        return int(getattr(self, name))
+
+    @property
+    def settled(self) -> int:
+        """Iterations in a final state."""
+        return sum(self.state(name) for name in STATES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """How the load was offered, against what was asked."""
+
+    #: Seconds from t0 to the end of the last iteration.
+    duration_s: float
+    #: Closed runners: virtual users asked for, and the share of the asked user-seconds that
+    #: were not spent waiting for work; None for open runners.
+    concurrency: int | None = None
+    concurrency_held: float | None = None
+    #: Open runners: arrivals a second planned and started, over the planned span.
+    rate_planned: float | None = None
+    rate_offered: float | None = None
+    #: Why the load was cut short, or None: "interrupted".
+    cut_short: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracing:
+    """What profiling did in a workload."""
+
+    #: "on", or why not: "switched off", "no key", "store not redis://".
+    state: str
+    #: Iterations with a trace id.
+    traced: int = 0
+    sample_rate: float = 1.0
+    spans_written: int = 0
+    #: Spans that never reached the store (queue full, store failing).
+    spans_dropped: int = 0
