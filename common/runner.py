@@ -54,6 +54,8 @@ def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
 class Runner:
     """Base of runners. Has no clock and does no I/O: `step` is called with what it needs."""
 
+    #: Name in task files.
+    NAME: ClassVar[str] = ""
     #: JSON schema of the runner's configuration.
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
     #: True: iterations are due at planned instants (open). False: when a virtual user is free.
@@ -65,6 +67,11 @@ class Runner:
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Combinations that the schema cannot forbid, as messages; `config` fits the schema."""
+        return []
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """What `config` says that has no effect here, as messages; nothing is refused for it."""
         return []
 
     @property
