@@ -1,0 +1,65 @@
+"""Celery as both sides speak it: one application, one queue a worker process, msgpack only."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from celery import Celery
+from kombu import Exchange, Queue
+
+from osbench.common import keys
+
+#: Name of the one task: takes a sealed batch.
+TASK = "osbench.batch"
+
+#: Seconds after which RabbitMQ forgets an unread message, and a queue nobody reads.
+QUEUE_TTL_S = 60
+
+
+def application(broker_url: str) -> Celery:
+    """The Celery application: no result backend, no events, nothing but delivery."""
+    app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
+    app.conf.update(
+        task_serializer="msgpack",
+        accept_content=["msgpack"],
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_create_missing_queues=False,
+        task_queues=(),
+        worker_prefetch_multiplier=8,
+        worker_send_task_events=False,
+        worker_enable_remote_control=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_transport_options(broker_url),
+    )
+    return app
+
+
+def _transport_options(broker_url: str) -> dict[str, Any]:
+    if not broker_url.startswith(("redis", "rediss", "unix")):
+        return {"confirm_publish": True}
+    return {
+        "global_keyprefix": keys.PREFIX,
+        "visibility_timeout": QUEUE_TTL_S,
+        "socket_timeout": 10.0,
+        "socket_connect_timeout": 5.0,
+        "health_check_interval": 5,
+    }
+
+
+def queue(incarnation: str) -> Queue:
+    """The queue of one worker process, the same object for whoever declares or publishes."""
+    with warnings.catch_warnings():
+        return Queue(
+            keys.queue(incarnation),
+            Exchange(""),
+            routing_key=keys.queue(incarnation),
+            durable=False,
+            expires=QUEUE_TTL_S,
+            message_ttl=QUEUE_TTL_S,
+        )

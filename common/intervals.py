@@ -1,0 +1,149 @@
+"""Sets of iteration numbers as sorted, disjoint, half-open intervals."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Interval = tuple[int, int]
+
+
+class Intervals:
+    """A mutable set of integers. Cost grows with the number of gaps, not of members."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, intervals: Iterable[Interval] = ()) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for low, high in intervals:
+            self.add(low, high)
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64]) -> Intervals:
+        """The set of an array's members; repeated members count once."""
+        found = cls()
+        if len(numbers):
+            ordered = np.unique(numbers)
+            breaks = np.flatnonzero(np.diff(ordered) != 1)
+            found._starts = ordered[np.concatenate(([0], breaks + 1))].tolist()
+            found._ends = (ordered[np.concatenate((breaks, [len(ordered) - 1]))] + 1).tolist()
+        return found
+
+    def __iter__(self) -> Iterator[Interval]:
+        return zip(self._starts, self._ends, strict=True)
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return sum(self._ends) - sum(self._starts)
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._starts, number) - 1
+        return at >= 0 and number < self._ends[at]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Intervals):
+            return NotImplemented
+        return self._starts == other._starts and self._ends == other._ends
+
+    def __hash__(self) -> int:
+        raise TypeError("a set of intervals changes and cannot be a key")
+
+    def __repr__(self) -> str:
+        return f"Intervals({list(self)})"
+
+    @property
+    def pieces(self) -> int:
+        """Number of intervals."""
+        return len(self._starts)
+
+    def copy(self) -> Intervals:
+        """An independent set with the same members."""
+        twin = Intervals()
+        twin._starts, twin._ends = self._starts.copy(), self._ends.copy()
+        return twin
+
+    def add(self, low: int, high: int) -> None:
+        """Put [low, high) in; numbers already there stay."""
+        if low >= high:
+            return
+        first = bisect_left(self._ends, low)
+        last = bisect_right(self._starts, high)
+        if first < last:
+            low = min(low, self._starts[first])
+            high = max(high, self._ends[last - 1])
+        self._starts[first:last] = [low]
+        self._ends[first:last] = [high]
+
+    def remove(self, low: int, high: int) -> None:
+        """Take [low, high) out; numbers that are not there do not matter."""
+        if low >= high:
+            return
+        first = bisect_right(self._ends, low)
+        last = bisect_left(self._starts, high)
+        if first >= last:
+            return
+        starts, ends = [], []
+        if self._starts[first] < low:
+            starts.append(self._starts[first])
+            ends.append(low)
+        if self._ends[last - 1] > high:
+            starts.append(high)
+            ends.append(self._ends[last - 1])
+        self._starts[first:last] = starts
+        self._ends[first:last] = ends
+
+    def update(self, other: Iterable[Interval]) -> None:
+        """Put all of `other` in."""
+        for low, high in other:
+            self.add(low, high)
+
+    def subtract(self, other: Iterable[Interval]) -> None:
+        """Take all of `other` out."""
+        for low, high in other:
+            self.remove(low, high)
+
+    def within(self, low: int, high: int) -> Intervals:
+        """The members in [low, high)."""
+        found = Intervals()
+        first = bisect_right(self._ends, low)
+        for at in range(first, len(self._starts)):
+            if self._starts[at] >= high:
+                break
+            found._starts.append(max(low, self._starts[at]))
+            found._ends.append(min(high, self._ends[at]))
+        return found
+
+    def intersection(self, other: Iterable[Interval]) -> Intervals:
+        """The members that are in `other` too."""
+        found = Intervals()
+        for low, high in other:
+            found.update(self.within(low, high))
+        return found
+
+    def take(self, count: int) -> Intervals:
+        """Remove and return the `count` smallest members, or all if there are fewer."""
+        taken = Intervals()
+        while count > 0 and self._starts:
+            low, high = self._starts[0], self._ends[0]
+            cut = min(high, low + count)
+            taken._starts.append(low)
+            taken._ends.append(cut)
+            count -= cut - low
+            if cut == high:
+                del self._starts[0], self._ends[0]
+            else:
+                self._starts[0] = cut
+        return taken
+
+    def members(self) -> NDArray[np.int64]:
+        """All members, ascending, as an array."""
+        if not self._starts:
+            return np.empty(0, np.int64)
+        return np.concatenate([np.arange(low, high, dtype=np.int64) for low, high in self])

@@ -1,0 +1,96 @@
+"""The one place where Redis clients are made.
+
+redis-py sends a command again when its reply was lost. Of a SET NX or an XADD that is wrong:
+the first may have been done. So nothing is retried here; who sends again does it on purpose,
+with commands that may be sent twice, after `handshake`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+import redis
+import redis.exceptions
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from osbench.common.errors import StoreAway, StoreError
+
+#: Oldest server whose commands we rely on.
+MINIMUM_VERSION = (6, 2)
+
+Client = redis.Redis
+
+
+def connect(url: str, timeout_s: float) -> Client:
+    """A client that never resends. `timeout_s` bounds connecting and each reply.
+
+    It must be longer than any BLOCK that is sent. Raises StoreError for a malformed URL.
+    """
+    try:
+        return redis.Redis.from_url(
+            url,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=Retry(NoBackoff(), 0),
+            retry_on_error=[],
+            health_check_interval=0,
+        )
+    except ValueError as error:
+        raise StoreError(f"[messaging] redis_url: {error}") from None
+
+
+def masked(url: str) -> str:
+    """`url` without its password, for messages."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
+
+
+@contextmanager
+def reached(url: str = "") -> Iterator[None]:
+    """Translate redis-py's errors: StoreError where the server refuses us, else StoreAway."""
+    where = f"Redis at {masked(url)}" if url else "Redis"
+    try:
+        yield
+    except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
+        raise StoreError(
+            f"{where} refuses us ({error}): check user and password in [messaging] redis_url"
+        ) from None
+    except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+        raise StoreAway(f"{where} does not answer: {error}") from None
+    except redis.ResponseError as error:
+        text = str(error)
+        if "NOAUTH" in text or "WRONGPASS" in text or "NOPERM" in text:
+            raise StoreError(
+                f"{where} refuses us ({text}): check user and password in [messaging] redis_url"
+            ) from None
+        if text.startswith(("LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN")):
+            raise StoreAway(f"{where} cannot serve now: {text}") from None
+        raise StoreError(f"{where}: {text}") from None
+
+
+def handshake(client: Client) -> str:
+    """The server's run id, which changes when it restarts. Raises StoreAway, StoreError."""
+    with reached():
+        return str(client.info("server")["run_id"])
+
+
+def check(client: Client, url: str) -> None:
+    """Refuse a server that would lose or evict what a run needs. Raises StoreError."""
+    with reached(url):
+        version = str(client.info("server")["redis_version"])
+        policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
+    if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VERSION:
+        raise StoreError(
+            f"Redis at {masked(url)} is version {version}; osbench needs 6.2 or newer, or Valkey"
+        )
+    if policy != "noeviction":
+        raise StoreError(
+            f"Redis at {masked(url)} has maxmemory-policy {policy} and could drop results: "
+            "run `redis-cli config set maxmemory-policy noeviction`"
+        )
