@@ -1,0 +1,55 @@
+"""The `constant` runner: a number of iterations by a number of virtual users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.runner import Runner, Step, Totals, split
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, infinite, without_effect
+
+
+class Constant(Runner):
+    """Runs `times` iterations with `concurrency` virtual users over all workers.
+
+    `max_cpu_count` is accepted for Rally's sake and has no effect.
+    """
+
+    NAME: ClassVar[str] = "constant"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "$schema": DRAFT,
+        "type": "object",
+        "properties": {
+            "times": COUNT,
+            "concurrency": COUNT,
+            "timeout": TIMEOUT,
+            "max_cpu_count": COUNT,
+        },
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse more virtual users than iterations."""
+        times, concurrency = config.get("times", 1), config.get("concurrency", 1)
+        problems = infinite(config)
+        if concurrency > times:
+            problems.append(
+                f"concurrency must not be more than times, got concurrency {concurrency}"
+                f" and times {times}"
+            )
+        return problems
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """Say that `max_cpu_count` has no effect."""
+        return without_effect(config)
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Keep all virtual users busy until `times` iterations are settled."""
+        times = int(self.config.get("times", 1))
+        return Step(
+            shares=split(self.concurrency, capacity),
+            budget=times,
+            done=totals.settled >= times,
+        )

@@ -1,0 +1,56 @@
+"""The `constant_for_duration` runner: a number of virtual users for a number of seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.runner import Runner, Step, Totals, split
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, infinite
+
+#: Rally's bound of an iteration where the task names none, seconds.
+DEFAULT_TIMEOUT_S = 600
+
+
+class ConstantForDuration(Runner):
+    """Keeps `concurrency` virtual users busy for `duration` seconds.
+
+    Iterations that run when the time is up finish. A duration of 0 runs the scenario once per
+    virtual user, as Rally documents it.
+    """
+
+    NAME: ClassVar[str] = "constant_for_duration"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "$schema": DRAFT,
+        "type": "object",
+        "properties": {
+            "duration": {"type": "number", "minimum": 0},
+            "concurrency": COUNT,
+            "timeout": {"type": "number", "minimum": 1},
+        },
+        "required": ["duration"],
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse a duration without end."""
+        return infinite(config)
+
+    @property
+    def timeout_s(self) -> float:
+        """Bound of one iteration in seconds."""
+        return float(self.config.get("timeout", DEFAULT_TIMEOUT_S))
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Keep all virtual users busy until `duration`, then wait for what was allotted."""
+        shares = split(self.concurrency, capacity)
+        duration_s = float(self.config["duration"])
+        if duration_s == 0:
+            return Step(
+                shares=shares,
+                budget=self.concurrency,
+                done=totals.settled >= self.concurrency,
+            )
+        over = elapsed_s >= duration_s and totals.settled >= totals.allotted
+        return Step(shares=shares, stop_s=duration_s, done=over)

@@ -1,0 +1,114 @@
+"""The `rps` runner: arrivals at a rate, whether or not earlier iterations have finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from osbench.common.runner import Runner, Step, Totals
+from osbench.coordinator.runners.schedule import Ramp, exact
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, infinite, without_effect
+
+#: Seconds that arrivals are planned ahead.
+HORIZON_S = 15.0
+
+#: Rates in arrivals a second outside of which instants can't be told apart or told at all.
+SLOWEST, FASTEST = 1e-9, 1e9
+
+_AT_LEAST_ONE: Mapping[str, Any] = {"type": "number", "minimum": 1}
+
+_RATE: Mapping[str, Any] = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {
+            "type": "object",
+            "properties": {
+                "start": _AT_LEAST_ONE,
+                "end": _AT_LEAST_ONE,
+                "step": _AT_LEAST_ONE,
+                "duration": _AT_LEAST_ONE,
+            },
+            "required": ["start", "end", "step"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class Rps(Runner):
+    """Starts `times` iterations at `rps` arrivals a second over all workers.
+
+    `rps` is a rate, or a ramp: `start` arrivals a second for `duration` seconds (1 unless
+    given), then `step` more for as long, never above `end`, which stays. At most
+    `max_concurrency` iterations (as many as `times` unless given) run at once; arrivals that
+    find no room are dropped. `max_cpu_count` is accepted for Rally's sake and has no effect.
+    """
+
+    NAME: ClassVar[str] = "rps"
+    OPEN: ClassVar[bool] = True
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "$schema": DRAFT,
+        "type": "object",
+        "properties": {
+            "times": COUNT,
+            "rps": _RATE,
+            "timeout": TIMEOUT,
+            "max_concurrency": COUNT,
+            "max_cpu_count": COUNT,
+        },
+        "required": ["times", "rps"],
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse a ramp that falls, and rates that no clock can pace."""
+        rate = config["rps"]
+        ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
+        problems = infinite(config) + (infinite(rate) if isinstance(rate, Mapping) else [])
+        if problems:
+            return problems
+        problems = [
+            f"{key} must be between {SLOWEST:g} and {FASTEST:g} arrivals a second, got {value}"
+            for key, value in ramp.items()
+            if key != "duration" and not SLOWEST <= value <= FASTEST
+        ]
+        if isinstance(rate, Mapping) and rate["end"] < rate["start"]:
+            problems.append(
+                f"rps.end must not be less than rps.start, got end {rate['end']}"
+                f" and start {rate['start']}"
+            )
+        return problems
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """Say that `max_cpu_count` has no effect."""
+        return without_effect(config)
+
+    @property
+    def concurrency(self) -> int:
+        """The most iterations that may run at once."""
+        return int(self.config.get("max_concurrency", self.config["times"]))
+
+    @cached_property
+    def ramp(self) -> Ramp:
+        """The rate over time; a steady rate is a ramp that ends where it starts."""
+        rate = self.config["rps"]
+        if not isinstance(rate, Mapping):
+            return Ramp(start=exact(rate), end=exact(rate))
+        return Ramp(
+            start=exact(rate["start"]),
+            end=exact(rate["end"]),
+            step=exact(rate["step"]),
+            duration=exact(rate.get("duration", 1)),
+        )
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Plan the arrivals of the next `HORIZON_S` seconds that are not planned yet."""
+        times = int(self.config["times"])
+        arrivals = self.ramp.due(totals.allotted, times, elapsed_s + HORIZON_S)
+        return Step(
+            arrivals=arrivals.tolist(),
+            done=totals.allotted >= times and totals.settled >= times,
+        )

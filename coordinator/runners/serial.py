@@ -1,0 +1,53 @@
+"""The `serial` runner: iterations one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.runner import Runner, Step, Totals, split
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, infinite
+
+
+class Serial(Runner):
+    """Runs `times` iterations with one virtual user.
+
+    As in Rally any other key is accepted and has no effect, but for `timeout`: it bounds each
+    iteration here, too.
+    """
+
+    NAME: ClassVar[str] = "serial"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "$schema": DRAFT,
+        "type": "object",
+        "properties": {"times": COUNT, "timeout": TIMEOUT},
+        "additionalProperties": True,
+    }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse a bound without end; keys of no effect may hold anything."""
+        return infinite({key: config[key] for key in ("times", "timeout") if key in config})
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """Name the keys that have no effect."""
+        return [
+            f"{key} has no effect: serial runs iterations one after another"
+            for key in config
+            if key not in ("times", "timeout")
+        ]
+
+    @property
+    def concurrency(self) -> int:
+        """One, whatever the task says."""
+        return 1
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Keep one virtual user busy until `times` iterations are settled."""
+        times = int(self.config.get("times", 1))
+        return Step(
+            shares=split(1, capacity),
+            budget=times,
+            done=totals.settled >= times,
+        )
