@@ -1,0 +1,221 @@
+"""Every option of osbench: its group, type, limits, default, and the sentence that explains it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg, types
+
+
+class _Seconds(types.Float):
+    """A finite number; `float` also takes "nan" and "inf", which no limit catches."""
+
+    def __call__(self, value: Any) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError("must be a number") from None
+        if not math.isfinite(number):
+            raise ValueError("must be a finite number")
+        super().__call__(number)
+        return number
+
+
+class _Whole(types.Integer):
+    """A whole number."""
+
+    def __call__(self, value: Any) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            raise ValueError("must be a whole number") from None
+        super().__call__(number)
+        return number
+
+
+class _Path(types.String):
+    """A path, with ~ replaced by the home directory."""
+
+    def __call__(self, value: Any) -> str:
+        if not value:
+            raise ValueError("must not be empty")
+        return str(Path(super().__call__(value)).expanduser())
+
+
+class Url(types.ConfigType):
+    """A URL of one of the given schemes. Its errors do not show the value: it has a password."""
+
+    def __init__(self, *schemes: str) -> None:
+        super().__init__(type_name="URL")
+        self.schemes = schemes
+
+    def __call__(self, value: Any) -> str | None:
+        if not value:
+            return None
+        if str(value).partition("://")[0] not in self.schemes or "://" not in str(value):
+            raise ValueError(f"must begin with one of {', '.join(s + '://' for s in self.schemes)}")
+        return str(value)
+
+    def _formatter(self, value: Any) -> str:
+        return str(value)
+
+
+def _seconds(name: str, default: float, text: str, low: float = 0.0) -> cfg.Opt:
+    return cfg.Opt(name, type=_Seconds(min=low, type_name="seconds"), default=default, help=text)
+
+
+def _whole(name: str, default: int, text: str, low: int) -> cfg.Opt:
+    return cfg.Opt(name, type=_Whole(min=low, type_name="number"), default=default, help=text)
+
+
+_DEFAULT = [
+    cfg.Opt(
+        "data_dir",
+        type=_Path(type_name="path"),
+        default="~/.osbench",
+        help="Directory of runs, deployment records and keys.",
+    ),
+    cfg.StrOpt(
+        "log_level",
+        default="WARNING",
+        choices=["DEBUG", "INFO", "WARNING", "ERROR"],
+        ignore_case=True,
+        help="Lowest level of log messages written to stderr.",
+    ),
+]
+
+_BENCHMARK = [
+    cfg.BoolOpt(
+        "enable_profiler",
+        default=True,
+        help="Profile iterations with OSProfiler where the deployment has an HMAC key. "
+        "A workload or a deployment may say otherwise.",
+    ),
+    cfg.Opt(
+        "profiler_sample_rate",
+        type=_Seconds(min=0.0, max=1.0, type_name="share"),
+        default=1.0,
+        help="Share of the iterations that are profiled, from 0 to 1.",
+    ),
+    _seconds(
+        "lag_limit_s",
+        0.1,
+        "A run whose 99th percentile of start lag is above this many seconds counts as limited "
+        "by the generator (exit code 4).",
+    ),
+    _seconds(
+        "max_lag_s",
+        1.0,
+        "An arrival of an open runner that could not start within this many seconds of its due "
+        "time is dropped.",
+    ),
+]
+
+_MESSAGING = [
+    cfg.Opt(
+        "redis_url",
+        type=Url("redis", "rediss", "unix"),
+        secret=True,
+        help="Redis that coordinator and workers share, for example "
+        "redis://user:password@host:6379/0. Without it a run starts its own server and workers "
+        "on this machine (local mode).",
+    ),
+    cfg.Opt(
+        "broker_url",
+        type=Url("redis", "rediss", "unix", "redis+socket", "amqp", "amqps", "pyamqp"),
+        secret=True,
+        help="Celery broker, for example amqp://user:password@host:5672/vhost. "
+        "Without it redis_url is the broker.",
+    ),
+    _seconds(
+        "redis_timeout_s", 5.0, "Seconds that Redis may take to connect or to answer.", low=0.1
+    ),
+]
+
+_SECURITY = [
+    cfg.Opt(
+        "key_file",
+        type=_Path(type_name="path"),
+        default="$data_dir/keys",
+        help="File of the keys that sign messages and encrypt deployment records; make it with "
+        "'osbench-coord keys new' and copy it to every worker. Mode 0600.",
+    ),
+]
+
+
+def _plugin_path() -> cfg.Opt:
+    return cfg.ListOpt(
+        "plugin_path",
+        item_type=_Path(),
+        default=[],
+        help="Python files, or directories of them, to load plug-ins from; separated by commas.",
+    )
+
+
+_WORKER = [
+    _whole("processes", 0, "Worker processes; 0 is one per core.", low=0),
+    _whole(
+        "virtual_users",
+        256,
+        "Virtual users, that is iterations at the same time, of each worker process.",
+        low=1,
+    ),
+    cfg.StrOpt("label", default="", help="Name shown for this host's workers."),
+    _plugin_path(),
+    _whole(
+        "max_stuck",
+        64,
+        "With this many threads stuck in timed-out iterations a process takes no more work.",
+        low=1,
+    ),
+    _seconds(
+        "drain_timeout_s",
+        30.0,
+        "Seconds that running iterations may take to end once the worker was told to stop.",
+    ),
+    _seconds(
+        "ship_interval_s", 0.2, "Seconds between two shipments of results, at most.", low=0.01
+    ),
+    _whole(
+        "spool_limit_mib",
+        64,
+        "MiB of results not yet acknowledged that are kept in memory; more goes to a file.",
+        low=1,
+    ),
+    _whole(
+        "trace_expiry_s", 86400, "Seconds after which Redis forgets the spans of a trace.", low=1
+    ),
+    _whole(
+        "trace_queue_spans",
+        100000,
+        "Spans that may wait to be written; more are dropped and counted.",
+        low=1,
+    ),
+]
+
+_COORDINATOR = [
+    _seconds(
+        "worker_lost_after_s",
+        10.0,
+        "Seconds of silence after which a worker is taken for lost.",
+        low=0.5,
+    ),
+    _seconds(
+        "wait_for_workers_s",
+        30.0,
+        "Seconds that a run waits for enough free workers before it gives up.",
+    ),
+    _plugin_path(),
+]
+
+#: The options by group, in the order in which the sample file shows them.
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "DEFAULT": _DEFAULT,
+    "benchmark": _BENCHMARK,
+    "messaging": _MESSAGING,
+    "security": _SECURITY,
+    "worker": _WORKER,
+    "coordinator": _COORDINATOR,
+}
