@@ -6,13 +6,16 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgpack
 
 from osbench.common import atomic
 
 T = TypeVar("T")
+
+#: Longest single sleep: what ends an iteration at its timeout cannot interrupt a sleep.
+PIECE_S = 1.0
 
 #: Attribute that `configure` leaves on a class or a method.
 MARK = "_osbench_scenario"
@@ -47,6 +50,17 @@ class OutputCut(UserWarning):
     """An iteration's output was larger than `OUTPUT_LIMIT` and left out."""
 
 
+def pause(sleep_s: float) -> None:
+    """Sleep without holding an abandoned iteration's thread for long. Raises ValueError below 0."""
+    if sleep_s <= PIECE_S:
+        if sleep_s != 0:
+            time.sleep(sleep_s)
+        return
+    end = time.monotonic() + sleep_s
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, PIECE_S))
+
+
 class Scenario:
     """Base of scenarios. A new instance serves each iteration.
 
@@ -54,13 +68,19 @@ class Scenario:
     "iteration" (global, from 1), "run" (run id) and "task" ({"uuid"}).
     """
 
+    #: The engine sets these on the instance before the constructor runs; the class holds what
+    #: an instance made by hand, as in a unit test, starts from.
     _recorder: atomic.Recorder
+    _idle_ns = 0
+    _outputs: list[bytes] | None = None
 
-    def __init__(self, context: dict[str, Any], recorder: atomic.Recorder | None = None) -> None:
+    def __init__(self, context: dict[str, Any]) -> None:
         self.context = context
-        self._recorder = recorder if recorder is not None else atomic.Recorder(atomic.Names())
-        self._idle_ns = 0
-        self._outputs: list[bytes] | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        self._recorder = atomic.Recorder(atomic.Names())
+        return self
 
     def sleep_between(
         self, min_sleep: float, max_sleep: float | None = None, atomic_delay: float = 0.1
@@ -68,13 +88,13 @@ class Scenario:
         """Sleep a random time between two bounds in seconds; it does not count as service time.
 
         Raises ValueError where 0 <= min_sleep <= max_sleep does not hold. `atomic_delay`
-        is accepted for Rally's sake: the sleep is one timer here, not a loop of short ones.
+        is accepted for Rally's sake: it changes nothing.
         """
         high = min_sleep if max_sleep is None else max_sleep
         if not 0 <= min_sleep <= high:
             raise ValueError(f"0 <= min_sleep <= max_sleep must hold, got {min_sleep}, {high}")
         begin = time.monotonic_ns()
-        time.sleep(random.uniform(min_sleep, high))  # noqa: S311 - load, not secrets
+        pause(random.uniform(min_sleep, high))  # noqa: S311 - load, not secrets
         self._idle_ns += time.monotonic_ns() - begin
 
     def add_output(
