@@ -18,7 +18,7 @@ from osbench.common.options import OPTIONS
 
 _Sections = dict[str, dict[str, list[str]]]
 
-_USERINFO = re.compile(r"(?<=://)[^/@\s]*@")
+_USERINFO = re.compile(r"(?<=://)\S*@")
 #: Names under which an unknown option may hold a secret.
 _PRIVATE_NAME = re.compile(r"key|pass|secret|token|url", re.IGNORECASE)
 
