@@ -1,0 +1,87 @@
+"""What a span says of itself, as JSON text that is always valid, short and free of arguments."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+#: Characters of one string, elements of one info, nesting depth, characters of one info.
+_TEXT, _ELEMENTS, _DEPTH, _INFO = 1000, 200, 6, 16_000
+_INTEGER_BITS = 256
+_COMPACT = (",", ":")
+
+#: OSProfiler's `trace` decorator puts all arguments of a call here, its SQLAlchemy hook all
+#: bound parameters: whatever a scenario was given, passwords and tokens included.
+_LEFT_OUT = {"function": ("args", "kwargs"), "db": ("params",)}
+
+
+def info_text(info: Mapping[str, Any]) -> str:
+    """The members of `info` as JSON without the outer braces; "" for none. Never raises.
+
+    OSProfiler shares one dict between all calls of a traced function, in all threads, so
+    everything is copied here and now. Values that JSON has no form for become their repr, cut.
+    """
+    try:
+        text = json.dumps(_Copier().members(info), separators=_COMPACT)[1:-1]
+    except Exception as error:  # noqa: BLE001 - objects of others may raise anything when looked at
+        return f'"unreadable":{json.dumps(type(error).__name__)}'
+    if len(text) > _INFO:
+        return f'"cut":{json.dumps(text[:_TEXT])}'
+    return text
+
+
+def failure_text(etype: str, message: str) -> str:
+    """How a failed span's info names its error, as OSProfiler's readers expect it."""
+    return json.dumps({"etype": etype[:_TEXT], "message": message[:_TEXT]}, separators=_COMPACT)[
+        1:-1
+    ]
+
+
+class _Copier:
+    """Copies what an info holds into types that JSON knows, up to a number of elements."""
+
+    def __init__(self) -> None:
+        self._left = _ELEMENTS
+
+    def members(self, info: Mapping[str, Any]) -> dict[str, Any]:
+        copied: dict[str, Any] = {}
+        # dict() copies in one step where the original is a dict: another thread may change it
+        for key, value in dict(info).items():
+            if key == "host":
+                continue
+            hidden = _LEFT_OUT.get(key, ()) if isinstance(key, str) else ()
+            if hidden and isinstance(value, Mapping):
+                value = {name: part for name, part in dict(value).items() if name not in hidden}  # noqa: PLW2901 - the same member, less what is hidden
+            copied[_printable(key)] = self.plain(value, _DEPTH)
+        return copied
+
+    def plain(self, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            return "..."
+        if _is_simple(value):
+            return value
+        if depth > 0 and isinstance(value, dict):
+            items = list(dict(value).items())[: max(self._left, 0)]
+            return {_printable(key): self.plain(part, depth - 1) for key, part in items}
+        if depth > 0 and isinstance(value, (list, tuple)):
+            return [self.plain(part, depth - 1) for part in list(value)[: max(self._left, 0)]]
+        return _printable(value)
+
+
+def _is_simple(value: Any) -> bool:
+    kind = type(value)
+    if kind is int:
+        return bool(value.bit_length() <= _INTEGER_BITS)
+    return value is None or kind is bool or (kind is float and math.isfinite(value))
+
+
+def _printable(value: Any) -> str:
+    if type(value) is str:
+        return value[:_TEXT]
+    try:
+        return repr(value)[:_TEXT]
+    except Exception:  # noqa: BLE001 - a repr of others may raise anything
+        return f"<{type(value).__name__}>"

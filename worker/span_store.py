@@ -1,0 +1,156 @@
+"""A connection to the trace store that sends bytes made before and counts the answers.
+
+Not a Redis client: redis-py spends more on a pipeline than all the rest of a trace costs. Every
+wait has an end, and what the server says in refusal is cut to its first word, for it may quote
+what it was sent.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from redis.connection import parse_url
+
+SCHEMES = ("redis", "rediss", "unix")
+
+
+class StoreRefusal(Exception):
+    """The store answered, with an error."""
+
+
+class SpanStore:
+    """One connection to a Redis, opened when it is first needed."""
+
+    def __init__(self, conn_str: str, timeout_s: float) -> None:
+        """`timeout_s` bounds connecting, and sending with all its answers, each.
+
+        Raises ValueError for a malformed connection string.
+        """
+        scheme = urlsplit(conn_str).scheme
+        if scheme not in SCHEMES:
+            raise ValueError(f"no spans can be written to a store of type {scheme}://")
+        self._url: Mapping[str, Any] = parse_url(conn_str)  # type: ignore[no-untyped-call]  # redis-py has no hints here
+        self._tls, self._unix = scheme == "rediss", scheme == "unix"
+        self._timeout_s = timeout_s
+        self._socket: socket.socket | None = None
+        #: The store's address, fit for messages.
+        self.place = self._url["path"] if self._unix else f"{self._host}:{self._port}"
+
+    @property
+    def _host(self) -> str:
+        return str(self._url.get("host") or "localhost")
+
+    @property
+    def _port(self) -> int:
+        return int(self._url.get("port") or 6379)
+
+    def connect(self) -> None:
+        """Open the connection unless it is open.
+
+        Raises OSError where the store cannot be reached, StoreRefusal where it does not let
+        us in.
+        """
+        if self._socket is not None:
+            return
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            self._open()
+            for command in self._greeting():
+                (refusal,) = self._exchange(_packed(command), 1, deadline)
+                if refusal is not None:
+                    raise StoreRefusal(f"{command[0]} is refused: {refusal}")
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, commands: bytes, replies: int) -> list[str | None]:
+        """Send and wait for all answers: one each, None for success, else the error's code.
+
+        Raises OSError (TimeoutError among them) where the connection fails, and closes it.
+        """
+        try:
+            return self._exchange(commands, replies, time.monotonic() + self._timeout_s)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _open(self) -> None:
+        if self._unix:
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.settimeout(self._timeout_s)
+            self._socket.connect(self._url["path"])
+            return
+        self._socket = socket.create_connection((self._host, self._port), self._timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls:
+            context = _tls_context(self._url)
+            self._socket = context.wrap_socket(self._socket, server_hostname=self._host)
+
+    def _greeting(self) -> list[list[str]]:
+        commands = []
+        password = self._url.get("password")
+        if password:
+            user = self._url.get("username")
+            commands.append(["AUTH", user, password] if user else ["AUTH", password])
+        if self._url.get("db"):
+            commands.append(["SELECT", str(self._url["db"])])
+        return commands
+
+    def _exchange(self, commands: bytes, replies: int, deadline: float) -> list[str | None]:
+        assert self._socket is not None
+        self._socket.settimeout(_left(deadline))
+        self._socket.sendall(commands)
+        answers: list[str | None] = []
+        rest = b""
+        while len(answers) < replies:
+            self._socket.settimeout(_left(deadline))
+            received = self._socket.recv(65536)
+            if not received:
+                raise ConnectionResetError("closed by the store")
+            *lines, rest = (rest + received).split(b"\r\n")
+            answers.extend(map(_answer, lines))
+        return answers
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
+def _answer(line: bytes) -> str | None:
+    if line[:1] not in (b":", b"+", b"-"):
+        raise ConnectionError("the store does not answer as Redis does")
+    if line[:1] != b"-":
+        return None
+    return line[1:].split(b" ")[0][:32].decode("ascii", "replace")
+
+
+def _packed(command: Sequence[str]) -> bytes:
+    parts = [f"*{len(command)}\r\n".encode()]
+    for word in command:
+        encoded = word.encode()
+        parts.append(b"$%d\r\n%b\r\n" % (len(encoded), encoded))
+    return b"".join(parts)
+
+
+def _tls_context(url: Mapping[str, Any]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=url.get("ssl_ca_certs"))
+    if url.get("ssl_cert_reqs") == "none":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if url.get("ssl_certfile"):
+        context.load_cert_chain(url["ssl_certfile"], url.get("ssl_keyfile"))
+    return context

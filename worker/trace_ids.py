@@ -1,0 +1,77 @@
+"""Ids of traces and spans: 128 bits written as UUIDs, random where OpenTelemetry samples.
+
+A trace id is random in all its bits: OpenTelemetry's ratio sampling looks at the low 64 bits
+only, and the variant bits of a UUID of version 4 would put all traces on one side of most
+ratios. Span ids share a random upper half per trace and count up in the lower half, which is
+the span id of W3C Trace Context.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+_SEED_BYTES = 32
+_DRAW = 256
+
+
+class TraceIds(NamedTuple):
+    """The ids of one trace."""
+
+    #: Trace id, 16 bytes.
+    trace: bytes
+    #: Upper half of all span ids, 8 bytes.
+    upper: bytes
+    #: Lower half of the id of span 0, at least 1; span n has `lower + n`.
+    lower: int
+
+    def span(self, number: int) -> str:
+        """The id of span `number` as text."""
+        return f"{self.prefix()}{tail(self.lower + number)}"
+
+    def prefix(self) -> str:
+        """What the text of all span ids of this trace begins with."""
+        upper = self.upper.hex()
+        return f"{upper[:8]}-{upper[8:12]}-{upper[12:]}-"
+
+    def traceparent(self, number: int) -> str:
+        """W3C `traceparent` for a request made within span `number`, sampled."""
+        return f"00-{self.trace.hex()}-{self.lower + number:016x}-01"
+
+
+def tail(lower: int) -> str:
+    """The lower 64 bits of an id, as the end of the UUID's text."""
+    text = f"{lower:016x}"
+    return f"{text[:4]}-{text[4:]}"
+
+
+def uuid_text(id_: bytes) -> str:
+    """16 bytes in the form of a UUID."""
+    text = id_.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+class IdPool:
+    """Random ids drawn many at a time; one call to the kernel serves 256 traces.
+
+    Safe from several threads. Not to be carried over a fork: both sides would mint the same ids.
+    """
+
+    __slots__ = ("_pool",)
+
+    def __init__(self) -> None:
+        self._pool: list[bytes] = []
+
+    def mint(self) -> TraceIds:
+        """The ids of a new trace."""
+        try:
+            # pop is atomic; two threads that both find nothing just draw twice
+            seed = self._pool.pop()
+        except IndexError:
+            block = os.urandom(_SEED_BYTES * _DRAW)
+            self._pool.extend(
+                block[at : at + _SEED_BYTES] for at in range(_SEED_BYTES, len(block), _SEED_BYTES)
+            )
+            seed = block[:_SEED_BYTES]
+        # two bits less than 64: counting up neither overflows nor meets zero, which W3C forbids
+        return TraceIds(seed[:16], seed[16:24], (int.from_bytes(seed[24:], "big") >> 2) + 1)
