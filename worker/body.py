@@ -1,0 +1,48 @@
+"""What one iteration of a workload does, prepared once so that running it allocates little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from osbench.common.atomic import Names, Recorder
+from osbench.common.scenario import OUTPUT_LIMIT, Scenario
+from osbench.worker.failures import Failures
+from osbench.worker.profiling import Tracer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """A scenario with its arguments and context, ready for any iteration number."""
+
+    cls: type[Scenario]
+    #: The method that runs an iteration, unbound.
+    function: Callable[..., Any]
+    #: Keyword arguments for an iteration number.
+    arguments: Callable[[int], dict[str, Any]]
+    #: What every iteration's context holds; "iteration" is added to a copy.
+    context: Mapping[str, Any]
+    #: Bound of one iteration, nanoseconds; 0 is none.
+    timeout_ns: int = 0
+    tracer: Tracer | None = None
+    names: Names = field(default_factory=Names)
+    failures: Failures = field(default_factory=Failures)
+
+    def instance(self, iteration: int, recorder: Recorder) -> Scenario:
+        """A new scenario object whose actions go to `recorder`."""
+        cls = self.cls
+        scenario: Scenario = object.__new__(cls)
+        scenario._recorder = recorder
+        context = dict(self.context)
+        context["iteration"] = iteration
+        scenario.__init__(context)  # type: ignore[misc]
+        return scenario
+
+    def extras(self, scenario: Scenario | None, trace: bytes) -> Any:
+        """The last column of a row: trace id and outputs, None where there are neither."""
+        outputs = scenario._outputs if scenario is not None else None
+        if outputs is not None and sum(map(len, outputs)) > OUTPUT_LIMIT:
+            outputs = None
+            self.failures.cut += 1
+        return (trace, outputs) if trace or outputs else None

@@ -1,0 +1,96 @@
+"""Numbered result blocks, kept until the coordinator has them on disk."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+
+@dataclass(slots=True)
+class _Kept:
+    number: int
+    size: int
+    #: The sealed block, or None where it lies in the spool at `place`.
+    data: bytes | None
+    place: int = 0
+
+
+class Outbox:
+    """Unacknowledged blocks: in memory up to a limit, then in a spool file.
+
+    Thread-safe. The file is private to this process and removed by `close`.
+    """
+
+    def __init__(self, spool: Path, limit_bytes: int) -> None:
+        self._spool = spool
+        self._limit = limit_bytes
+        self._file: BinaryIO | None = None
+        self._kept: deque[_Kept] = deque()
+        self._memory = 0
+        self._next = 1
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def number(self) -> int:
+        """The number of the block that comes next: without gap from 1."""
+        return self._next
+
+    def put(self, data: bytes) -> None:
+        """Keep the sealed block that has the current number."""
+        with self._lock:
+            kept = _Kept(self._next, len(data), data)
+            if self._memory + len(data) > self._limit:
+                kept.place = self._write(data)
+                kept.data = None
+            else:
+                self._memory += len(data)
+            self._kept.append(kept)
+            self._next += 1
+
+    def acknowledge(self, number: int) -> None:
+        """Forget the blocks up to and including a number."""
+        with self._lock:
+            while self._kept and self._kept[0].number <= number:
+                kept = self._kept.popleft()
+                if kept.data is not None:
+                    self._memory -= kept.size
+            if not self._kept and self._file is not None:
+                self._file.truncate(0)
+
+    def unacknowledged(self) -> Iterator[bytes]:
+        """All kept blocks in order, to be sent again."""
+        with self._lock:
+            kept = list(self._kept)
+        for block in kept:
+            yield block.data if block.data is not None else self._read(block)
+
+    def close(self) -> None:
+        """Remove the spool file."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+                self._spool.unlink(missing_ok=True)
+
+    def _write(self, data: bytes) -> int:
+        if self._file is None:
+            self._spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._spool.touch(mode=0o600)
+            self._file = self._spool.open("r+b")
+        place = self._file.seek(0, 2)
+        self._file.write(data)
+        self._file.flush()
+        return place
+
+    def _read(self, block: _Kept) -> bytes:
+        with self._lock:
+            if self._file is None:
+                return b""
+            self._file.seek(block.place)
+            return self._file.read(block.size)
