@@ -97,10 +97,10 @@ def _unknown(path: str, sections: _Sections) -> Iterator[str]:
 
 
 def _suggestion(name: str, close: Sequence[str]) -> str:
-    if close:
-        return f"; did you mean {close[0]}?"
-    homes = [g for g, opts in OPTIONS.items() if name in [option.dest for option in opts]]
-    return f"; it belongs in [{homes[0]}]" if homes else ""
+    for group, options in OPTIONS.items():
+        if name in [option.dest for option in options]:
+            return f"; it belongs in [{group}]"
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _told(path: str, section: str, name: str, value: str | None, secret: bool) -> str:

@@ -35,6 +35,13 @@ class _Whole(types.Integer):
         return number
 
 
+class _Level(types.String):
+    """A log level, as Python's logging spells it."""
+
+    def __call__(self, value: Any) -> str:
+        return str(super().__call__(str(value).upper()))
+
+
 class _Path(types.String):
     """A path, with ~ replaced by the home directory."""
 
@@ -77,11 +84,10 @@ _DEFAULT = [
         default="~/.osbench",
         help="Directory of runs, deployment records and keys.",
     ),
-    cfg.StrOpt(
+    cfg.Opt(
         "log_level",
+        type=_Level(choices=["DEBUG", "INFO", "WARNING", "ERROR"]),
         default="WARNING",
-        choices=["DEBUG", "INFO", "WARNING", "ERROR"],
-        ignore_case=True,
         help="Lowest level of log messages written to stderr.",
     ),
 ]
