@@ -1,0 +1,172 @@
+"""A mergeable histogram of nanoseconds in HdrHistogram's layout, with 3 significant digits.
+
+Layout and percentile rule: http://hdrhistogram.org; lowest discernible value 1 ns. Any two
+histograms can be merged, in any order: what comes out is the histogram of all their samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+#: The largest value told apart, in nanoseconds (10 days); larger ones count as this one.
+HIGHEST_NS = 10 * 24 * 3600 * 10**9
+
+#: 3 significant digits need 2,048 sub-buckets; the upper half of them repeats in each bucket.
+_HALF = 1024
+_HALF_BITS = 10
+#: A float64 keeps its exponent over 52 bits of mantissa, of which the index takes ten.
+_SHIFT = 52 - _HALF_BITS
+#: Exponent (biased by 1,023) of a value whose sub-bucket is the value itself.
+_ORIGIN = (1023 + _HALF_BITS - 1) << _HALF_BITS
+
+
+def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
+    """Positions of `values` in the counts; `lowest` is the least of them, all 0..HIGHEST_NS."""
+    index: NDArray[np.intp] = values.astype(np.float64).view(np.int64)
+    index >>= _SHIFT
+    index -= _ORIGIN
+    if lowest < _HALF:
+        small = values < _HALF
+        index[small] = values[small]
+    return index
+
+
+def highest_equivalent(index: int) -> int:
+    """The largest value, in nanoseconds, that is counted at a position."""
+    bucket = (index >> _HALF_BITS) - 1
+    if bucket < 1:
+        return index
+    return ((index - (bucket << _HALF_BITS) + 1) << bucket) - 1
+
+
+def rank(count: int, percent: float) -> int:
+    """The nearest rank (from 1) of a percentile among `count` values."""
+    return max(1, math.ceil(Fraction(str(percent)) * count / 100))
+
+
+class Histogram:
+    """Counts of integer nanoseconds, with exact count, sum, min and max."""
+
+    __slots__ = ("_counts", "count", "max", "min", "sum")
+
+    def __init__(self) -> None:
+        self._counts: Ints = np.zeros(0, np.int64)
+        self.count = 0
+        self.sum = 0
+        #: Least and largest value in nanoseconds; 0 while there is none.
+        self.min = 0
+        self.max = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Histogram) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    @classmethod
+    def of(cls, values: Iterable[int]) -> Histogram:
+        """The histogram of some values in nanoseconds."""
+        histogram = cls()
+        histogram.add(np.fromiter(values, np.int64))
+        return histogram
+
+    def add(self, values: Ints) -> None:
+        """Count values in nanoseconds; those below 0 count as 0 (clocks disagree a little)."""
+        count = len(values)
+        if not count:
+            return
+        low, high = int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+        if low < 0 or high > HIGHEST_NS:
+            values = values.clip(0, HIGHEST_NS)
+            low, high = max(low, 0), max(min(high, HIGHEST_NS), 0)
+        index = indices(values, low)
+        self._reserve(high)
+        # as fast as bincount for many values, and does not touch all counts for a few
+        np.add.at(self._counts, index, 1)
+        # int64 would overflow where a block holds very many very long values
+        exact = high * count < 2**63
+        total = int(np.add.reduce(values)) if exact else sum(values.tolist())
+        self._extend(count, total, low, high)
+
+    def merge(self, other: Histogram) -> None:
+        """Add all samples of another histogram."""
+        if other.count:
+            self._reserve(other.max)
+            self._counts[: len(other._counts)] += other._counts
+            self._extend(other.count, other.sum, other.min, other.max)
+
+    @property
+    def mean(self) -> float:
+        """The exact mean in nanoseconds. Raises ZeroDivisionError without values."""
+        return self.sum / self.count
+
+    def percentile(self, percent: float) -> int:
+        """The value in nanoseconds that `percent` (0..100) of the samples do not exceed.
+
+        At most 0.1 % above the exact one. Raises ValueError without values.
+        """
+        return self.at_ranks((rank(self.count, percent),))[0]
+
+    def at_ranks(self, ranks: Sequence[int]) -> list[int]:
+        """The values in nanoseconds of the samples of these ranks, 1 (least) to `count`.
+
+        The highest value counted together with the sample, not above the exact maximum.
+        Raises ValueError for a rank that no sample has.
+        """
+        if not all(1 <= number <= self.count for number in ranks):
+            raise ValueError(f"ranks must be from 1 to {self.count}, got {list(ranks)}")
+        found = np.searchsorted(np.cumsum(self._counts), ranks)
+        return [min(highest_equivalent(int(index)), self.max) for index in found]
+
+    def buckets(self) -> tuple[list[int], list[int]]:
+        """Highest values (nanoseconds) and counts of the buckets that are not empty."""
+        index = np.flatnonzero(self._counts)
+        return [highest_equivalent(at) for at in index.tolist()], self._counts[index].tolist()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for msgpack: little-endian arrays of the buckets that are not empty."""
+        index = np.flatnonzero(self._counts)
+        return {
+            "index": index.astype("<u4").tobytes(),
+            "counts": self._counts[index].astype("<i8").tobytes(),
+            # beyond 64 bits for some, which msgpack has no integer for
+            "sum": str(self.sum),
+            "min": self.min,
+            "max": self.max,
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Histogram:
+        """The histogram that `to_dict` described."""
+        histogram = cls()
+        index = np.frombuffer(form["index"], "<u4")
+        counts = np.frombuffer(form["counts"], "<i8")
+        if len(index):
+            histogram._reserve(form["max"])
+            histogram._counts[index] = counts
+            histogram._extend(int(counts.sum()), int(form["sum"]), form["min"], form["max"])
+        return histogram
+
+    def _reserve(self, value: int) -> None:
+        # the position of `value` by the same arithmetic as `indices`, without arrays
+        bucket = max(value.bit_length() - _HALF_BITS - 1, 0)
+        needed = (bucket << _HALF_BITS) + (value >> bucket) + 1
+        if needed > len(self._counts):
+            # to the end of the bucket, so that slowly rising maxima do not copy each time
+            size = -(-needed // _HALF) * _HALF
+            self._counts = np.concatenate(
+                (self._counts, np.zeros(size - len(self._counts), np.int64))
+            )
+
+    def _extend(self, count: int, total: int, low: int, high: int) -> None:
+        self.min = min(self.min, low) if self.count else low
+        self.max = max(self.max, high)
+        self.count += count
+        self.sum += total

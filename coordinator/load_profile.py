@@ -1,0 +1,143 @@
+"""The load over time: iterations started, ended, failed and running, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+#: Bins of time; when they do not reach far enough their width doubles.
+BINS = 4096
+#: Bins begin 2**24 ns (17 ms) wide: powers of two turn a division into a shift.
+_FINEST_BITS = 24
+
+_ARRAYS = ("starts", "ends", "failures", "_start_offsets", "_end_offsets")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A load profile for charts; one entry a bin, from t0."""
+
+    bin_s: float
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    #: Failed and timed out iterations, at their end.
+    failures: tuple[int, ...]
+    #: Mean number of iterations running.
+    running: tuple[float, ...]
+
+
+class LoadProfile:
+    """Starts and ends of iterations in bins of time, and where within their bin they lie.
+
+    From the counts and the sums of offsets the time that iterations were running follows
+    exactly for every bin.
+    """
+
+    __slots__ = ("_bits", "_used", *_ARRAYS)
+
+    def __init__(self) -> None:
+        self._bits = _FINEST_BITS
+        self._used = 0
+        self.starts: Ints = np.zeros(BINS, np.int64)
+        self.ends: Ints = np.zeros(BINS, np.int64)
+        self.failures: Ints = np.zeros(BINS, np.int64)
+        self._start_offsets: Ints = np.zeros(BINS, np.int64)
+        self._end_offsets: Ints = np.zeros(BINS, np.int64)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LoadProfile) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def add(self, started: Ints, ended: Ints, failed_ended: Ints) -> None:
+        """Add iterations by their instants (ns after t0); of failed ones also the end apart."""
+        if not len(ended):
+            return
+        last = int(np.maximum.reduce(ended))
+        self._reach(last)
+        self._count(self.starts, self._start_offsets, started)
+        self._count(self.ends, self._end_offsets, ended)
+        if len(failed_ended):
+            np.add.at(self.failures, np.maximum(failed_ended, 0) >> self._bits, 1)
+
+    def merge(self, other: LoadProfile) -> None:
+        """Add all iterations of another profile."""
+        while self._bits < other._bits:
+            self._widen()
+        finer = other
+        if other._bits < self._bits:
+            finer = LoadProfile.from_dict(other.to_dict())
+            while finer._bits < self._bits:
+                finer._widen()
+        for name in _ARRAYS:
+            getattr(self, name)[:] += getattr(finer, name)
+        self._used = max(self._used, finer._used)
+
+    def running_ns(self) -> Ints:
+        """Nanoseconds that iterations were running, summed over iterations, in each bin."""
+        # iterations running when each bin begins
+        carried = np.cumsum(self.starts - self.ends) - (self.starts - self.ends)
+        whole = (carried + self.starts - self.ends) << self._bits
+        running: Ints = whole - self._start_offsets + self._end_offsets
+        return running[: self._used]
+
+    def series(self, bins: int) -> Series:
+        """The profile in at most `bins` bins."""
+        profile = LoadProfile.from_dict(self.to_dict())
+        while profile._used > bins:
+            profile._widen()
+        used, width = profile._used, 1 << profile._bits
+        return Series(
+            bin_s=width / 1e9,
+            starts=tuple(profile.starts[:used].tolist()),
+            ends=tuple(profile.ends[:used].tolist()),
+            failures=tuple(profile.failures[:used].tolist()),
+            running=tuple((profile.running_ns() / width).tolist()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for msgpack."""
+        arrays = {
+            name: getattr(self, name)[: self._used].astype("<i8").tobytes() for name in _ARRAYS
+        }
+        return {"bits": self._bits, **arrays}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> LoadProfile:
+        """The profile that `to_dict` described."""
+        profile = cls()
+        profile._bits = int(form["bits"])
+        for name in _ARRAYS:
+            values = np.frombuffer(form[name], "<i8")
+            getattr(profile, name)[: len(values)] = values
+            profile._used = len(values)
+        return profile
+
+    def _count(self, counts: Ints, offsets: Ints, instants: Ints) -> None:
+        # clocks disagree a little: a start can seem to lie before t0
+        instants = np.maximum(instants, 0)
+        bins = instants >> self._bits
+        np.add.at(counts, bins, 1)
+        np.add.at(offsets, bins, instants & ((1 << self._bits) - 1))
+
+    def _reach(self, instant: int) -> None:
+        while instant >> self._bits >= BINS:
+            self._widen()
+        self._used = max(self._used, (instant >> self._bits) + 1)
+
+    def _widen(self) -> None:
+        # an offset in the second bin of a pair grows by the old width
+        self._start_offsets[1::2] += self.starts[1::2] << self._bits
+        self._end_offsets[1::2] += self.ends[1::2] << self._bits
+        for name in _ARRAYS:
+            values = getattr(self, name)
+            values[: BINS // 2] = values[0::2] + values[1::2]
+            values[BINS // 2 :] = 0
+        self._bits += 1
+        self._used = (self._used + 1) // 2

@@ -1,0 +1,68 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osbench.common.blocks import Failure, decode_rows, encode_rows
+from osbench.coordinator.aggregation import WorkloadStatistics
+
+NAMES = ("boot", "wait")
+FAILURES = [
+    Failure(number=number, etype="Boom", message=f"number {number}", traceback="")
+    for number in (1, 2)
+]
+times = st.integers(0, 30 * 10**9)
+
+
+@st.composite
+def rows(draw):
+    count = draw(st.integers(1, 60))
+    made = []
+    for iteration in draw(st.permutations(range(count))):
+        outcome = draw(st.integers(1, 7))
+        due, wait, length = draw(times), draw(st.integers(0, 10**8)), draw(times)
+        started, ended = due + wait, due + wait + length
+        if outcome > 3:
+            made.append((iteration, outcome, due, 0, 0, 0, 0, (), None))
+            continue
+        actions = draw(st.sampled_from([(), (0,), (0, 1), (1, 0, 1)]))
+        flat = [
+            value
+            for place, name in enumerate(actions)
+            for value in (name, place - 1, started + place, ended, place % 2)
+        ]
+        failure = draw(st.integers(0, 3)) if outcome > 1 else 0
+        extra = draw(st.sampled_from([None, (bytes([iteration]) * 16, None)]))
+        made.append((iteration, outcome, due, started, ended, 0, failure, flat, extra))
+    return made
+
+
+def statistics_of(parts):
+    statistics = WorkloadStatistics()
+    statistics.add_failures("w1", FAILURES)
+    for part in parts:
+        statistics.add(decode_rows(encode_rows(part, NAMES, 0)), worker="w1")
+    return statistics
+
+
+@given(rows(), st.data())
+def test_statistics_depend_on_the_rows_alone(made, data):
+    order = data.draw(st.permutations(made))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(made) - 1) if made[1:] else st.nothing())))
+    parts = [order[a:b] for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+    whole = statistics_of([made])
+
+    merged = WorkloadStatistics()
+    for part in parts:
+        merged.merge(statistics_of([part]))
+
+    assert statistics_of(parts) == whole
+    assert merged == whole
+
+
+@given(rows())
+def test_states_sum_to_the_rows(made):
+    statistics = statistics_of([made])
+
+    states = ("ok", "failed", "timed_out", "dropped")
+    assert sum(statistics.count(state) for state in states) == len(made)
+    assert statistics.service.ok.count == statistics.count("ok")
+    assert sum(series for series in statistics.profile.series(100).ends) == statistics.ran
