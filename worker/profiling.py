@@ -22,7 +22,7 @@ from osbench.worker.sampling import mix, threshold
 from osbench.worker.span_events import Span, Trace
 from osbench.worker.span_info import failure_text, info_text
 from osbench.worker.spans import SpanWriter
-from osbench.worker.trace_ids import IdPool, TraceIds, uuid_text
+from osbench.worker.trace_ids import IdPool, TraceIds, span_text, traceparent, uuid_text
 
 #: Name of the span that covers an iteration.
 ROOT = "osbench.iteration"
@@ -30,8 +30,8 @@ ROOT = "osbench.iteration"
 #: Spans kept of one iteration; further ones are counted.
 SPAN_LIMIT = 10_000
 
-_UNFINISHED = '"unfinished":true'
-_TIMED_OUT = '"timed_out":true'
+_UNFINISHED = ',"unfinished":true'
+_TIMED_OUT = ',"timed_out":true'
 
 # There is no public way to install a profiler of another class. Name mangling keeps this name
 # from being written as an attribute inside a class.
@@ -57,17 +57,17 @@ class IterationProfiler(osprofiler.profiler._Profiler):
 
     def get_base_id(self) -> str:
         """The trace id as a UUID's text."""
-        return uuid_text(self._ids.trace)
+        return uuid_text(self._ids[0])
 
     def get_id(self) -> str:
         """The innermost open span's id as a UUID's text."""
-        return self._ids.span(self._open[-1][0])
+        return span_text(self._ids, self._open[-1][0])
 
     def get_parent_id(self) -> str:
         """The id of the span around the innermost open one; the trace id for the root."""
         if len(self._open) < 2:
             return self.get_base_id()
-        return self._ids.span(self._open[-2][0])
+        return span_text(self._ids, self._open[-2][0])
 
     def start(self, name: str, info: dict[str, Any] | None = None) -> None:
         """Open a span within the innermost open one."""
@@ -104,7 +104,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
 
     def traceparent(self) -> str:
         """W3C `traceparent` of a request made now."""
-        return self._ids.traceparent(self._open[-1][0])
+        return traceparent(self._ids, self._open[-1][0])
 
     def finish(self, root_info: str) -> Trace:
         """Close whatever is open; later calls change nothing. May come from another thread."""
@@ -120,7 +120,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
                 said = _UNFINISHED if number else root_info
                 parent = still[-1][0] if still else -1
                 spans.append((number, parent, name, started, now, text, said))
-        return self._ids, spans
+        return self._ids, tuple(spans)
 
     def _close(self, said: str) -> None:
         number, name, started, text = self._open[-1]
@@ -156,7 +156,7 @@ class Tracer:
         self._threshold = threshold(sample_rate)
         self._ids = IdPool()
         named = {"run": run_id, "scenario": scenario} if scenario else {"run": run_id}
-        self._root_info = f'{json.dumps(named)[1:-1]},"iteration":'
+        self._root_info = f',{json.dumps(named)[1:-1]},"iteration":'
         #: Iterations that found a profiler left behind in their thread.
         self.stale = 0
         #: Spans left out because their iteration had too many.
@@ -192,7 +192,7 @@ class Tracer:
         Whatever that thread does later is not traced and its requests carry no trace headers.
         """
         profiler.hmac_key = ""
-        return self._finish(profiler, f"{failure_text(*failure)},{_TIMED_OUT}")
+        return self._finish(profiler, failure_text(*failure) + _TIMED_OUT)
 
     def _finish(self, profiler: IterationProfiler, said: str) -> bytes:
         trace = profiler.finish(said)
@@ -200,7 +200,7 @@ class Tracer:
             self.cut += profiler.cut
         if self._writer is not None:
             self._writer.put(trace)
-        return trace[0].trace
+        return trace[0][0]
 
 
 def trace_headers() -> dict[str, str]:
@@ -214,8 +214,8 @@ def trace_headers() -> dict[str, str]:
     if not isinstance(profiler, IterationProfiler):
         # a scenario that profiles itself, with OSProfiler's own class
         return osprofiler.web.get_trace_id_headers()
-    ids = {"base_id": profiler.get_base_id(), "parent_id": profiler.get_id()}
-    packed = base64.urlsafe_b64encode(json.dumps(ids).encode())
+    ids = f'{{"base_id": "{profiler.get_base_id()}", "parent_id": "{profiler.get_id()}"}}'
+    packed = base64.urlsafe_b64encode(ids.encode())
     # SHA-1 because OSProfiler's middleware accepts nothing else
     signature = hmac.digest(profiler.hmac_key.encode(), packed, "sha1").hex()
     return {

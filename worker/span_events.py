@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
-from osbench.worker.trace_ids import TraceIds, tail, uuid_text
+from osbench.worker.trace_ids import TraceIds, prefix, tail, uuid_text
 
 #: Number, parent's number (-1: the trace itself), name, start and stop on the monotonic clock
-#: in nanoseconds, and JSON members that go into the info of either event.
+#: in nanoseconds, and the text of `osbench.worker.span_info` for either event.
 Span = tuple[int, int, str, int, int, str, str]
 
-#: A finished trace.
-Trace = tuple[TraceIds, list[Span]]
+#: A finished trace; the root span comes last.
+Trace = tuple[TraceIds, tuple[Span, ...]]
 
 #: Replies that the store sends to one trace's commands.
 REPLIES = 2
@@ -57,47 +57,49 @@ class EventFormat:
         expiry = str(expiry_s)
         self._expiry = f"${len(expiry)}\r\n{expiry}\r\n"
         self._to_wall_ns = to_wall_ns
-        self._second = -1
+        self._second_us = -1_000_000
         self._second_text = ""
 
-    def commands(self, trace: Trace) -> bytes:
-        """LPUSH and EXPIRE for one trace."""
-        ids, spans = trace
-        base = uuid_text(ids.trace)
+    def commands(self, trace: Trace) -> str:
+        """LPUSH and EXPIRE for one trace, ASCII only."""
+        base = uuid_text(trace[0][0])
         key = f"$51\r\nosprofiler_opt:{base}\r\n"
-        parts = [f"*{2 + 2 * len(spans)}\r\n$5\r\nLPUSH\r\n{key}"]
-        for _, event in sorted(self._events(base, trace)):
-            parts.append(f"${len(event)}\r\n{event}\r\n")
-        parts.append(f"*3\r\n$6\r\nEXPIRE\r\n{key}{self._expiry}")
-        # ASCII throughout, as json escapes the rest: characters are bytes
-        return "".join(parts).encode("ascii")
+        events = self._events(base, trace)
+        # the head of the list is the newest event
+        events.sort()
+        pushed = "".join([f"${len(event)}\r\n{event}\r\n" for _, event in events])
+        return (
+            f"*{2 + len(events)}\r\n$5\r\nLPUSH\r\n{key}{pushed}"
+            f"*3\r\n$6\r\nEXPIRE\r\n{key}{self._expiry}"
+        )
 
     def _events(self, base: str, trace: Trace) -> list[tuple[int, str]]:
         ids, spans = trace
         # one offset for the whole trace: no step of the wall clock reaches a duration
         offset = self._to_wall_ns(spans[-1][3]) - spans[-1][3]
-        prefix, lower = ids.prefix(), ids.lower
+        upper, lower = prefix(ids), ids[2]
+        host, end, timestamp = self._host, self._end, self._timestamp
         events = []
         for number, parent, name, started, stopped, first, last in spans:
-            parent_id = base if parent < 0 else f"{prefix}{tail(lower + parent)}"
-            middle = (
-                f'"base_id":"{base}","trace_id":"{prefix}{tail(lower + number)}", '
-                f'"parent_id":"{parent_id}","timestamp":"'
-            )
             text = _name(name)
-            for instant, suffix, info in ((started, "start", first), (stopped, "stop", last)):
-                rest = f",{info}{self._end}" if info else self._end
-                at = self._timestamp(instant + offset)
-                event = f'{{"name":"{text}-{suffix}",{middle}{at}",{self._host}{rest}'
-                events.append((instant, event))
+            around = base if parent < 0 else upper + tail(lower + parent)
+            middle = (
+                f'"base_id":"{base}","trace_id":"{upper}{tail(lower + number)}",'
+                f'"parent_id":"{around}","timestamp":"'
+            )
+            at = timestamp(started + offset)
+            events.append((started, f'{{"name":"{text}-start",{middle}{at}",{host}{first}{end}'))
+            at = timestamp(stopped + offset)
+            events.append((stopped, f'{{"name":"{text}-stop",{middle}{at}",{host}{last}{end}'))
         return events
 
     def _timestamp(self, wall_ns: int) -> str:
-        second, rest = divmod(wall_ns, 1_000_000_000)
-        if second != self._second:
-            self._second = second
-            self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._second_text}.{rest // 1000:06d}"
+        micros = wall_ns // 1000 - self._second_us
+        if not 0 <= micros < 1_000_000:
+            second, micros = divmod(wall_ns // 1000, 1_000_000)
+            self._second_us = second * 1_000_000
+            self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
+        return f"{self._second_text}{micros:06d}"
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,6 @@ from typing import Any
 #: Characters of one string, elements of one info, nesting depth, characters of one info.
 _TEXT, _ELEMENTS, _DEPTH, _INFO = 1000, 200, 6, 16_000
 _INTEGER_BITS = 256
-_COMPACT = (",", ":")
 
 #: OSProfiler's `trace` decorator puts all arguments of a call here, its SQLAlchemy hook all
 #: bound parameters: whatever a scenario was given, passwords and tokens included.
@@ -18,25 +17,27 @@ _LEFT_OUT = {"function": ("args", "kwargs"), "db": ("params",)}
 
 
 def info_text(info: Mapping[str, Any]) -> str:
-    """The members of `info` as JSON without the outer braces; "" for none. Never raises.
+    """The members of `info` as JSON, a comma before each; "" for none. Never raises.
 
     OSProfiler shares one dict between all calls of a traced function, in all threads, so
     everything is copied here and now. Values that JSON has no form for become their repr, cut.
     """
     try:
-        text = json.dumps(_Copier().members(info), separators=_COMPACT)[1:-1]
+        text = _members(_Copier().members(info))
     except Exception as error:  # noqa: BLE001 - objects of others may raise anything when looked at
-        return f'"unreadable":{json.dumps(type(error).__name__)}'
+        return _members({"unreadable": type(error).__name__})
     if len(text) > _INFO:
-        return f'"cut":{json.dumps(text[:_TEXT])}'
+        return _members({"cut": text[:_TEXT]})
     return text
 
 
 def failure_text(etype: str, message: str) -> str:
     """How a failed span's info names its error, as OSProfiler's readers expect it."""
-    return json.dumps({"etype": etype[:_TEXT], "message": message[:_TEXT]}, separators=_COMPACT)[
-        1:-1
-    ]
+    return _members({"etype": etype[:_TEXT], "message": message[:_TEXT]})
+
+
+def _members(info: Mapping[str, Any]) -> str:
+    return f",{json.dumps(info, separators=(',', ':'))[1:-1]}" if info else ""
 
 
 class _Copier:

@@ -121,7 +121,7 @@ class SpanWriter:
 
     def _settle(self, batch: list[Trace]) -> None:
         try:
-            commands = b"".join(map(self._format.commands, batch))
+            commands = "".join(map(self._format.commands, batch)).encode("ascii")
             answers = self._deliver(commands, REPLIES * len(batch))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a batch, the next is written
             self._failed(f"{type(error).__name__} while writing spans")

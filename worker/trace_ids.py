@@ -9,46 +9,43 @@ the span id of W3C Trace Context.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 _SEED_BYTES = 32
 _DRAW = 256
 
 
-class TraceIds(NamedTuple):
-    """The ids of one trace."""
-
-    #: Trace id, 16 bytes.
-    trace: bytes
-    #: Upper half of all span ids, 8 bytes.
-    upper: bytes
-    #: Lower half of the id of span 0, at least 1; span n has `lower + n`.
-    lower: int
-
-    def span(self, number: int) -> str:
-        """The id of span `number` as text."""
-        return f"{self.prefix()}{tail(self.lower + number)}"
-
-    def prefix(self) -> str:
-        """What the text of all span ids of this trace begins with."""
-        upper = self.upper.hex()
-        return f"{upper[:8]}-{upper[8:12]}-{upper[12:]}-"
-
-    def traceparent(self, number: int) -> str:
-        """W3C `traceparent` for a request made within span `number`, sampled."""
-        return f"00-{self.trace.hex()}-{self.lower + number:016x}-01"
-
-
-def tail(lower: int) -> str:
-    """The lower 64 bits of an id, as the end of the UUID's text."""
-    text = f"{lower:016x}"
-    return f"{text[:4]}-{text[4:]}"
+#: The ids of one trace: trace id (16 bytes); upper half of its span ids (8 bytes); lower half of
+#: span 0's id, at least 1, span n having that plus n. A bare tuple, because the garbage collector
+#: stops looking at those: many traces may wait to be written.
+TraceIds = tuple[bytes, bytes, int]
 
 
 def uuid_text(id_: bytes) -> str:
     """16 bytes in the form of a UUID."""
     text = id_.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def prefix(ids: TraceIds) -> str:
+    """What the text of every span id of this trace begins with."""
+    upper = ids[1].hex()
+    return f"{upper[:8]}-{upper[8:12]}-{upper[12:]}-"
+
+
+def tail(lower: int) -> str:
+    """The lower 64 bits of a span id, as the end of the UUID's text."""
+    text = f"{lower:016x}"
+    return f"{text[:4]}-{text[4:]}"
+
+
+def span_text(ids: TraceIds, number: int) -> str:
+    """The id of span `number` in the form of a UUID."""
+    return prefix(ids) + tail(ids[2] + number)
+
+
+def traceparent(ids: TraceIds, number: int) -> str:
+    """W3C `traceparent`, sampled, of a request made within span `number`."""
+    return f"00-{ids[0].hex()}-{ids[2] + number:016x}-01"
 
 
 class IdPool:
@@ -74,4 +71,4 @@ class IdPool:
             )
             seed = block[:_SEED_BYTES]
         # two bits less than 64: counting up neither overflows nor meets zero, which W3C forbids
-        return TraceIds(seed[:16], seed[16:24], (int.from_bytes(seed[24:], "big") >> 2) + 1)
+        return seed[:16], seed[16:24], (int.from_bytes(seed[24:], "big") >> 2) + 1
