@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from time import monotonic_ns
 from types import TracebackType
@@ -22,20 +23,24 @@ WIDTH = 5
 class Names:
     """Action names of a process and their small numbers; a block ships the names it uses."""
 
-    __slots__ = ("ids", "names")
+    __slots__ = ("_lock", "ids", "names")
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
         self.names: list[str] = []
+        self._lock = threading.Lock()
 
     def number(self, name: str) -> int:
         """The number of `name`, given at first sight. Safe from several threads."""
         known = self.ids.get(name)
         if known is None:
-            # setdefault decides between two threads that meet the same new name
-            known = self.ids.setdefault(name, len(self.names))
-            if known == len(self.names):
-                self.names.append(name)
+            with self._lock:
+                known = self.ids.get(name)
+                if known is None:
+                    known = len(self.names)
+                    # the name first: who finds a number may look its name up at once
+                    self.names.append(name)
+                    self.ids[name] = known
         return known
 
 

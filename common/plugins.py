@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import importlib.metadata
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from osbench.common import errors, plugin_files
+from osbench.common import errors, plugin_files, signature
 from osbench.common.runner import Runner
 from osbench.common.scenario import MARK, Configuration, Scenario
 from osbench.common.sla import Sla
@@ -43,22 +42,7 @@ class ScenarioPlugin:
 
     def check_args(self, args: Mapping[str, Any]) -> list[str]:
         """What is wrong with the keyword arguments `args`; a message each, none when they fit."""
-        parameters = list(inspect.signature(getattr(self.cls, self.method)).parameters.values())[1:]
-        named = {
-            p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        }
-        found = [
-            f"argument {name!r} of {self.name} is missing"
-            for name, parameter in named.items()
-            if parameter.default is parameter.empty and name not in args
-        ]
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            found += [
-                f"{self.name} has no argument {name!r}{_near(name, named)}"
-                for name in args
-                if name not in named
-            ]
-        return found
+        return signature.problems(self.name, getattr(self.cls, self.method), args)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +99,7 @@ class Plugins:
     def _definition(self, kind: str, name: str) -> _Definition:
         table = self._table(kind)
         if name not in table:
-            raise errors.PluginError(f"there is no {kind} {name!r}{_near(name, table)}")
+            raise errors.PluginError(f"there is no {kind} {name!r}{signature.near(name, table)}")
         return table[name]
 
     def _table(self, kind: str) -> dict[str, _Definition]:
@@ -127,11 +111,6 @@ class Plugins:
                 _add_module(tables, module)
             self._tables = tables
         return self._tables[kind]
-
-
-def _near(name: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(name, known)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _add(table: dict[str, _Definition], kind: str, name: str, definition: _Definition) -> None:

@@ -1,0 +1,15 @@
+"""Rally's sample tasks, where they lie beside the repository."""
+
+from pathlib import Path
+
+import pytest
+
+#: Folder of the samples: rally/, rally-openstack/ and deployments/.
+CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+
+
+def corpus() -> Path:
+    """The folder of the samples; skips the test where it is absent."""
+    if not CORPUS.is_dir():
+        pytest.skip(f"Rally's sample tasks are not at {CORPUS}")
+    return CORPUS
