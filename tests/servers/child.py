@@ -1,0 +1,96 @@
+"""A server process that never outlives the tests, its folder and its port."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+# Reads until the tests' process is gone, however it went, then ends the server's process group
+# and removes its folder. A server that was stopped in good order has ended its leash before.
+LEASH = 'cat >/dev/null; kill -KILL "-$1"; rm -rf -- "$2"'
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test for want of a server; in CI, which installs them all, fail it."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+class Child:
+    """A server process with its own session and folder; it never outlives the tests."""
+
+    def __init__(
+        self, command: list[str], *, folder: Path, log: Path, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._leash = subprocess.Popen(
+            ["/bin/sh", "-c", LEASH, "leash", str(self.process.pid), str(folder)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def wait_until(self, ready: Callable[[], bool], within_s: float) -> bool:
+        """Whether `ready` came true within the time; False at once where the server has ended."""
+        deadline = time.monotonic() + within_s
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if ready():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def end(self, how: signal.Signals = signal.SIGTERM, within_s: float = 10.0) -> None:
+        """Signal the server, wait, and kill its whole group where that was not enough."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(within_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._leash.kill()
+        self._leash.communicate()
+
+    def tail(self) -> str:
+        """The last lines that the server wrote."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A temporary folder for one server."""
+    # Short, because the path of a unix socket is limited to 107 bytes.
+    path = Path(tempfile.mkdtemp(prefix="osb-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)

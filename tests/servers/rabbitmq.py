@@ -1,0 +1,109 @@
+"""A private RabbitMQ, from Debian's package."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import amqp
+
+from servers import child
+
+RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+
+
+class RabbitmqServer:
+    """A RabbitMQ node of its own name and folder, with its own port mapper."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.node = f"osbench-{secrets.token_hex(4)}@localhost"
+        self.port, self._dist_port, self._epmd_port = (child.free_port() for _ in range(3))
+        self._epmd: child.Child | None = None
+        self._broker: child.Child | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the broker answers."""
+        return f"amqp://guest:guest@127.0.0.1:{self.port}//"
+
+    def start(self) -> None:
+        """Start port mapper and broker; wait until the broker answers with its node's name."""
+        env = self._environment()
+        (self.folder / "enabled_plugins").write_text("[].\n")
+        (self.folder / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}\n"
+            # The default adds the host's full name, which differs from machine to machine.
+            f"cluster_name = {self.node}\n"
+            "num_acceptors.tcp = 2\nlog.console = false\nlog.file.level = warning\n"
+            "vm_memory_high_watermark.absolute = 512MiB\ndisk_free_limit.absolute = 1MB\n"
+        )
+        epmd = shutil.which("epmd") or "epmd"
+        self._epmd = child.Child(
+            [epmd, "-address", "127.0.0.1", "-port", str(self._epmd_port)],
+            folder=self.folder,
+            log=self.folder / "epmd.log",
+            env=env,
+        )
+        assert self._epmd.wait_until(self._epmd_answers, within_s=10.0), self._epmd.tail()
+        self._broker = child.Child(
+            [str(RABBITMQ)], folder=self.folder, log=self.folder / "rabbitmq.log", env=env
+        )
+        assert self._broker.wait_until(self._is_ours, within_s=90.0), self._broker.tail()
+
+    def stop(self) -> None:
+        """End broker and port mapper."""
+        for process in (self._broker, self._epmd):
+            if process is not None:
+                process.end(within_s=20.0)
+        self._broker = self._epmd = None
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "HOME": str(self.folder),
+            "RABBITMQ_NODENAME": self.node,
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "enabled_plugins"),
+            "RABBITMQ_PID_FILE": str(self.folder / "rabbitmq.pid"),
+            "RABBITMQ_DIST_PORT": str(self._dist_port),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+                "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1"
+            ),
+        }
+
+    def _epmd_answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self._epmd_port)) == 0
+
+    def _is_ours(self) -> bool:
+        try:
+            with amqp.Connection(f"127.0.0.1:{self.port}", connect_timeout=2.0) as connection:
+                return connection.server_properties.get("cluster_name") == self.node
+        except (OSError, amqp.AMQPError):
+            return False
+
+
+@contextlib.contextmanager
+def rabbitmq_server() -> Iterator[RabbitmqServer]:
+    """A private RabbitMQ; skips the test where the Debian package rabbitmq-server is missing."""
+    if not RABBITMQ.exists():
+        child.missing("RabbitMQ is not installed (Debian package rabbitmq-server)")
+    with child.folder() as folder:
+        server = RabbitmqServer(folder)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
