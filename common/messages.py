@@ -185,3 +185,5 @@ class Specification(Message):
     source_hash: str
     #: Profile iterations: the rate, 0 for none.
     sample_rate: float
+    #: Longest time between two result blocks of a worker, seconds.
+    ship_interval_s: float

@@ -82,6 +82,10 @@ class Scenario:
         self._recorder = atomic.Recorder(atomic.Names())
         return self
 
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """Prepare this process before the load, outside every timer: imports, connections."""
+
     def sleep_between(
         self, min_sleep: float, max_sleep: float | None = None, atomic_delay: float = 0.1
     ) -> None:

@@ -1,0 +1,86 @@
+"""The command `osbench-worker`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import click
+
+from osbench import __version__
+from osbench.common.config import load
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.worker import process
+from osbench.worker.supervisor import Supervisor
+
+EPILOG = """
+\b
+Examples:
+  osbench-worker                                one process per core, osbench.conf as found
+  osbench-worker --processes 4 --label rack-7
+  osbench-worker --plugin-path ./scenarios      the same plug-ins as the coordinator has
+
+SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
+"""
+
+
+@click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config-file", multiple=True, metavar="FILE", help="osbench.conf to read.")
+@click.option("--processes", type=click.IntRange(0), help="Worker processes; 0 is one per core.")
+@click.option(
+    "--virtual-users", type=click.IntRange(1), help="Most iterations at the same time, a process."
+)
+@click.option("--label", help="Name shown for this host's workers.")
+@click.option(
+    "--plugin-path",
+    multiple=True,
+    metavar="PATH",
+    help="Python file, or folder of them, to load plug-ins from. May be repeated.",
+)
+@click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
+@click.version_option(__version__, prog_name="osbench-worker")
+def main(
+    config_file: tuple[str, ...],
+    processes: int | None,
+    virtual_users: int | None,
+    label: str | None,
+    plugin_path: tuple[str, ...],
+    lifeline: int | None,
+) -> None:
+    """Serve runs: claim iterations from a coordinator, run them, send back what was measured.
+
+    Workers find their coordinator through the Redis of osbench.conf ([messaging] redis_url)
+    and accept only messages signed with its key file ([security] key_file).
+    """
+    try:
+        conf = load(config_file)
+        _override(conf, processes=processes, virtual_users=virtual_users, label=label)
+        if not conf.messaging.redis_url:
+            raise UsageError(
+                "[messaging] redis_url is not set: a worker needs the Redis that its "
+                "coordinator uses. Write it into osbench.conf"
+            )
+        logging.basicConfig(
+            level=conf.log_level.upper(),
+            format="%(asctime)s %(process)d %(levelname)s %(message)s",
+            stream=sys.stderr,
+        )
+        if lifeline is not None:
+            process.end(process.main(conf, list(plugin_path), lifeline))
+        sys.exit(Supervisor(conf, config_file, plugin_path).run())
+    except OsbenchError as error:
+        click.echo(f"osbench-worker: {error}", err=True)
+        if lifeline is not None:
+            process.end(error.exit_code)
+        sys.exit(error.exit_code)
+
+
+def _override(conf: Any, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            conf.set_override(name, value, group="worker")
+
+
+if __name__ == "__main__":
+    main()

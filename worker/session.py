@@ -1,0 +1,244 @@
+"""One run in one worker process: follows the control record, from preparing to the last block."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from time import monotonic_ns
+
+from osbench.common.clock import Offset
+from osbench.common.envelope import Sealer, Vault
+from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.messages import Batch, Control, Specification
+from osbench.common.outcomes import Outcome
+from osbench.common.store import Store
+from osbench.worker.claimer import Claimer
+from osbench.worker.closed import ClosedEngine
+from osbench.worker.engine import NEVER, Engine
+from osbench.worker.intake import Intake
+from osbench.worker.open import OpenEngine
+from osbench.worker.outbox import Outbox
+from osbench.worker.preparation import Preparation, Prepared
+from osbench.worker.shipper import Shipper
+
+LOG = logging.getLogger(__name__)
+
+
+class Session:
+    """What this process does for one run. Called by the agent's thread alone."""
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        epoch: str,
+        incarnation: str,
+        capacity: int,
+        store: Store,
+        sealer: Sealer,
+        vault: Vault,
+        preparation: Preparation,
+        spool: Path,
+        spool_limit_bytes: int,
+    ) -> None:
+        self.run = run
+        self.epoch = epoch
+        self.store = store
+        self._incarnation = incarnation
+        self._capacity = capacity
+        self._sealer = sealer
+        self._vault = vault
+        self._preparation = preparation
+        self.outbox = Outbox(spool, spool_limit_bytes)
+        self.claimer = Claimer(
+            intake=Intake(run, epoch, incarnation),
+            epoch=epoch,
+            incarnation=incarnation,
+            store=store,
+        )
+        self.shipper = Shipper(
+            run=run,
+            epoch=epoch,
+            incarnation=incarnation,
+            store=store,
+            sealer=sealer,
+            outbox=self.outbox,
+        )
+        self.engine: Engine | None = None
+        #: Engines of earlier workloads that still have an iteration in hand.
+        self._past: list[Engine] = []
+        self.generation = 0
+        self.prepared = -1
+        self.problem = ""
+        self.source_hash = ""
+        self.draining = False
+        self.over = False
+        self._version = 0
+        self._preparing = -1
+        self._serving = -1
+        self._ready: Prepared | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def state(self) -> str:
+        """The word for heartbeats."""
+        if self.draining:
+            return "draining"
+        if self.engine is not None:
+            return "running"
+        if self._preparing >= 0:
+            return "ready" if self.prepared == self._preparing else "preparing"
+        return "idle"
+
+    @property
+    def busy(self) -> int:
+        """Iterations in hand."""
+        return len(self.engine.inflight) if self.engine is not None else 0
+
+    @property
+    def queued(self) -> int:
+        """Claimed and not started."""
+        return self.engine.queued if self.engine is not None else 0
+
+    @property
+    def stuck(self) -> int:
+        """Threads that run on after their iteration timed out."""
+        engines = self._past if self.engine is None else [*self._past, self.engine]
+        return sum(sum(1 for thread in engine.abandoned if thread.is_alive()) for engine in engines)
+
+    def offer(self, data: bytes) -> str:
+        """A batch from the broker; answers why it is refused, or ""."""
+        try:
+            batch = Batch.parse(self._sealer.open(Batch.KIND, data))
+        except Untrusted as error:
+            return str(error)
+        return self.claimer.offer(batch)
+
+    def follow(self, data: bytes | None, offset: Offset) -> str:
+        """Do what a control record says; answers why it is refused, or ""."""
+        if data is None:
+            return ""
+        try:
+            control = Control.parse(self._sealer.open(Control.KIND, data))
+        except Untrusted as error:
+            return str(error)
+        if (control.run, control.epoch, control.incarnation) != (
+            self.run,
+            self.epoch,
+            self._incarnation,
+        ):
+            return "control record of another run or worker process"
+        if control.version <= self._version:
+            # the same record is read with every heartbeat; an older one was sent again
+            return "" if control.version == self._version else "control record seen before"
+        self._version = control.version
+        self._apply(control, offset)
+        return ""
+
+    def drain(self) -> None:
+        """Start nothing more and give back what was not started."""
+        self.draining = True
+        self.claimer.pause()
+        if self.engine is not None:
+            self.engine.stop(monotonic_ns())
+
+    @property
+    def drained(self) -> bool:
+        """Nothing in hand, nothing to give back, all that was sent is acknowledged."""
+        quiet = self.engine is None or not (
+            self.engine.inflight or self.engine.rows or self.engine.queued
+        )
+        return quiet and not len(self.outbox)
+
+    def close(self) -> None:
+        """End the run in this process."""
+        self.over = True
+        self.claimer.close()
+        if self.engine is not None:
+            self.engine.close()
+        self.shipper.flush()
+        self.shipper.close()
+        if len(self.outbox):
+            LOG.warning("run %s: %d result blocks were not taken", self.run, len(self.outbox))
+        self.outbox.close()
+
+    def _apply(self, control: Control, offset: Offset) -> None:
+        self.outbox.acknowledge(control.acknowledged)
+        if control.fenced or control.released:
+            self.over = True
+            return
+        if control.workload != self._preparing:
+            self._leave()
+            if control.workload >= 0:
+                self._begin(control.workload)
+        # t0 is only set once we said that we are prepared
+        if self.engine is None and control.t0_at is not None and self._ready is not None:
+            self._start(self._ready, control, offset)
+        engine = self.engine
+        if engine is None:
+            return
+        if control.stop_s is not None:
+            engine.stop(engine.t0_ns + int(control.stop_s * 1e9))
+        if control.drain:
+            self.drain()
+        if control.generation != self.generation:
+            engine.set_share(min(control.share, self._capacity))
+            self.generation = control.generation
+
+    def _begin(self, workload: int) -> None:
+        self._preparing, self.prepared, self.problem = workload, -1, ""
+        self._ready = None
+        self._thread = threading.Thread(
+            target=self._prepare, args=(workload,), name="preparation", daemon=True
+        )
+        self._thread.start()
+
+    def _prepare(self, workload: int) -> None:
+        try:
+            data = self.store.specification(workload)
+            if data is None:
+                raise Untrusted("the workload's specification is not there")
+            body = self._vault.decrypt(self._sealer.open(Specification.KIND, data)["vault"])
+            self._ready = self._preparation.prepare(Specification.parse(body))
+            self.source_hash = self._ready.source_hash
+        except OsbenchError as error:
+            self.problem = str(error)
+        except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
+            self.problem = f"preparing failed: {type(error).__name__}: {error}"
+        self.prepared = workload
+
+    def _start(self, ready: Prepared, control: Control, offset: Offset) -> None:
+        assert control.t0_at is not None
+        specification = ready.specification
+        t0_ns = offset.to_monotonic_ns(control.t0_at)
+        hungry = self._hungry
+        if specification.open:
+            limited = control.share > self._capacity
+            self.engine = OpenEngine(
+                ready.body,
+                t0_ns,
+                NEVER,
+                hungry,
+                max_lag_ns=int(specification.max_lag_s * 1e9),
+                at_limit=(Outcome.DROPPED_CAPACITY if limited else Outcome.DROPPED_MAX_CONCURRENCY),
+            )
+        else:
+            self.engine = ClosedEngine(ready.body, t0_ns, NEVER, hungry)
+        self._serving = control.workload
+        self.generation = -1
+        self.shipper.serve(self.engine, control.workload, specification.ship_interval_s)
+        self.claimer.serve(self.engine, control.workload)
+
+    def _leave(self) -> None:
+        """End the workload that was served; its last rows are shipped."""
+        if self.engine is not None:
+            self.engine.close()
+            self.shipper.flush()
+            self._past.append(self.engine)
+            self.engine = None
+        self._serving = -1
+
+    def _hungry(self) -> None:
+        self.claimer.hungry()
+        self.shipper.wake()
