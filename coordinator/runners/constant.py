@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, infinite, without_effect
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, without_effect
 
 
 class Constant(Runner):
@@ -32,13 +32,12 @@ class Constant(Runner):
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Refuse more virtual users than iterations."""
         times, concurrency = config.get("times", 1), config.get("concurrency", 1)
-        problems = infinite(config)
-        if concurrency > times:
-            problems.append(
-                f"concurrency must not be more than times, got concurrency {concurrency}"
-                f" and times {times}"
-            )
-        return problems
+        if concurrency <= times:
+            return []
+        return [
+            f"concurrency must not be more than times, got concurrency {concurrency}"
+            f" and times {times}"
+        ]
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, infinite
+from osbench.coordinator.runners.schemas import COUNT, DRAFT
 
 #: Rally's bound of an iteration where the task names none, seconds.
 DEFAULT_TIMEOUT_S = 600
@@ -31,11 +31,6 @@ class ConstantForDuration(Runner):
         "required": ["duration"],
         "additionalProperties": False,
     }
-
-    @classmethod
-    def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a duration without end."""
-        return infinite(config)
 
     @property
     def timeout_s(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals
 from osbench.coordinator.runners.schedule import Ramp, exact
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, infinite, without_effect
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, without_effect
 
 #: Seconds that arrivals are planned ahead.
 HORIZON_S = 15.0
@@ -66,9 +66,6 @@ class Rps(Runner):
         """Refuse a ramp that falls, and rates that no clock can pace."""
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
-        problems = infinite(config) + (infinite(rate) if isinstance(rate, Mapping) else [])
-        if problems:
-            return problems
         problems = [
             f"{key} must be between {SLOWEST:g} and {FASTEST:g} arrivals a second, got {value}"
             for key, value in ramp.items()

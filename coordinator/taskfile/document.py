@@ -1,0 +1,95 @@
+"""YAML and JSON documents, read strictly: no key twice, nothing that JSON cannot hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from osbench.common.errors import Problem
+from osbench.coordinator.taskfile.places import inside, shown
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+def read(text: str) -> tuple[Any, list[Problem]]:
+    """The value that `text` holds (None where it is empty), and what is wrong with it."""
+    try:
+        return _read(text)
+    except yaml.MarkedYAMLError as error:
+        reasons = ", ".join(part for part in (error.problem, error.context) if part)
+        return None, [Problem(_position(error.problem_mark or error.context_mark), reasons)]
+    except yaml.YAMLError as error:
+        return None, [Problem("", f"is not YAML: {str(error).splitlines()[0]}")]
+    except ValueError as error:
+        return None, [Problem("", f"holds a value that YAML cannot read: {error}")]
+    except RecursionError:
+        return None, [Problem("", "is nested too deeply")]
+
+
+def _read(text: str) -> tuple[Any, list[Problem]]:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None, []
+        problems = list(_repeated(node, set(), set()))
+        if problems:
+            return None, problems
+        value = loader.construct_document(node)
+    finally:
+        loader.dispose()
+    return value, list(_foreign(value, "", None))
+
+
+def _position(mark: yaml.Mark | None) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+
+
+def _repeated(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Problem]:
+    """Keys that stand twice in one mapping, and aliases of what they stand in."""
+    if id(node) in above:
+        yield Problem(_position(node.start_mark), "holds an alias of itself")
+    if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        return
+    seen.add(id(node))
+    above.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        yield from _twice(node)
+    for item in node.value:
+        yield from _repeated(item[1] if isinstance(item, tuple) else item, above, seen)
+    above.remove(id(node))
+
+
+def _twice(node: yaml.MappingNode) -> Iterator[Problem]:
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+            continue
+        line = key.start_mark.line + 1
+        if key.value in lines:
+            message = f"key {shown(key.value)} stands twice, first in line {lines[key.value]}"
+            yield Problem(_position(key.start_mark), message)
+        lines.setdefault(key.value, line)
+
+
+def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]:
+    """Keys and values that JSON, and so a message to a worker, cannot hold."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if isinstance(name, str):
+                yield from _foreign(item, inside(place, name), name)
+            else:
+                yield Problem(place, f"keys must be strings, got {shown(name)}: put it in quotes")
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _foreign(item, inside(place, position), key)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield Problem(place, f"must be a finite number, got {value}")
+    elif not isinstance(value, str | int | float | None):
+        kind = type(value).__name__
+        yield Problem(
+            place, f"must be a JSON value, got the {kind} {shown(value, key)}: put it in quotes"
+        )

@@ -1,0 +1,134 @@
+"""What a JSON schema forbids, told as problems: each with its place and the value it got."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft7Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import validator_for
+
+from osbench.common.errors import Problem
+from osbench.coordinator.taskfile.places import inside, shown
+
+_TYPES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+#: Keywords that compare the value with a limit, and how to say so.
+_LIMITS = {
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "multipleOf": "must be a multiple of {}",
+    "minLength": "must have at least {} characters",
+    "maxLength": "must have at most {} characters",
+    "minItems": "must hold at least {}",
+    "maxItems": "must hold at most {}",
+    "minProperties": "must name at least {}",
+    "maxProperties": "must name at most {}",
+    "pattern": "must match {}",
+}
+
+
+def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]:
+    """All problems of `value`, which stands at `place`. A schema without `$schema` is draft 7."""
+    validator: Any = validator_for(schema, default=Draft7Validator)
+    try:
+        validator.check_schema(schema)
+    except SchemaError as error:
+        return [
+            Problem(place, f"cannot be checked: its plug-in's schema is wrong: {error.message}")
+        ]
+    return list(_told(validator(schema).iter_errors(value), place))
+
+
+def _told(errors: Iterable[ValidationError], place: str) -> Iterator[Problem]:
+    for error in errors:
+        where = place
+        for part in error.absolute_path:
+            where = inside(where, part)
+        key = error.absolute_path[-1] if error.absolute_path else None
+        yield from _problems(error, where, key, place)
+
+
+def _problems(
+    error: ValidationError, where: str, key: str | int | None, place: str
+) -> Iterator[Problem]:
+    value: Any = error.instance
+    rule: Any = error.validator_value
+    match error.validator:
+        case "additionalProperties" if rule is False:
+            yield from _unknown(error, where)
+        case "required":
+            yield Problem(where, f"{_missing(error)} is missing")
+        case "type":
+            kinds = [rule] if isinstance(rule, str) else list(rule)
+            yield Problem(where, _must_be(kinds, value, key))
+        case "enum":
+            known = ", ".join(shown(choice) for choice in rule)
+            yield Problem(where, f"must be one of {known}, got {shown(value, key)}")
+        case "anyOf" | "oneOf" if error.context:
+            yield from _branches(error, where, key, place)
+        case str(keyword) if keyword in _LIMITS:
+            yield Problem(where, f"{_LIMITS[keyword].format(rule)}, got {shown(value, key)}")
+        case keyword:
+            yield Problem(where, f"breaks the rule {keyword!r}, got {shown(value, key)}")
+
+
+def _must_be(kinds: list[str], value: Any, key: str | int | None) -> str:
+    return f"must be {' or '.join(_TYPES[kind] for kind in kinds)}, got {shown(value, key)}"
+
+
+def _missing(error: ValidationError) -> str:
+    # jsonschema gives one error a missing key, and the key only in its sentence
+    required: Any = error.validator_value
+    return next(str(name) for name in required if error.message.startswith(repr(name)))
+
+
+def _unknown(error: ValidationError, where: str) -> Iterator[Problem]:
+    schema: Any = error.schema
+    found: Any = error.instance
+    known = list(schema.get("properties", {}))
+    for name in found:
+        if name not in known:
+            value = shown(found[name], name)
+            yield Problem(inside(where, name), f"unknown key{near(name, known)}, got {value}")
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A question after names close to `name`, or all that are known, or nothing."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names)
+    if close:
+        return f" (did you mean {' or '.join(close)}?)"
+    return f" (known are {', '.join(names)})" if names else ""
+
+
+def _branches(
+    error: ValidationError, where: str, key: str | int | None, place: str
+) -> Iterator[Problem]:
+    branches: dict[Any, list[ValidationError]] = {}
+    for part in error.context or ():
+        branches.setdefault(part.relative_schema_path[0], []).append(part)
+    of_type = [faults for faults in branches.values() if not any(_is_type(f) for f in faults)]
+    if of_type:
+        meant = min(of_type, key=len)
+        yield from _told(meant, place)
+        return
+    kinds = [f.validator_value for faults in branches.values() for f in faults if _is_type(f)]
+    named = [kind for kind in kinds if isinstance(kind, str)]
+    yield Problem(where, _must_be(list(dict.fromkeys(named)), error.instance, key))
+
+
+def _is_type(fault: ValidationError) -> bool:
+    return fault.validator == "type" and not fault.relative_path

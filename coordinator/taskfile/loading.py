@@ -1,0 +1,52 @@
+"""From a path to a checked task."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import Problem, TaskError
+from osbench.common.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.taskfile import document, semantics
+from osbench.coordinator.taskfile.parsing import parse
+from osbench.coordinator.taskfile.template import render
+
+
+def load(source: str, *, args: Mapping[str, Any], plugins: Plugins) -> Task:
+    """Read, render, parse and check a task file; `-` is standard input.
+
+    Raises TaskError with all problems of the first of these steps that finds any, and
+    PluginError where the plug-ins themselves cannot be read.
+    """
+    task = parse(read(source, args), source)
+    problems = semantics.check(task, plugins)
+    if problems:
+        raise TaskError(source, problems)
+    return semantics.describe(task, plugins)
+
+
+def read(source: str, args: Mapping[str, Any]) -> Any:
+    """The document in a task file, its template filled in with `args`. Raises TaskError."""
+    text = _text(source)
+    folder = "." if source == "-" else str(Path(source).expanduser().parent)
+    rendered, problems = render(text, folder, args)
+    if problems:
+        raise TaskError(source, problems)
+    value, problems = document.read(rendered)
+    if problems:
+        raise TaskError(source, problems)
+    return value
+
+
+def _text(source: str) -> str:
+    try:
+        if source == "-":
+            return sys.stdin.read()
+        return Path(source).expanduser().read_text("utf-8")
+    except OSError as error:
+        raise TaskError(source, [Problem("", f"cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError:
+        raise TaskError(source, [Problem("", "is not text in UTF-8")]) from None

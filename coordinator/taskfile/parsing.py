@@ -1,0 +1,155 @@
+"""From a document to a task: both versions of the format, and the defaults they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import Problem, TaskError
+from osbench.common.task import Hook, Named, Subtask, Task, Workload
+from osbench.coordinator.taskfile import schemas
+from osbench.coordinator.taskfile.faults import validate
+from osbench.coordinator.taskfile.places import inside, shown
+
+#: What a workload runs by, and has to meet, where the file doesn't say.
+DEFAULT_RUNNER = Named(name="serial")
+DEFAULT_SLA = {"failure_rate": {"max": 0}}
+
+
+def parse(document: Any, source: str) -> Task:
+    """The task that a document of version 1 or 2 describes. Asks no plug-in.
+
+    Raises TaskError with everything that the format forbids.
+    """
+    version, problems = _version(document)
+    if not problems:
+        problems = _faults_1(document) if version == 1 else _faults_2(document)
+    if problems:
+        raise TaskError(source, problems)
+    return _task_1(document, source) if version == 1 else _task_2(document, source)
+
+
+def _version(document: Any) -> tuple[int, list[Problem]]:
+    if document is None or document == {}:
+        return 0, [Problem("", "is empty")]
+    if not isinstance(document, dict):
+        return 0, [Problem("", f"must be an object, got {shown(document)}")]
+    version = document.get("version", 1)
+    if "version" not in document and "subtasks" in document:
+        return 0, [Problem("", "has subtasks, but no version: add version: 2")]
+    if isinstance(version, bool) or version not in (1, 2):
+        return 0, [Problem("version", f"must be 1 or 2, got {shown(version)}")]
+    return int(version), []
+
+
+def _faults_1(document: Mapping[str, Any]) -> list[Problem]:
+    scenarios = _scenarios_1(document)
+    if not scenarios:
+        return [Problem("", "names no scenario")]
+    return validate(scenarios, schemas.TASK_V1, "")
+
+
+def _faults_2(document: Mapping[str, Any]) -> list[Problem]:
+    problems = validate(document, schemas.TASK, "")
+    subtasks = document.get("subtasks")
+    for position, subtask in enumerate(subtasks if isinstance(subtasks, list) else []):
+        if isinstance(subtask, dict):
+            # one schema for both shapes would tell of the shape that was not meant
+            schema = schemas.SUBTASK if "workloads" in subtask else schemas.SIMPLE_SUBTASK
+            problems += validate(subtask, schema, inside("subtasks", position))
+    return problems
+
+
+def _scenarios_1(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: items for name, items in document.items() if name != "version"}
+
+
+def _task_1(document: Mapping[str, Any], source: str) -> Task:
+    subtasks = []
+    for name, items in _scenarios_1(document).items():
+        workloads = tuple(
+            _workload(_as_version_2(name, item), inside(inside("", name), position), position)
+            for position, item in enumerate(items)
+        )
+        subtasks.append(Subtask(title=name, workloads=workloads))
+    title = "standard input" if source == "-" else Path(source).name
+    return Task(title=title, subtasks=tuple(subtasks), version=1, source=source)
+
+
+def _as_version_2(name: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    workload = dict(item)
+    workload["scenario"] = {name: workload.pop("args", {})}
+    workload["contexts"] = workload.pop("context", {})
+    if "runner" in workload:
+        runner = dict(workload["runner"])
+        workload["runner"] = {runner.pop("type", "serial"): runner}
+    workload["hooks"] = [
+        {
+            "action": {hook["name"]: hook["args"]},
+            "trigger": {hook["trigger"]["name"]: hook["trigger"]["args"]},
+            "description": hook.get("description", ""),
+        }
+        for hook in item.get("hooks", [])
+    ]
+    return workload
+
+
+def _task_2(document: Mapping[str, Any], source: str) -> Task:
+    return Task(
+        title=document["title"],
+        subtasks=tuple(
+            _subtask(subtask, inside("subtasks", position))
+            for position, subtask in enumerate(document["subtasks"])
+        ),
+        version=2,
+        description=document.get("description", ""),
+        tags=tuple(document.get("tags", ())),
+        source=source,
+    )
+
+
+def _subtask(subtask: Mapping[str, Any], place: str) -> Subtask:
+    if "workloads" in subtask:
+        within = inside(place, "workloads")
+        workloads = tuple(
+            _workload(workload, inside(within, position), position)
+            for position, workload in enumerate(subtask["workloads"])
+        )
+    else:
+        workloads = (_workload(subtask, place, 0),)
+    return Subtask(
+        title=subtask["title"],
+        workloads=workloads,
+        description=subtask.get("description", ""),
+        tags=tuple(subtask.get("tags", ())),
+        group=subtask.get("group"),
+        run_in_parallel=subtask.get("run_in_parallel", False),
+    )
+
+
+def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workload:
+    (scenario,) = _named(workload["scenario"])
+    return Workload(
+        place=place,
+        position=position,
+        scenario=scenario.name,
+        args=scenario.config,
+        runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
+        contexts=_named(workload.get("contexts", {})),
+        sla=_named(workload.get("sla", DEFAULT_SLA)),
+        hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
+        description=workload.get("description", ""),
+        idempotent=workload.get("idempotent", False),
+        enable_profiler=workload.get("enable_profiler"),
+    )
+
+
+def _hook(hook: Mapping[str, Any]) -> Hook:
+    (action,) = _named(hook["action"])
+    (trigger,) = _named(hook["trigger"])
+    return Hook(action=action, trigger=trigger, description=hook.get("description", ""))
+
+
+def _named(entries: Mapping[str, Any]) -> tuple[Named, ...]:
+    return tuple(Named(name=name, config=config) for name, config in entries.items())

@@ -1,0 +1,42 @@
+"""Places within a document and values found there, as messages show them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+#: Longest value that a message repeats, in characters.
+SHOWN = 60
+
+#: Keys whose values no message repeats.
+_PRIVATE = re.compile(r"pass|secret|token|credential|private|hmac|api_?key", re.IGNORECASE)
+_PLAIN = re.compile(r"[\w.@-]+")
+
+
+def inside(place: str, part: str | int) -> str:
+    """The place of a key or an index inside `place`, like `subtasks[0].title`."""
+    if isinstance(part, int):
+        return f"{place}[{part}]"
+    if not _PLAIN.fullmatch(part):
+        return f"{place}[{json.dumps(part)}]"
+    return f"{place}.{part}" if place else part
+
+
+def shown(value: Any, key: str | int | None = None) -> str:
+    """A value as JSON would write it, cut; containers by what they hold, secrets not at all."""
+    if isinstance(key, str) and _PRIVATE.search(key):
+        return "***"
+    if isinstance(value, dict):
+        keys = ", ".join(str(name) for name in value)
+        return f"an object with {_cut(keys)}" if value else "an empty object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}" if value else "an empty list"
+    try:
+        return _cut(json.dumps(value, ensure_ascii=False))
+    except TypeError:
+        return _cut(f"{value!r}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -1,0 +1,129 @@
+"""What a task asks of plug-ins, checked against the plug-ins there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from osbench.common.errors import PluginError, Problem
+from osbench.common.plugins import Plugins
+from osbench.common.runner import Runner
+from osbench.common.task import Named, Subtask, Task, Workload
+from osbench.coordinator.taskfile.faults import validate
+from osbench.coordinator.taskfile.places import inside
+
+
+def check(task: Task, plugins: Plugins) -> list[Problem]:
+    """Everything in the task that no plug-in, or not the one it names, can do.
+
+    Raises PluginError where the plug-ins themselves cannot be read.
+    """
+    plugins.names("runner")  # a broken plug-in file is one error, not one a workload
+    return [
+        problem
+        for workload in task.workloads
+        for part in (_scenario, _runner, _contexts, _sla, _hooks)
+        for problem in part(workload, plugins, task.version)
+    ]
+
+
+def describe(task: Task, plugins: Plugins) -> Task:
+    """The task, checked before, with scenario titles where workloads have no description."""
+
+    def described(workload: Workload) -> Workload:
+        title = workload.description or plugins.scenario(workload.scenario).title
+        return replace(workload, description=title)
+
+    def within(subtask: Subtask) -> Subtask:
+        return replace(subtask, workloads=tuple(map(described, subtask.workloads)))
+
+    return replace(task, subtasks=tuple(map(within, task.subtasks)))
+
+
+def notes(task: Task, plugins: Plugins) -> list[Problem]:
+    """What the task, checked before, says without effect: nothing is refused for it."""
+    return [
+        Problem(_runner_place(workload, task.version), note)
+        for workload in task.workloads
+        for note in _answers(_runner_class(workload, plugins).notes, workload.runner.config)
+    ]
+
+
+def _scenario(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
+    name_place = workload.place if version == 1 else inside(workload.place, "scenario")
+    try:
+        plugin = plugins.scenario(workload.scenario)
+    except PluginError as error:
+        yield Problem(name_place, str(error))
+        return
+    args_place = inside(workload.place, "args")
+    if version > 1:
+        args_place = inside(name_place, workload.scenario)
+    for message in plugin.check_args(workload.args):
+        yield Problem(args_place, message)
+    for name in plugin.context:
+        try:
+            plugins.get("context", name)
+        except PluginError as error:
+            yield Problem(name_place, f"{workload.scenario} needs the context {name}: {error}")
+
+
+def _runner_place(workload: Workload, version: int) -> str:
+    place = inside(workload.place, "runner")
+    return place if version == 1 else inside(place, workload.runner.name)
+
+
+def _runner_class(workload: Workload, plugins: Plugins) -> type[Runner]:
+    return cast(type[Runner], plugins.get("runner", workload.runner.name))
+
+
+def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
+    place = _runner_place(workload, version)
+    try:
+        runner = _runner_class(workload, plugins)
+    except PluginError as error:
+        yield Problem(place, str(error))
+        return
+    problems = validate(workload.runner.config, runner.CONFIG_SCHEMA, place)
+    yield from problems
+    if not problems:
+        for message in _answers(runner.check, workload.runner.config):
+            yield Problem(place, message)
+
+
+def _contexts(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
+    place = inside(workload.place, "context" if version == 1 else "contexts")
+    for context in workload.contexts:
+        yield from _configured("context", context, inside(place, context.name), plugins)
+
+
+def _sla(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
+    place = inside(workload.place, "sla")
+    for criterion in workload.sla:
+        yield from _configured("sla", criterion, inside(place, criterion.name), plugins)
+
+
+def _hooks(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
+    for position, hook in enumerate(workload.hooks):
+        place = inside(inside(workload.place, "hooks"), position)
+        part = "args" if version == 1 else "action"
+        yield from _configured("hook", hook.action, inside(place, part), plugins)
+
+
+def _configured(kind: str, named: Named, place: str, plugins: Plugins) -> Iterator[Problem]:
+    try:
+        plugin: Any = plugins.get(kind, named.name)
+    except PluginError as error:
+        yield Problem(place, str(error))
+        return
+    yield from validate(named.config, getattr(plugin, "CONFIG_SCHEMA", {}), place)
+
+
+def _answers(
+    question: Callable[[Mapping[str, Any]], list[str]], config: Mapping[str, Any]
+) -> list[str]:
+    try:
+        return question(config)
+    except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
+        return [f"cannot be checked: the plug-in raises {type(error).__name__}: {error}"]

@@ -1,0 +1,149 @@
+"""Jinja2 in task files: rendered with the task arguments, relative to the file's folder."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.sandbox import SandboxedEnvironment
+
+from osbench.common.errors import Problem
+
+#: Filters that give an argument a default.
+_DEFAULTS = ("default", "d")
+
+
+def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[Problem]]:
+    """The text with `args` filled in, and what is wrong with it.
+
+    `include` and `import` find files under `folder`. An argument that is neither given nor has
+    a default (`{% set x = x or 1 %}`, `{{ x | default(1) }}`) is a problem.
+    """
+    environment = _environment(folder)
+    try:
+        tree = environment.parse(text)
+        missing = sorted(_missing(environment, tree, set(args), set()))
+        if missing:
+            return "", [Problem("", _please_give(missing))]
+        return environment.from_string(text).render(**args), []
+    except jinja2.TemplateSyntaxError as error:
+        return "", [Problem(_line(error.name, error.lineno), f"template: {error.message}")]
+    except jinja2.TemplateNotFound as error:
+        return "", [Problem("", f"template: there is no file {error.name!r} in {folder}")]
+    except Exception as error:  # noqa: BLE001 - expressions of a template may raise anything
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == "<template>"]
+        place = _line(None, lines[-1]) if lines else ""
+        return "", [Problem(place, f"template: {type(error).__name__}: {error}")]
+
+
+def _environment(folder: str) -> jinja2.Environment:
+    environment = SandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=False,  # a task is not HTML
+    )
+    environment.globals.update(min=min, max=max, ceil=_ceil, round=_round)
+    return environment
+
+
+def _ceil(number: Any) -> int:
+    return math.ceil(float(number))
+
+
+def _round(number: Any) -> int:
+    return round(float(number))
+
+
+def _line(name: str | None, line: int | None) -> str:
+    place = f"line {line}" if line else ""
+    return f"{name}, {place}" if name else place
+
+
+def _please_give(missing: list[str]) -> str:
+    word = "argument" if len(missing) == 1 else "arguments"
+    names = ", ".join(missing)
+    example = ", ".join(f"{name}: ..." for name in missing)
+    default = f"{{% set {missing[0]} = {missing[0]} or ... %}}"
+    return (
+        f"the template needs the task {word} {names}: give --task-args '{example}' or a file by"
+        f" --task-args-file, or a default in the template: {default}"
+    )
+
+
+def _missing(
+    environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
+) -> set[str]:
+    """Names that the template and the files it includes need and nobody gives."""
+    undeclared = meta.find_undeclared_variables(tree)
+    missing = undeclared - given - set(environment.globals) - _optional(tree)
+    within = given | missing | _declared(tree)
+    for name in _files(tree) - seen:
+        seen.add(name)
+        text = _source(environment, name)
+        missing |= _missing(environment, environment.parse(text, name), within, seen)
+    return missing
+
+
+def _optional(tree: nodes.Template) -> set[str]:
+    """Names that the template itself gives a value, or asks whether they have one."""
+    named = {id(name): name.name for name in _defaulted(tree)}
+    bare = {
+        name.name
+        for name in tree.find_all(nodes.Name)
+        if name.ctx == "load" and id(name) not in named
+    }
+    replaced = {
+        assign.target.name
+        for assign in tree.find_all(nodes.Assign)
+        if isinstance(assign.target, nodes.Name)
+        and any(name.name == assign.target.name for name in _defaulted(assign))
+    }
+    asked = {
+        test.node.name
+        for test in tree.find_all(nodes.Test)
+        if test.name in ("defined", "undefined") and isinstance(test.node, nodes.Name)
+    }
+    return (set(named.values()) - bare) | replaced | asked
+
+
+def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
+    """Uses of names that say what to take where the name has no value."""
+    for choice in tree.find_all(nodes.Or):
+        if isinstance(choice.left, nodes.Name):
+            yield choice.left
+    for part in tree.find_all(nodes.Filter):
+        if part.name in _DEFAULTS and isinstance(part.node, nodes.Name):
+            yield part.node
+
+
+def _declared(tree: nodes.Template) -> set[str]:
+    """Names that a template gives to the files it includes."""
+    names = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
+    names |= {macro.name for macro in tree.find_all(nodes.Macro)}
+    names |= {part.target for part in tree.find_all(nodes.Import)}
+    for part in tree.find_all(nodes.FromImport):
+        names |= {name if isinstance(name, str) else name[1] for name in part.names}
+    return names
+
+
+def _files(tree: nodes.Template) -> set[str]:
+    """Files that are included by a literal name; the others are found when it is rendered."""
+    parts = [part.template for part in tree.find_all(nodes.Include)]
+    parts += [part.template for part in tree.find_all(nodes.Extends)]
+    named = [name for part in parts for name in (part, *part.find_all(nodes.Const))]
+    return {
+        name.value
+        for name in named
+        if isinstance(name, nodes.Const) and isinstance(name.value, str)
+    }
+
+
+def _source(environment: jinja2.Environment, name: str) -> str:
+    try:
+        return environment.loader.get_source(environment, name)[0] if environment.loader else ""
+    except jinja2.TemplateNotFound:
+        return ""  # where it may be absent is for `include` to say
