@@ -38,8 +38,8 @@ class ErrorGroups:
     def __init__(self) -> None:
         #: (etype, message, traceback) -> [count, lowest iteration]
         self._groups: dict[tuple[str, str, str], list[int]] = {}
-        #: worker -> its failure number -> key of the group
-        self._meaning: dict[str, dict[int, tuple[str, str, str]]] = {}
+        #: worker -> its failure number -> the list in _groups: texts are not kept twice
+        self._meaning: dict[str, dict[int, list[int]]] = {}
         #: Failed iterations whose error is in no group: beyond the limit, or not described.
         self.other = 0
 
@@ -52,25 +52,22 @@ class ErrorGroups:
         """Keep what the failure numbers of a worker stand for."""
         meaning = self._meaning.setdefault(worker, {})
         for failure in failures:
-            if len(meaning) < LIMIT:
-                key = (failure.etype, failure.message, failure.traceback)
-                meaning[failure.number] = key
+            group = self._group((failure.etype, failure.message, failure.traceback))
+            if group is not None:
+                meaning[failure.number] = group
 
     def add(self, worker: str, numbers: NDArray[np.uint32], iterations: NDArray[np.int64]) -> None:
         """Count failed iterations by the failure number that their worker gave them."""
         meaning = self._meaning.get(worker, {})
         for number in np.unique(numbers).tolist():
             found = iterations[numbers == number]
-            key = meaning.get(number)
-            if key is None:
-                self.other += len(found)
-            else:
-                self._count(key, len(found), int(found.min()))
+            self._count(meaning.get(number), len(found), int(found.min()))
 
     def merge(self, other: ErrorGroups) -> None:
         """Add the counts of another one; what its workers' numbers mean is left behind."""
         for key, (count, iteration) in other._groups.items():
-            self._count(key, count, iteration)
+            if count:
+                self._count(self._group(key), count, iteration)
         self.other += other.other
 
     def groups(self) -> list[ErrorGroup]:
@@ -79,6 +76,7 @@ class ErrorGroups:
         return [
             ErrorGroup(etype=key[0], message=key[1], traceback=key[2], count=n, iteration=first)
             for key, (n, first) in order
+            if n
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,12 +97,15 @@ class ErrorGroups:
         errors.other = form["other"]
         return errors
 
-    def _count(self, key: tuple[str, str, str], count: int, iteration: int) -> None:
+    def _group(self, key: tuple[str, str, str]) -> list[int] | None:
         group = self._groups.get(key)
-        if group is not None:
-            group[0] += count
-            group[1] = min(group[1], iteration)
-        elif len(self._groups) < LIMIT:
-            self._groups[key] = [count, iteration]
-        else:
+        if group is None and len(self._groups) < LIMIT:
+            group = self._groups[key] = [0, 0]
+        return group
+
+    def _count(self, group: list[int] | None, count: int, iteration: int) -> None:
+        if group is None:
             self.other += count
+        else:
+            group[1] = min(group[1], iteration) if group[0] else iteration
+            group[0] += count
