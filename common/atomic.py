@@ -65,7 +65,7 @@ class ActionTimer:
     ...     ...
     """
 
-    __slots__ = ("_at", "_name", "_outer", "_recorder")
+    __slots__ = ("_at", "_name", "_outer", "_recorder", "_span")
 
     def __init__(self, scenario: Scenario, name: str) -> None:
         self._recorder = scenario._recorder
@@ -74,7 +74,7 @@ class ActionTimer:
     def __enter__(self) -> ActionTimer:
         recorder = self._recorder
         if recorder.profiler is not None:
-            recorder.profiler.start(self._name)
+            self._span = recorder.profiler.open(self._name)
         actions = recorder.actions
         at = len(actions)
         self._at = at
@@ -101,7 +101,7 @@ class ActionTimer:
         if etype is not None:
             recorder.actions[at + 4] = 1
         if recorder.profiler is not None:
-            recorder.profiler.stop(_failure(etype, error))
+            recorder.profiler.close(self._span, _failure(etype, error))
 
 
 def _failure(
@@ -109,7 +109,11 @@ def _failure(
 ) -> dict[str, Any] | None:
     if etype is None:
         return None
-    return {"etype": etype.__name__, "message": str(error)}
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - an exception of others may not even print; it still counts
+        message = ""
+    return {"etype": etype.__name__, "message": message}
 
 
 def action_timer(

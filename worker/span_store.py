@@ -31,10 +31,12 @@ class SpanStore:
 
         Raises ValueError for a malformed connection string.
         """
-        scheme = urlsplit(conn_str).scheme
-        if scheme not in SCHEMES:
-            raise ValueError(f"no spans can be written to a store of type {scheme}://")
-        self._url: Mapping[str, Any] = parse_url(conn_str)  # type: ignore[no-untyped-call]  # redis-py has no hints here
+        try:
+            scheme = urlsplit(conn_str).scheme
+            self._url: Mapping[str, Any] = parse_url(conn_str)  # type: ignore[no-untyped-call]  # redis-py has no hints here
+        except ValueError:
+            # the reason may quote a piece of the password, taken for a port
+            raise ValueError("malformed connection string of the trace store") from None
         self._tls, self._unix = scheme == "rediss", scheme == "unix"
         self._timeout_s = timeout_s
         self._socket: socket.socket | None = None

@@ -50,9 +50,9 @@ class SpanWriter:
         )
         self._limit = queue_limit_spans
         self._queue: deque[Trace] = deque()
-        # Each counter has one writing thread, but `_offered` and `_refused`. Between reading
-        # and storing those the interpreter never switches threads, so nothing gets lost.
-        self._offered = self._refused = self._settled = self._written = 0
+        # Counters of spans. Virtual users add to the first two without a lock: the interpreter
+        # switches threads at calls and jumps back, never within `+=` on an attribute.
+        self._offered = self._refused = self._written = self._lost = 0
         self._error = ""
         self._pause_s = 0.0
         self._stop_by: float | None = None
@@ -70,20 +70,20 @@ class SpanWriter:
         """Take a finished trace, or drop it where too many spans wait. Never waits."""
         spans = len(trace[1])
         self._offered += spans
-        if self._offered - self._refused - self._settled > self._limit or self._closed:
+        if self._closed or self._waiting() > self._limit:
             self._refused += spans
         else:
             self._queue.append(trace)
 
     def stats(self) -> dict[str, Any]:
         """Spans `written`, `dropped` and `waiting`, and the store's last `error` or ""."""
-        offered, written = self._offered, self._written
-        waiting = offered - self._refused - self._settled
+        waiting = self._waiting()
+        dropped = self._refused + self._lost
         if self._closed:
-            waiting = 0
+            waiting, dropped = 0, dropped + waiting
         return {
-            "written": written,
-            "dropped": offered - written - waiting,
+            "written": self._written,
+            "dropped": dropped,
             "waiting": waiting,
             "error": self._error,
         }
@@ -107,9 +107,11 @@ class SpanWriter:
                 self._wake.wait(_INTERVAL_S)
         self._store.close()
 
+    def _waiting(self) -> int:
+        return self._offered - self._refused - self._written - self._lost
+
     def _take(self) -> list[Trace]:
-        waiting = self._offered - self._refused - self._settled
-        wanted = min(max(_FEWEST, waiting // 8), _MOST)
+        wanted = min(max(_FEWEST, self._waiting() // 8), _MOST)
         batch: list[Trace] = []
         # one thread takes, but `close` may clear the queue at any time
         with contextlib.suppress(IndexError):
@@ -126,10 +128,12 @@ class SpanWriter:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a batch, the next is written
             self._failed(f"{type(error).__name__} while writing spans")
             answers = []
-        for trace, pushed in zip(batch, answers[::REPLIES], strict=False):
-            if pushed is None:
-                self._written += len(trace[1])
-        self._settled += sum(len(trace[1]) for trace in batch)
+        pushed = answers[::REPLIES] or ["unsent"] * len(batch)
+        for (_, spans), refusal in zip(batch, pushed, strict=True):
+            if refusal is None:
+                self._written += len(spans)
+            else:
+                self._lost += len(spans)
         refusals = [answer for answer in answers if answer is not None]
         if refusals:
             self._failed(f"spans are refused: {refusals[0]}")
