@@ -1,0 +1,161 @@
+"""The workers there are, and those a run has taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from osbench.common import keys
+from osbench.common.envelope import Sealer
+from osbench.common.errors import FleetError, Untrusted
+from osbench.common.messages import Heartbeat
+from osbench.common.redis_client import Client, reached
+from osbench.coordinator.member import Member
+
+#: A poll later than this after the one before counts as this long: who slept ages nobody.
+LONGEST_POLL_S = 1.0
+
+
+class Fleet:
+    """Finds workers by their heartbeats, holds some for a run, notices who falls silent."""
+
+    def __init__(self, client: Client, sealer: Sealer, run_id: str = "") -> None:
+        self._client = client
+        self._sealer = sealer
+        self._run = run_id
+        self.members: dict[str, Member] = {}
+        #: Heartbeats that could not be verified.
+        self.refused = 0
+        self._polled_at = time.monotonic()
+        self._renewed_at = 0.0
+
+    def present(self) -> list[tuple[Heartbeat, str]]:
+        """All workers with a valid heartbeat, and the run that holds each or ""."""
+        with reached():
+            names = sorted(cast(Iterable[bytes], self._client.scan_iter(f"{keys.PREFIX}worker:*")))
+            if not names:
+                return []
+            marks = [keys.busy(name.decode().rpartition(":")[2]) for name in names]
+            beats = cast(list[Any], self._client.mget(names))
+            holders = cast(list[Any], self._client.mget(marks))
+        found = []
+        for data, holder in zip(beats, holders, strict=True):
+            beat = self._read(data)
+            if beat is not None:
+                found.append((beat, holder.decode() if holder else ""))
+        return found
+
+    def gather(
+        self,
+        *,
+        count: int | None,
+        users: int,
+        wait_s: float,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take free workers: `count` of them, or all, until they can carry `users`.
+
+        Waits up to `wait_s`; `check` may raise meanwhile. Raises FleetError, which names the
+        runs that hold the others.
+        """
+        deadline = time.monotonic() + wait_s
+        while True:
+            check()
+            present = self.present()
+            for beat, holder in present:
+                enough = count is not None and len(self.members) >= count
+                if not holder and not enough and beat.state == "idle":
+                    self._take(beat)
+            carried = sum(member.capacity for member in self.members.values())
+            wanted = count if count is not None else 1
+            if len(self.members) >= wanted and carried >= users:
+                return
+            if time.monotonic() >= deadline:
+                self.release()
+                raise FleetError(self._too_few(present, count, users, carried, wait_s))
+            time.sleep(0.1)
+
+    def _take(self, beat: Heartbeat) -> None:
+        with reached():
+            taken = self._client.set(
+                keys.busy(beat.incarnation), self._run, nx=True, ex=keys.BUSY_TTL_S
+            )
+            # a reply that was lost: the mark is ours all the same
+            if not taken:
+                taken = self._client.get(keys.busy(beat.incarnation)) == self._run.encode()
+        if taken and beat.incarnation not in self.members:
+            self.members[beat.incarnation] = Member(beat)
+
+    def _too_few(
+        self,
+        present: Sequence[tuple[Heartbeat, str]],
+        count: int | None,
+        users: int,
+        carried: int,
+        wait_s: float,
+    ) -> str:
+        held = sorted({holder for _, holder in present if holder and holder != self._run})
+        others = f" Others are held by run {', '.join(held)}." if held else ""
+        if count is not None and len(self.members) < count:
+            got = len([1 for _, holder in present if holder in ("", self._run)])
+            lack = f"{count} workers are asked for and {got} are free after {wait_s:g} s."
+        elif not carried:
+            lack = f"no free worker within {wait_s:g} s."
+        else:
+            lack = (
+                f"the task asks for {users} virtual users at once and the free workers have "
+                f"{carried}."
+            )
+        return (
+            f"{lack}{others} Start more with osbench-worker"
+            f"{', or with larger --virtual-users' if carried else ''}; "
+            "`osbench-coord workers` lists who is there."
+        )
+
+    def poll(self) -> None:
+        """Read the members' heartbeats. Raises StoreAway: then nobody ages."""
+        if not self.members:
+            return
+        names = list(self.members)
+        with reached():
+            beats = cast(list[Any], self._client.mget([keys.worker(name) for name in names]))
+            if time.monotonic() - self._renewed_at > keys.BUSY_TTL_S / 6:
+                self._renew(names)
+        now = time.monotonic()
+        since_s = min(now - self._polled_at, LONGEST_POLL_S)
+        self._polled_at = now
+        for name, data in zip(names, beats, strict=True):
+            self.members[name].hear(self._read(data), since_s)
+
+    def _renew(self, names: Iterable[str]) -> None:
+        pipe = self._client.pipeline(transaction=False)
+        for name in names:
+            if not self.members[name].fenced:
+                pipe.set(keys.busy(name), self._run, ex=keys.BUSY_TTL_S)
+        pipe.execute()
+        self._renewed_at = time.monotonic()
+
+    def forget(self, incarnation: str) -> None:
+        """Remove what a given-up worker left: heartbeat, mark and queue."""
+        with reached():
+            self._client.delete(
+                keys.worker(incarnation),
+                keys.busy(incarnation),
+                keys.PREFIX + keys.queue(incarnation),
+            )
+
+    def release(self) -> None:
+        """Free the workers of this run."""
+        if self.members:
+            with reached():
+                self._client.delete(*(keys.busy(name) for name in self.members))
+
+    def _read(self, data: bytes | None) -> Heartbeat | None:
+        if data is None:
+            return None
+        try:
+            return Heartbeat.parse(self._sealer.open(Heartbeat.KIND, data))
+        except Untrusted:
+            self.refused += 1
+            return None

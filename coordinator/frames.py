@@ -1,0 +1,58 @@
+"""Append-only files of framed records: length and CRC-32 before each, a torn tail is cut."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_HEAD = struct.Struct("<II")
+
+
+class FrameFile:
+    """Writes records; `append` returns when they are on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("ab")
+
+    def append(self, records: Iterable[bytes]) -> None:
+        """Write records and sync."""
+        parts = []
+        for record in records:
+            parts.append(_HEAD.pack(len(record), zlib.crc32(record)))
+            parts.append(record)
+        if parts:
+            self._file.write(b"".join(parts))
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_frames(path: Path) -> Iterator[bytes]:
+    """The whole records of a file, up to the first torn or damaged one."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        while len(head := file.read(_HEAD.size)) == _HEAD.size:
+            size, crc = _HEAD.unpack(head)
+            record = file.read(size)
+            if len(record) < size or zlib.crc32(record) != crc:
+                return
+            yield record
+
+
+def cut_torn_tail(path: Path) -> int:
+    """Cut what follows the last whole record; answers the bytes cut."""
+    whole = sum(_HEAD.size + len(record) for record in read_frames(path))
+    excess = path.stat().st_size - whole if path.exists() else 0
+    if excess:
+        with path.open("r+b") as file:
+            file.truncate(whole)
+            os.fsync(file.fileno())
+    return excess

@@ -1,0 +1,83 @@
+"""A worker process as the coordinator of a run sees it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from osbench.common.messages import Heartbeat
+
+#: Memory of the estimate of a worker's speed, seconds.
+RATE_MEMORY_S = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """Mutable: one object a worker and run."""
+
+    beat: Heartbeat
+    #: Seconds of successful polls in which the beat did not change.
+    silence_s: float = 0.0
+    #: Given up.
+    fenced: bool = False
+    #: Wants no more work: it drains, or has too many stuck threads.
+    leaving: bool = False
+    #: Virtual users it should have, was told to have, and may still have in use.
+    target: int = 0
+    share: int = 0
+    held: int = 0
+    generation: int = 0
+    #: Result blocks on disk, and the last that it was told of.
+    blocks: int = 0
+    told: int = 0
+    #: Version of the control record last written.
+    version: int = 0
+    #: Iterations a second, estimated; 0 is unknown.
+    rate: float = 0.0
+    reported: int = 0
+    #: Spans written and dropped before this workload.
+    spans_before: tuple[int, int] = (0, 0)
+    _rated_at_s: float = field(default=0.0)
+
+    @property
+    def incarnation(self) -> str:
+        """Its name."""
+        return self.beat.incarnation
+
+    @property
+    def active(self) -> bool:
+        """Can be given work."""
+        return not self.fenced and not self.leaving
+
+    @property
+    def capacity(self) -> int:
+        """Virtual users it can have; none where it cannot be given work."""
+        return self.beat.capacity if self.active else 0
+
+    def hear(self, beat: Heartbeat | None, since_s: float) -> None:
+        """A poll that reached Redis, `since_s` after the one before, found this heartbeat."""
+        if beat is None or beat.beat <= self.beat.beat:
+            self.silence_s += since_s
+            return
+        self.silence_s = 0.0
+        self.beat = beat
+        self.leaving = beat.state in ("draining", "stuck")
+        if beat.generation == self.generation and beat.busy <= self.share:
+            self.held = self.share
+
+    def measured(self, rows: int, now_s: float) -> None:
+        """Results arrived, seconds after t0."""
+        self.reported += rows
+        since_s = now_s - self._rated_at_s
+        if since_s <= 0:
+            return
+        self._rated_at_s = now_s
+        weight = 1.0 if not self.rate else 1.0 - math.exp(-since_s / RATE_MEMORY_S)
+        self.rate += weight * (rows / since_s - self.rate)
+
+    def begin(self) -> None:
+        """A new workload starts."""
+        self.target = self.share = self.held = 0
+        self.rate = self._rated_at_s = 0.0
+        self.reported = 0
+        self.spans_before = (self.beat.spans[0], self.beat.spans[1])

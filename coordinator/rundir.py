@@ -1,0 +1,118 @@
+"""The run directory: everything a run has decided and received, as it came.
+
+run.json      what was asked: task, options, versions
+journal       decisions, each on disk before it is acted on
+blocks        result blocks as they came, compressed
+summary.json  the finished run's numbers
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgpack
+import zstandard
+
+from osbench.common.blocks import Columns, decode_rows
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.frames import FrameFile, read_frames
+
+
+class RunDirectory:
+    """One run's folder. Only the holder of its lock writes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: BinaryIO | None = None
+        self._journal: FrameFile | None = None
+        self._blocks: FrameFile | None = None
+        self._compressor = zstandard.ZstdCompressor(level=1)
+
+    @classmethod
+    def create(cls, data_dir: str, run_id: str) -> RunDirectory:
+        """Make and lock the folder of a new run. Raises OsbenchError where it cannot be made."""
+        path = Path(data_dir) / "runs" / run_id
+        try:
+            path.mkdir(mode=0o700, parents=True)
+        except OSError as error:
+            raise OsbenchError(f"cannot make the run directory {path}: {error}") from None
+        found = cls(path)
+        found.lock()
+        return found
+
+    @classmethod
+    def find(cls, data_dir: str, name: str) -> RunDirectory:
+        """The run of an id, of a unique beginning of one, or the "last". Raises UsageError."""
+        root = Path(data_dir) / "runs"
+        runs = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+        found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
+        if name in runs:
+            found = [name]
+        if len(found) == 1:
+            return cls(root / found[0])
+        if not found:
+            raise UsageError(f"no run {name!r} in {root}")
+        raise UsageError(f"{name!r} could be any of {', '.join(found)}")
+
+    def lock(self) -> None:
+        """Become the one coordinator of this run. Raises UsageError where there is another."""
+        lock = (self.path / "lock").open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise UsageError(f"run {self.path.name} has a coordinator already") from None
+        self._lock = lock
+        self._journal = FrameFile(self.path / "journal")
+        self._blocks = FrameFile(self.path / "blocks")
+
+    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write decisions to the journal; returns when they are on disk."""
+        assert self._journal is not None
+        self._journal.append(msgpack.packb(record) for record in records)
+
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """The journal, oldest first."""
+        for record in read_frames(self.path / "journal"):
+            yield msgpack.unpackb(record)
+
+    def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
+        """Write bodies of result blocks; returns when they are on disk."""
+        assert self._blocks is not None
+        self._blocks.append(self._compressor.compress(msgpack.packb(body)) for body in bodies)
+
+    def blocks(self) -> Iterator[dict[str, Any]]:
+        """The bodies of all blocks, in the order they were taken."""
+        decompressor = zstandard.ZstdDecompressor()
+        for record in read_frames(self.path / "blocks"):
+            yield msgpack.unpackb(decompressor.decompress(record), strict_map_key=False)
+
+    def columns(self, workload: int) -> Iterator[tuple[str, Columns]]:
+        """The rows of one workload as they were taken, with the worker they came from.
+
+        Rows that the ledger did not count (stale ones) are among them.
+        """
+        for body in self.blocks():
+            if body["workload"] == workload and body["columns"]:
+                yield body["incarnation"], decode_rows(body["columns"])
+
+    def write(self, name: str, document: dict[str, Any]) -> None:
+        """Write a JSON document of the run in one step."""
+        target = self.path / name
+        draft = target.with_suffix(".draft")
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+
+    def close(self) -> None:
+        """Close the files and free the lock."""
+        for file in (self._journal, self._blocks, self._lock):
+            if file is not None:
+                file.close()
