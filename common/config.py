@@ -14,11 +14,11 @@ from typing import Any
 from oslo_config import cfg, iniparser
 
 from osbench.common.errors import ConfigError
+from osbench.common.masking import MASK, mask_url
 from osbench.common.options import OPTIONS
 
 _Sections = dict[str, dict[str, list[str]]]
 
-_USERINFO = re.compile(r"(?<=://)\S*@")
 #: Names under which an unknown option may hold a secret.
 _PRIVATE_NAME = re.compile(r"key|pass|secret|token|url", re.IGNORECASE)
 
@@ -108,8 +108,8 @@ def _told(path: str, section: str, name: str, value: str | None, secret: bool) -
     if value is None:
         return f"{path}: [{section}] {name}"
     if secret:
-        return f"{path}: [{section}] {name} = ***"
-    return f"{path}: [{section}] {name} = {_USERINFO.sub('***@', value)!r}"
+        return f"{path}: [{section}] {name} = {MASK}"
+    return f"{path}: [{section}] {name} = {mask_url(value)!r}"
 
 
 def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:

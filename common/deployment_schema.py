@@ -1,0 +1,200 @@
+"""What a deployment record may hold: Rally's `openstack` platform, and `osbench` for any service.
+
+The schema of `openstack` (also named `existing@openstack`) takes what Rally's takes; the key
+`enable_profiler` is ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import jsonschema
+
+from osbench.common.errors import Problem
+from osbench.common.masking import mask_url
+
+#: Names of a platform -> the platform.
+PLATFORMS = {"openstack": "openstack", "existing@openstack": "openstack", "osbench": "osbench"}
+#: Keys that Rally allows beside a platform; osbench keeps them and does not read them.
+NOTES = ("!version", "!description", "!extras", "!config")
+
+_TEXT = {"type": "string"}
+_OPTIONAL_TEXT = {"type": ["string", "null"]}
+_NAME = {"type": "string", "minLength": 1}
+_WEB_ADDRESS = {"type": "string", "format": "web-address"}
+
+_PROFILING = {
+    "profiler_hmac_key": _OPTIONAL_TEXT,
+    "profiler_conn_str": _OPTIONAL_TEXT,
+    "enable_profiler": {"type": ["boolean", "null"]},
+}
+
+_USER = {
+    "type": "object",
+    "properties": {
+        "username": _NAME,
+        "password": _TEXT,
+        "tenant_name": _NAME,
+        "project_name": _NAME,
+        "domain_name": _OPTIONAL_TEXT,
+        "user_domain_name": _OPTIONAL_TEXT,
+        "project_domain_name": _OPTIONAL_TEXT,
+    },
+    "required": ["username", "password"],
+    "additionalProperties": False,
+}
+
+_CLIENT = {
+    "type": "object",
+    "properties": {
+        "version": {"type": ["string", "number"]},
+        "service_type": _TEXT,
+        "pre_newton": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+}
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "openstack": {
+        "type": "object",
+        "properties": {
+            "auth_url": _WEB_ADDRESS,
+            "region_name": _OPTIONAL_TEXT,
+            "endpoint": _OPTIONAL_TEXT,
+            "endpoint_type": {"enum": ["public", "internal", "admin", None]},
+            "https_insecure": {"type": "boolean"},
+            "https_cacert": _OPTIONAL_TEXT,
+            "https_cert": _OPTIONAL_TEXT,
+            "https_key": _OPTIONAL_TEXT,
+            "admin": _USER,
+            "users": {"type": "array", "minItems": 1, "items": _USER},
+            "api_info": {"type": "object", "additionalProperties": _CLIENT},
+            **_PROFILING,
+        },
+        "required": ["auth_url"],
+        "additionalProperties": False,
+    },
+    "osbench": {
+        "type": "object",
+        "properties": {
+            "services": {"type": "object", "additionalProperties": _WEB_ADDRESS},
+            **_PROFILING,
+        },
+        "additionalProperties": False,
+    },
+}
+
+_FORMATS = jsonschema.FormatChecker(formats=())
+
+
+@_FORMATS.checks("web-address", raises=ValueError)
+def _is_web_address(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    parts = urlsplit(value)
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+
+
+_JSON_NAMES = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+_SCHEMA_NAMES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "text",
+    "boolean": "true or false",
+    "number": "a number",
+    "null": "null",
+}
+
+
+def problems_of(spec: Any) -> list[Problem]:
+    """Everything that is wrong with the content of a deployment file; no secret is repeated."""
+    if not isinstance(spec, Mapping):
+        return [Problem("", f"must be an object, is {_kind(spec)}")]
+    problems = []
+    platforms = [name for name in spec if name in PLATFORMS]
+    for name in spec:
+        if name not in PLATFORMS and name not in NOTES:
+            problems.append(Problem(str(name), f"unknown platform; there are {_named(PLATFORMS)}"))
+    if len(platforms) != 1:
+        found = _named(platforms) if platforms else "none"
+        problems.append(Problem("", f"needs one of {_named(PLATFORMS)}, has {found}"))
+    if spec.get("!version", 1) != 1:
+        problems.append(Problem("!version", "must be 1"))
+    for name in platforms:
+        problems += _platform_problems(name, spec[name])
+    return problems
+
+
+def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
+    validator = jsonschema.Draft202012Validator(SCHEMAS[PLATFORMS[name]], format_checker=_FORMATS)
+    for error in validator.iter_errors(content):
+        place = name + "".join(
+            f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
+        )
+        yield from _told(place, error)
+    if PLATFORMS[name] != "openstack" or not isinstance(content, Mapping):
+        return
+    if "admin" not in content and "users" not in content:
+        yield Problem(name, "needs 'admin' or 'users'")
+    yield from _user_problems(f"{name}.admin", content.get("admin"))
+    users = content.get("users")
+    for index, user in enumerate(users if isinstance(users, list) else []):
+        yield from _user_problems(f"{name}.users[{index}]", user)
+
+
+def _user_problems(place: str, user: Any) -> Iterator[Problem]:
+    """A user stands in one project, named in Keystone v2's or v3's way."""
+    if isinstance(user, Mapping):
+        projects = [key for key in ("project_name", "tenant_name") if key in user]
+        if not projects:
+            yield Problem(place, "needs 'project_name' (or 'tenant_name')")
+        elif len(projects) == 2:
+            yield Problem(place, "has both 'project_name' and 'tenant_name'")
+
+
+def _told(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
+    """An error in our words: jsonschema's would repeat the value, perhaps a password."""
+    rule = error.validator
+    wanted: Any = error.validator_value
+    value: Any = error.instance
+    known: Any = error.schema
+    if rule == "required":
+        # One error comes for each missing key, and only its text says which.
+        missing = next(key for key in wanted if repr(key) in error.message)
+        yield Problem(place, f"needs {missing!r}")
+    elif rule == "additionalProperties":
+        for key in value:
+            if key not in known["properties"]:
+                close = difflib.get_close_matches(str(key), known["properties"], n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                yield Problem(f"{place}.{key}", f"unknown key{hint}")
+    elif rule == "type":
+        kinds = [wanted] if isinstance(wanted, str) else wanted
+        allowed = " or ".join(_SCHEMA_NAMES[kind] for kind in kinds)
+        yield Problem(place, f"must be {allowed}, is {_kind(value)}")
+    elif rule == "enum":
+        allowed = ", ".join("null" if item is None else repr(item) for item in wanted)
+        yield Problem(place, f"must be one of {allowed}, is {value!r}")
+    elif rule == "format":
+        yield Problem(place, f"must be an http:// or https:// address, is {mask_url(value)!r}")
+    else:
+        yield Problem(place, "must not be empty")
+
+
+def _kind(value: Any) -> str:
+    return _JSON_NAMES.get(type(value), type(value).__name__)
+
+
+def _named(names: Any) -> str:
+    return ", ".join(repr(name) for name in names)
