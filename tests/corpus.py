@@ -13,3 +13,15 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip(f"Rally's sample tasks are not at {CORPUS}")
     return CORPUS
+
+
+def task_files() -> list[Path]:
+    """All task files among the samples; skips the test where they are absent."""
+    files = [
+        path
+        for project in ("rally", "rally-openstack")
+        for path in sorted((corpus() / project).rglob("*"))
+        if path.suffix in (".json", ".yaml")
+    ]
+    assert files
+    return files

@@ -1,0 +1,73 @@
+"""Documents are read strictly, and faults are placed."""
+
+import pytest
+
+from osbench.coordinator.taskfile.document import read
+
+
+def faults(text):
+    _, problems = read(text)
+    assert problems
+    return {problem.place: problem.message for problem in problems}
+
+
+def test_yaml_and_json_are_the_same():
+    assert read('{"a": [1, 2.5, null, true, "x"]}') == read("a: [1, 2.5, ~, true, x]")
+
+
+def test_anchors_and_merges_are_no_repetition():
+    value, problems = read("a: &a {x: 1}\nb: {<<: *a, x: 2}\nc: [*a, *a]\n")
+
+    assert problems == []
+    assert value == {"a": {"x": 1}, "b": {"x": 2}, "c": [{"x": 1}, {"x": 1}]}
+
+
+def test_bad_yaml_has_line_and_column():
+    problems = faults("a: 1\nb: [1, 2\nc: 3\n")
+
+    assert list(problems) == ["line 3, column 2"]
+
+
+def test_every_repeated_key_is_told_with_both_lines():
+    problems = faults("a: 1\nb: {x: 1, x: 2}\na: 2\n")
+
+    assert problems == {
+        "line 2, column 11": 'key "x" stands twice, first in line 2',
+        "line 3, column 1": 'key "a" stands twice, first in line 1',
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "word"),
+    [
+        ("a: {b: [1, 2024-01-31]}", "a.b[1]", "date"),
+        ("a: .inf", "a", "finite"),
+        ("a: {1: x}", "a", "keys must be strings, got 1"),
+        ("a: !!binary aGk=", "a", "bytes"),
+        ("a: !!set {x, y}", "a", "set"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused(text, place, word):
+    problems = faults(text)
+
+    assert list(problems) == [place]
+    assert word in problems[place]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [*a]",
+        "a: !!python/object:os.system {}",
+        "a: *unknown",
+        "a: 1\n---\nb: 2\n",
+        "a: \x00",
+        "\ta: 1",
+        "? [a]\n: 1",
+        "? {a: 1}\n: 1",
+        "a: 2024-13-41",
+        "[" * 5000,
+    ],
+)
+def test_strange_documents_are_problems_and_never_tracebacks(text):
+    assert faults(text)

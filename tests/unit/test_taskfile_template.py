@@ -1,0 +1,108 @@
+"""Templates are filled in as Rally fills them in, and say what they miss."""
+
+import pytest
+
+from osbench.coordinator.taskfile.template import render
+
+
+@pytest.fixture
+def filled(tmp_path):
+    def text(template, **args):
+        result, problems = render(template, str(tmp_path), args)
+        assert [str(problem) for problem in problems] == []
+        return result
+
+    return text
+
+
+@pytest.fixture
+def fault(tmp_path):
+    def problem(template, **args):
+        _, problems = render(template, str(tmp_path), args)
+        (found,) = problems
+        return str(found)
+
+    return problem
+
+
+def test_rallys_functions(filled):
+    template = "{{ min(2, 1) }} {{ max(2, 3) }} {{ ceil(1.2) }} {{ round(1.6) }} {{ ceil('2') }}"
+
+    assert filled(template) == "1 3 2 2 2"
+
+
+def test_arguments_are_objects_of_yaml(filled):
+    assert filled("{% for x in xs %}{{ x + 1 }},{% endfor %}", xs=[1, 2]) == "2,3,"
+
+
+@pytest.mark.parametrize(
+    ("template", "result"),
+    [
+        ("{% set x = x or 1 %}{{ x }}", "1"),
+        ("{% set x = x | default(1) %}{{ x }}", "1"),
+        ("{{ x | default(1) }}", "1"),
+        ("{{ x | d(1) }}", "1"),
+        ("{{ x or 1 }}", "1"),
+        ("{% if x is defined %}{{ x }}{% else %}1{% endif %}", "1"),
+        ("{% set x = 1 %}{{ x }}", "1"),
+        ("{% for x in [1] %}{{ x }}{% endfor %}", "1"),
+        ("{% macro x(y) %}{{ y }}{% endmacro %}{{ x(1) }}", "1"),
+        ("{% for x in range(1, 2) %}{{ x }}{% endfor %}", "1"),
+    ],
+)
+def test_what_has_a_default_need_not_be_given(filled, template, result):
+    assert filled(template) == result
+
+
+def test_a_given_value_goes_before_the_default(filled):
+    assert filled("{% set x = x or 1 %}{{ x }}", x=2) == "2"
+
+
+def test_all_missing_arguments_are_one_problem_that_says_how_to_give_them(fault):
+    message = fault("{{ image }} {{ flavor }} {{ times }} {{ given }}", given=1)
+
+    assert "task arguments flavor, image, times:" in message
+    assert "--task-args 'flavor: ..., image: ..., times: ...'" in message
+    assert "--task-args-file" in message
+    assert "{% set flavor = flavor or ... %}" in message
+
+
+def test_a_default_in_one_place_is_none_in_another(fault):
+    assert "task argument x:" in fault("{{ x | default(1) }} {{ x }}")
+
+
+def test_files_are_included_from_the_folder(filled, tmp_path):
+    (tmp_path / "part.txt").write_text("{{ x }}{{ y }}")
+    (tmp_path / "macros.txt").write_text("{% macro twice(a) %}{{ a }}{{ a }}{% endmacro %}")
+
+    result = filled(
+        '{% from "macros.txt" import twice %}{% set y = 2 %}{% include "part.txt" %}{{ twice(x) }}',
+        x=1,
+    )
+
+    assert result == "1211"
+
+
+def test_included_files_say_what_they_miss(fault, tmp_path):
+    (tmp_path / "part.txt").write_text("{{ image }} {{ y }}")
+
+    message = fault('{% set y = 2 %}{% include ["absent.txt", "part.txt"] %}')
+
+    assert "task argument image:" in message
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("a\n{% if %}", ["line 2", "template:"]),
+        ("a\n\n{{ 1 / 0 }}", ["line 3", "ZeroDivisionError"]),
+        ("{{ x.y.z }}", ["line 1", "UndefinedError"]),
+        ('{% include "absent.txt" %}', ["absent.txt", "no file"]),
+        ("{{ ''.__class__.__mro__ }}", ["line 1", "SecurityError"]),
+        ("{{ ceil('a') }}", ["line 1", "ValueError"]),
+    ],
+)
+def test_templates_that_fail_say_where(fault, template, words):
+    message = fault(template, x={})
+
+    assert all(word in message for word in words)
