@@ -1,0 +1,285 @@
+"""HTTP scenarios send what requests would send, and say clearly what went wrong."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+import yaml
+from corpus import corpus
+from recording_server import RecordingServer, Seen, recording_server
+
+from osbench.common.plugins import Plugins
+from osbench.worker import curl_request
+from osbench.worker.profiling import Tracer
+from osbench.worker.scenarios.http_requests import HttpRequests, UnexpectedStatus
+
+#: Headers that tell the client programs apart, and nothing else.
+OWN_WAYS = {"user-agent", "connection", "x-osbench-run", "x-osbench-iteration"}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[RecordingServer]:
+    with recording_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: RecordingServer) -> RecordingServer:
+    running.taken()
+    return running
+
+
+@pytest.fixture
+def context() -> dict[str, Any]:
+    context: dict[str, Any] = {"run": "r1", "timeout_s": 0.0}
+    HttpRequests.warm_up(context)
+    return context
+
+
+def check(context: dict[str, Any], url: str, method: str = "GET", code: int = 200, **more: Any):
+    HttpRequests({**context, "iteration": 7}).check_request(url, method, code, **more)
+
+
+def content(seen: list[Seen]) -> list[tuple[str, str, dict[str, str], bytes]]:
+    """What of requests must be equal whatever the client."""
+    return [
+        (
+            one.method,
+            one.path,
+            {name: value for name, value in one.headers.items() if name not in OWN_WAYS},
+            one.body,
+        )
+        for one in seen
+    ]
+
+
+SEQUENCE: list[tuple[str, str, dict[str, Any]]] = [
+    ("GET", "/a", {}),
+    ("put", "/a", {"data": "some text: ü"}),
+    ("GET", "/a", {}),
+    ("DELETE", "/a", {}),
+    ("GET", "/a", {"headers": {"X-One": "1", "Accept": "text/plain"}}),
+    ("GET", "/a", {}),
+    ("POST", "/a", {"json": {"deep": ["ü", 1, None]}}),
+    ("HEAD", "/a", {}),
+    ("GET", "/a", {}),
+    ("POST", "/a", {}),
+    ("POST", "/a", {"data": {"k": "v w", "list": ["1", "2", None], "none": None, "n": 5}}),
+    ("OPTIONS", "/a", {}),
+    ("PATCH", "/a", {"data": b"\x00\xff", "headers": {"content-type": "x/y"}}),
+    ("POST", "/a", {"data": "x" * 2_000_000}),
+    ("GET", "/a", {"data": "with a body"}),
+    ("GET", "/a", {"headers": {"User-Agent": "mine", "X-Empty": "", "Accept": None}}),
+    ("GET", "/a", {"params": {"q": "a b", "many": [1, 2]}}),
+    ("GET", "/with space/ü/%7Euser/../x?y=<z>#part", {}),
+    ("GET", "/@me?to=a@b", {}),
+    ("DELETE", "/status/204", {}),
+    ("GET", "/status/304", {}),
+    ("POST", "/a", {"json": {}, "data": ""}),
+]
+
+
+def test_a_sequence_of_requests_is_what_requests_would_send(server, context):
+    for method, path, options in SEQUENCE:
+        assert curl_request.takes(method, server.url + path, options), (method, path, options)
+        answer = requests.request(method, server.url + path, **options)
+        expected = content(server.taken())
+
+        check(context, server.url + path, method, answer.status_code, **options)
+
+        assert content(server.taken()) == expected
+
+
+def test_the_connection_is_kept_and_each_thread_has_its_own(server, context):
+    for _ in range(3):
+        check(context, server.url + "/a")
+    other = threading.Thread(target=check, args=(context, server.url + "/a"))
+    other.start()
+    other.join()
+
+    clients = [one.client for one in server.taken()]
+
+    assert clients[0] == clients[1] == clients[2] != clients[3]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_redirects_are_followed_as_requests_does(server, context, method, code):
+    options: dict[str, Any] = {"headers": {"Authorization": "secret", "X-Mine": "1"}}
+    if method == "POST":
+        options["json"] = {"k": "v"}
+    for target in ("/a", server.elsewhere + "/a"):
+        url = f"{server.url}/to?code={code}&url={target}&cookie=c%3D1"
+        requests.request(method, url, **options)
+        expected = content(server.taken())
+
+        check(context, url, method, **options)
+
+        got = content(server.taken())
+        assert len(got) == 2
+        assert got == expected
+
+
+def test_redirects_may_be_the_answer(server, context):
+    check(context, f"{server.url}/to?code=302&url=/a", "GET", 302, allow_redirects=False)
+    check(context, f"{server.url}/status/302", "GET", 302)
+
+    assert len(server.taken()) == 2
+
+
+def test_redirects_without_end(server, context):
+    with pytest.raises(ConnectionError, match=r"^GET http://127.*/loop: more than 30 redirects"):
+        check(context, server.url + "/loop")
+
+
+def test_a_redirect_to_another_scheme(server, context):
+    with pytest.raises(ValueError, match="redirects to ftp://h/x: not HTTP"):
+        check(context, f"{server.url}/to?code=302&url=ftp://h/x")
+
+
+def test_cookies_do_not_reach_the_next_iteration(server, context):
+    check(context, f"{server.url}/to?code=302&url=/a&cookie=c%3D1")
+    check(context, f"{server.url}/a")
+    check(context, f"{server.url}/to?code=302&url=/a&cookie=c%3D1", stream=True)
+    check(context, f"{server.url}/a", stream=True)
+
+    cookies = [one.headers.get("cookie") for one in server.taken()]
+
+    assert cookies == [None, "c=1", None, None, "c=1", None]
+
+
+def test_any_other_option_goes_through_requests(server, context):
+    check(context, server.url + "/a", auth=["me", "pw"])
+    check(context, server.url + "/a", "POST", files={"f": "content"}, timeout=[5, 10])
+    check(context, server.url.replace("//", "//me:pw@") + "/a", cookies={"k": "v"})
+
+    first, second, third = server.taken()
+
+    assert first.headers["authorization"] == third.headers["authorization"] == "Basic bWU6cHc="
+    assert b"content" in second.body
+    assert third.headers["cookie"] == "k=v"
+    assert {one.headers["x-osbench-iteration"] for one in (first, second, third)} == {"7"}
+    assert first.client == second.client == third.client
+
+
+@pytest.mark.parametrize("more", [{}, {"stream": True}])
+def test_headers_of_ours_stay_with_the_host_asked_for(server, context, more):
+    tracer = Tracer("key", "r1", 1.0, None, 0)
+    scenario = HttpRequests({**context, "iteration": 3})
+    scenario._recorder.profiler = profiler = tracer.begin(3)
+    try:
+        for target in ("/a", server.elsewhere + "/a"):
+            url = f"{server.url}/to?code=302&url={target}"
+            scenario.check_request(url, "GET", 200, headers={"X-Mine": "1"}, **more)
+    finally:
+        trace = tracer.end(profiler, None)
+
+    *known, foreign = (one.headers for one in server.taken())
+
+    ours = {"x-osbench-run", "x-osbench-iteration", "traceparent", "x-trace-info", "x-trace-hmac"}
+    for headers in known:
+        assert ours <= headers.keys()
+        assert headers["x-osbench-iteration"] == "3"
+        assert headers["traceparent"].split("-")[1] == trace.hex()
+    assert not ours & foreign.keys()
+    assert foreign["x-mine"] == "1"
+
+
+def test_requests_that_are_not_traced_carry_no_trace_headers(server, context):
+    check(context, server.url + "/a")
+
+    assert not [name for name in server.taken()[0].headers if "trace" in name]
+
+
+def test_another_status_than_expected(server, context):
+    with pytest.raises(UnexpectedStatus) as caught:
+        check(context, server.url + "/status/500?token=secret", "get")
+
+    assert str(caught.value) == f"GET {server.url}/status/500 answered 500, expected 200"
+
+
+@pytest.mark.parametrize("more", [{}, {"stream": True}])
+def test_a_request_ends_with_its_timeout(server, context, more):
+    with pytest.raises(TimeoutError, match=r"^GET http://127\.0\.0\.1:\d+/slow: .*timed out"):
+        check(context, server.url + "/slow?s=2", timeout=0.1, **more)
+    context["timeout_s"] = 0.1
+    for asked in ({}, {"timeout": 5}):
+        with pytest.raises(TimeoutError):
+            check(context, server.url + "/slow?s=2", **asked, **more)
+
+
+@pytest.mark.parametrize("more", [{}, {"stream": True}])
+def test_like_failures_have_like_messages(server, context, more):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        refused = f"http://127.0.0.1:{closed.getsockname()[1]}/x"
+        messages = set()
+        for number in range(3):
+            with pytest.raises(ConnectionError) as caught:
+                check(context, f"{refused}?n={number}", **more)
+            messages.add(str(caught.value))
+    with pytest.raises(ConnectionError, match=r"^GET http://127.*/drop: ."):
+        check(context, server.url + "/drop", **more)
+
+    assert len(messages) == 1
+    assert messages.pop().startswith(f"GET {refused}: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "said"),
+    [
+        ("nonsense", {}, "nonsense"),
+        ("http://", {}, "http://"),
+        ("http://h/", {"headers": {"X-A": 5}}, "header 'X-A' must be a string, not 5"),
+        ("http://h/", {"headers": {"X-A": "1\r\nX-B: 2"}}, "header 'X-A' holds a character"),
+        ("http://h/", {"headers": {"X A": "1"}}, "header 'X A' holds a character"),
+        ("http://h/", {"json": float("nan")}, "JSON"),
+        ("http://h/", {"timeout": 0}, "timeout"),
+    ],
+)
+def test_arguments_that_no_request_can_have(context, url, options, said):
+    with pytest.raises(ValueError, match=said):
+        check(context, url, **options)
+
+
+def test_an_option_that_requests_does_not_know(context):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'jsn'"):
+        check(context, "http://h/", jsn={})
+
+
+def test_a_random_request_of_a_list(server, context):
+    choices = [
+        {"url": server.url + "/status/201", "method": "POST", "status_code": 201, "data": "x"},
+        {"url": server.url + "/a", "method": "GET"},
+    ]
+    for _ in range(40):
+        HttpRequests({**context, "iteration": 1}).check_random_request(choices, 200)
+
+    assert {(one.method, one.path) for one in server.taken()} == {
+        ("POST", "/status/201"),
+        ("GET", "/a"),
+    }
+    assert "status_code" not in choices[1]
+
+
+def test_the_action_has_rallys_name(server, context):
+    scenario = HttpRequests({**context, "iteration": 1})
+    scenario.check_request(server.url + "/a", "GET", 200)
+
+    assert scenario._recorder.names.names == ["requests.check_request"]
+
+
+def test_every_http_workload_of_rally_fits():
+    plugins, seen = Plugins(), 0
+    for path in corpus().glob("*/scenarios/requests/*"):
+        for subtask in yaml.safe_load(path.read_text())["subtasks"]:
+            for name, args in subtask["scenario"].items():
+                assert plugins.scenario(name).check_args(args) == [], path
+                seen += 1
+
+    assert seen >= 8

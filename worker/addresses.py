@@ -1,0 +1,41 @@
+"""URLs of requests: as they are sent, as messages show them, and the host they go to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from requests.models import PreparedRequest
+
+#: Status codes that send the client elsewhere.
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+#: Redirects in a row that are followed, as in requests.
+REDIRECT_LIMIT = 30
+
+# what requests would not rewrite; "%" needs its closer look
+_PLAIN = re.compile(r"https?://[A-Za-z0-9!#$&'()*+,/:;=?@\[\]~._-]+")
+
+
+def sent(url: str, params: Any = None) -> str:
+    """The URL as requests would send it: quoted, with `params` added.
+
+    Raises ValueError (requests' own) for what is no HTTP URL.
+    """
+    if params is None and _PLAIN.fullmatch(url):
+        return url
+    prepared = PreparedRequest()
+    prepared.prepare_url(url, params)
+    return str(prepared.url)
+
+
+def host(url: str) -> str:
+    """Host name in small letters, without the port."""
+    return urlsplit(url).hostname or ""
+
+
+def shown(url: str) -> str:
+    """The URL for messages, without what may be secret: user, password, query, fragment."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

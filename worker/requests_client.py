@@ -1,0 +1,67 @@
+"""HTTP requests by requests itself, for options that only it knows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+
+from osbench.worker import addresses
+
+#: Options that requests wants as tuples; task files only have lists.
+TUPLES = ("auth", "cert", "timeout")
+
+
+class RequestsClient:
+    """One session a thread; connections are kept, cookies are not."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def status(self, method: str, url: str, own: Mapping[str, str], **options: Any) -> int:
+        """Make a request, read its answer to the end and give the status code.
+
+        `options` are those of `requests.request`. `own` are headers that no other host than
+        that of `url` gets to see. Raises TimeoutError and ConnectionError where the network is
+        at fault, and what requests raises where the arguments are.
+        """
+        for name in TUPLES:
+            if isinstance(options.get(name), list):
+                options[name] = tuple(options[name])
+        session: _Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = _Session()
+        session.cookies.clear()
+        session.private = frozenset(name.lower() for name in own)
+        headers = {**own, **(options.pop("headers", None) or {})}
+        try:
+            with session.request(method, url, headers=headers, **options) as answer:
+                return answer.status_code
+        except requests.Timeout as error:
+            raise TimeoutError(_message(method, url, error)) from error
+        except requests.ConnectionError as error:
+            raise ConnectionError(_message(method, url, error)) from error
+
+
+class _Session(requests.Session):
+    """Keeps our own headers from other hosts when redirected."""
+
+    #: Names, in small letters, of headers for the first host alone.
+    private: frozenset[str] = frozenset()
+
+    def rebuild_auth(
+        self, prepared_request: requests.PreparedRequest, response: requests.Response
+    ) -> None:
+        super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
+        if addresses.host(str(prepared_request.url)) != addresses.host(str(response.url)):
+            for name in self.private & {n.lower() for n in prepared_request.headers}:
+                del prepared_request.headers[name]
+
+
+def _message(method: str, url: str, error: BaseException) -> str:
+    # the outer ones print addresses of objects, which keep like failures apart
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return f"{method.upper()} {addresses.shown(url)}: {error or type(error).__name__}"

@@ -1,0 +1,68 @@
+"""Scenarios that make an HTTP request and look at the status of its answer."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from osbench.common.atomic import action_timer
+from osbench.common.scenario import Scenario, configure
+from osbench.worker import curl_request, profiling
+from osbench.worker.addresses import shown
+from osbench.worker.curl_client import CurlClient
+from osbench.worker.requests_client import RequestsClient
+
+#: Seconds a request may go on past its iteration's timeout: the iteration is then a timeout in
+#: the books, not a failure, and its thread is free soon after.
+GRACE_S = 0.2
+
+
+class UnexpectedStatus(ValueError):
+    """The answer's status is not the one that the task expects."""
+
+
+class HttpRequests(Scenario):
+    """Rally's `HttpRequests` scenarios."""
+
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """Make the clients that this process's virtual users share."""
+        context["http"] = (CurlClient(), RequestsClient())
+
+    @configure(name="HttpRequests.check_request")
+    def check_request(self, url: str, method: str, status_code: int, **kwargs: Any) -> None:
+        """Make a request and compare the status of the answer with the expected one.
+
+        `kwargs` are any of the keyword arguments of `requests.request`.
+        """
+        self._check(url, method, status_code, kwargs)
+
+    @configure(name="HttpRequests.check_random_request")
+    def check_random_request(self, requests: list[dict[str, Any]], status_code: int) -> None:
+        """Make a request picked at random and compare the status of the answer.
+
+        Each request has url, method and any keyword argument of `requests.request`;
+        `status_code` is expected of those that do not give their own.
+        """
+        request = dict(random.choice(requests))  # noqa: S311 - load, not secrets
+        expected = request.pop("status_code", status_code)
+        self._check(request.pop("url"), request.pop("method"), expected, request)
+
+    @action_timer("requests.check_request")
+    def _check(self, url: str, method: str, expected: int, options: dict[str, Any]) -> None:
+        context = self.context
+        own = {"X-Osbench-Run": context["run"], "X-Osbench-Iteration": str(context["iteration"])}
+        if self._recorder.profiler is not None:
+            own |= profiling.trace_headers()
+        limit_s = context.get("timeout_s")
+        if limit_s:
+            given_s = options.get("timeout")
+            if given_s is None or (isinstance(given_s, int | float) and given_s > limit_s):
+                options["timeout"] = limit_s + GRACE_S
+        curl, requests = context["http"]
+        client = curl if curl_request.takes(method, url, options) else requests
+        got = client.status(method, url, own, **options)
+        if got != expected:
+            raise UnexpectedStatus(
+                f"{method.upper()} {shown(url)} answered {got}, expected {expected}"
+            )
