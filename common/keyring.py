@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import secrets
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from osbench.common.errors import ConfigError
-from osbench.common.private_files import write_private
+from osbench.common.private_files import TooOpen, read_private, write_private
 
 #: Bytes of a secret.
 SECRET_SIZE = 32
@@ -75,9 +73,7 @@ class Keyring:
         """
         path = Path(path)
         try:
-            with path.open(encoding="ascii") as file:
-                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                lines = file.read().splitlines()
+            lines = read_private(path).decode("ascii").splitlines()
         except FileNotFoundError:
             raise ConfigError(
                 f"key file {path} does not exist: run 'osbench-coord keys new' on the "
@@ -85,12 +81,10 @@ class Keyring:
             ) from None
         except OSError as error:
             raise ConfigError(f"key file {path}: {error.strerror}") from None
+        except TooOpen as error:
+            raise ConfigError(f"key file {path} {error}") from None
         except UnicodeDecodeError:
             raise ConfigError(f"key file {path} is not one that 'keys new' has made") from None
-        if mode & 0o177:
-            raise ConfigError(
-                f"key file {path} has mode {mode:04o}, others may use it: run 'chmod 600 {path}'"
-            )
         found = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
         if not found:
             raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")

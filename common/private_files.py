@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 
 
@@ -12,6 +13,19 @@ def make_private_directory(path: Path) -> None:
     """Make a directory, and those above it, that only the owner may enter (mode 0700)."""
     for missing in reversed([p for p in (path, *path.parents) if not p.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
+
+
+class TooOpen(Exception):
+    """A file with secrets that others than its owner may use; the message says what to do."""
+
+
+def read_private(path: Path) -> bytes:
+    """The content of a file with secrets. Raises OSError, and TooOpen for a mode beyond 0600."""
+    with path.open("rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & 0o177:
+            raise TooOpen(f"has mode {mode:04o}, others may use it: run 'chmod 600 {path}'")
+        return file.read()
 
 
 def write_private(path: Path, content: bytes) -> None:

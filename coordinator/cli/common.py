@@ -1,0 +1,120 @@
+"""What every command shares: the configuration option, and errors as one message and exit code."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+from oslo_config import cfg
+from rich.console import Console
+from rich.table import Table
+
+from osbench.common import config
+from osbench.common.errors import OsbenchError
+from osbench.common.keyring import Keyring
+from osbench.coordinator.deployments import Deployments
+
+#: Exit code of a command that was interrupted.
+INTERRUPTED = 130
+
+#: Columns of a table that goes into a file or a pipe.
+_WIDE = 1000
+
+_FILES = "osbench.config_files"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Settings:
+    """What the configuration files say, read when it is first asked for."""
+
+    def __init__(self, files: tuple[str, ...] = ()) -> None:
+        self._files = files
+
+    @cached_property
+    def conf(self) -> cfg.ConfigOpts:
+        """Every option. Raises ConfigError."""
+        return config.load(self._files)
+
+    @property
+    def data_dir(self) -> Path:
+        """Directory of runs, deployment records and keys."""
+        return Path(self.conf.data_dir)
+
+    @property
+    def key_file(self) -> Path:
+        """The file that `keys new` writes and runs read."""
+        return Path(self.conf.security.key_file)
+
+    @property
+    def deployments(self) -> Deployments:
+        """The deployment records."""
+        return Deployments(self.data_dir)
+
+    def keyring(self) -> Keyring:
+        """The keys of the key file. Raises ConfigError where it is missing or not safe."""
+        return Keyring.load(self.key_file)
+
+
+class Group(click.Group):
+    """A group of commands that end with one message and its exit code, never a traceback.
+
+    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except OsbenchError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # click ends quietly when nobody reads our output
+                raise
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(OsbenchError.exit_code)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+def _remember(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
+    # Contexts of nested commands share `meta`, so the option is good before and after a command.
+    ctx.meta[_FILES] = (*ctx.meta.get(_FILES, ()), *files)
+
+
+#: Adds `--config-file`; for the top-level group and, with `with_settings`, each command.
+config_option = click.option(
+    "--config-file",
+    multiple=True,
+    metavar="FILE",
+    expose_value=False,
+    callback=_remember,
+    help="Configuration file; may be given several times, later ones win. "
+    "Default: ~/.osbench/osbench.conf, else /etc/osbench/osbench.conf.",
+)
+
+
+def with_settings(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+    """Pass `Settings` as the first argument of a command, and give it `--config-file`."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        files: tuple[str, ...] = click.get_current_context().meta.get(_FILES, ())
+        return command(Settings(files), *args, **kwargs)
+
+    return config_option(wrapped)
+
+
+def echo_table(table: Table) -> None:
+    """Print a table: folded to the width of a terminal, a row a line where it is no terminal."""
+    width = None if sys.stdout.isatty() else _WIDE
+    Console(width=width, markup=False, highlight=False).print(table)
