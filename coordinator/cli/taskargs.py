@@ -1,0 +1,79 @@
+"""Options that say which task and which plug-ins, for every command that reads a task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from oslo_config import cfg
+
+from osbench.common.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.taskfile import load, read_args
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """What `task_options` collects from the command line."""
+
+    #: Texts of `--task-args`, in order.
+    task_args: tuple[str, ...] = ()
+    #: Paths of `--task-args-file`, in order.
+    task_args_file: tuple[str, ...] = ()
+    #: Paths of `--plugin-path`, beside the configured ones.
+    plugin_path: tuple[str, ...] = ()
+
+
+def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a click command: its options come as one `TaskOptions` named `options`."""
+
+    @click.option(
+        "--task-args",
+        multiple=True,
+        metavar="ARGS",
+        help="Arguments of the task's template: a YAML or JSON object, or k=v,k2=v2.",
+    )
+    @click.option(
+        "--task-args-file",
+        multiple=True,
+        metavar="FILE",
+        help="YAML or JSON file of template arguments; later files, and --task-args, win.",
+    )
+    @click.option(
+        "--plugin-path",
+        multiple=True,
+        metavar="PATH",
+        help="Python file, or directory of them, to load plug-ins from.",
+    )
+    @functools.wraps(command)
+    def collected(
+        *args: Any,
+        task_args: tuple[str, ...],
+        task_args_file: tuple[str, ...],
+        plugin_path: tuple[str, ...],
+        **rest: Any,
+    ) -> Any:
+        options = TaskOptions(
+            task_args=task_args, task_args_file=task_args_file, plugin_path=plugin_path
+        )
+        return command(*args, options=options, **rest)
+
+    return collected
+
+
+def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
+    """Plug-ins of the configured paths and of those on the command line."""
+    return Plugins((*conf.coordinator.plugin_path, *options.plugin_path))
+
+
+def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:
+    """The checked task of a path, or of standard input (`-`), and the plug-ins it runs with.
+
+    Raises UsageError for bad arguments, PluginError for bad plug-ins, TaskError for the rest.
+    """
+    plugins = read_plugins(conf, options)
+    args = read_args(options.task_args, options.task_args_file)
+    return load(source, args=args, plugins=plugins), plugins
