@@ -1,0 +1,1 @@
+"""Reports of finished runs: one JSON object, from which text is printed."""

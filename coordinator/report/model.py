@@ -1,0 +1,49 @@
+"""What a report is made from: a run and its workloads, once they have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.sla import Verdict
+from osbench.common.task import Named
+from osbench.coordinator.accounting import Accounting, Offered, Tracing
+from osbench.coordinator.aggregation import WorkloadStatistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadReport:
+    """One workload of a run."""
+
+    #: Scenario name.
+    name: str
+    #: Title of the subtask, and the workload's position in it, from 0.
+    title: str
+    position: int
+    description: str = ""
+    runner: Named
+    accounting: Accounting
+    offered: Offered
+    tracing: Tracing
+    statistics: WorkloadStatistics
+    verdicts: tuple[Verdict, ...] = ()
+    #: Who took part: one mapping a worker process, with JSON values.
+    workers: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """A finished run."""
+
+    run_id: str
+    #: Title of the task.
+    title: str
+    tags: tuple[str, ...] = ()
+    #: Seconds since 1970-01-01 UTC.
+    started_at: float
+    finished_at: float
+    exit_code: int
+    workloads: tuple[WorkloadReport, ...]
+    #: Sentences: what the reader must know, such as why the load was not what was asked for.
+    notes: tuple[str, ...] = ()

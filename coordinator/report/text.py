@@ -1,0 +1,242 @@
+"""A run as text: tables for a terminal, from the JSON object alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from osbench.common.outcomes import STATES
+from osbench.coordinator.actions import NESTED
+from osbench.coordinator.report.words import count, duration, plain, three_digits
+
+#: Columns of the table of times: heading, key, whether it is a percentile.
+_COLUMNS = (
+    ("min", "min", False),
+    ("p50", "p50", True),
+    ("p90", "p90", True),
+    ("p95", "p95", True),
+    ("p99", "p99", True),
+    ("max", "max", False),
+    ("mean", "mean", False),
+)
+_DOUBT = "* too few iterations to be sure of this percentile"
+#: Counts beside the sum, and what one of them is.
+_BESIDES = (
+    ("reruns", "rerun"),
+    ("late", "late result"),
+    ("stale", "stale result"),
+    ("duplicates", "duplicate block"),
+    ("refused", "refused message"),
+)
+_SLOWEST = 3
+_ERRORS = 5
+_HOSTS = 4
+
+Line = tuple[str, Text]
+
+
+def render(summary: Mapping[str, Any], console: Console) -> None:
+    """Print the JSON object of a run."""
+    _show(console, Text(f"Run {summary['run_id']}  {plain(summary['task'])}", style="bold"))
+    _show(console, Text(f"{summary['started_at']} to {summary['finished_at']}"))
+    if summary["tags"]:
+        _show(console, Text(f"tags: {', '.join(map(plain, summary['tags']))}"))
+    for number, workload in enumerate(summary["workloads"], 1):
+        _show(console, Text())
+        _render_workload(workload, number, console)
+    _show(console, Text())
+    for note in summary["notes"]:
+        _show(console, Text(f"Note: {plain(note, 1000)}"))
+    code = summary["exit_code"]
+    style = "bold green" if code == 0 else "bold red"
+    _show(console, Text(f"Exit code {code}: {summary['exit_meaning']}", style=style))
+
+
+def _render_workload(workload: Mapping[str, Any], number: int, console: Console) -> None:
+    heading = Text(f"{number}. {plain(workload['name'])}", style="bold")
+    heading.append(f"  {workload['runner']['type']}", style="not bold")
+    if workload["subtask"] not in ("", workload["name"]):
+        heading.append(f"  ({plain(workload['subtask'])})", style="not bold")
+    _show(console, heading)
+    for line in _sum_lines(workload["accounting"]):
+        _show(console, Text(f"   {line}"))
+    _show(console, Text())
+    _show(console, Padding(_times_table(workload), (0, 0, 0, 3)))
+    if _doubtful(workload):
+        _show(console, Text(f"   {_DOUBT}", style="italic"))
+    _show(console, Text())
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=10, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in _lines(workload):
+        grid.add_row(label, text)
+    _show(console, Padding(grid, (0, 0, 0, 3)))
+
+
+def _show(console: Console, what: Any) -> None:
+    # foreign text may look like markup or hold numbers that rich would paint
+    console.print(what, markup=False, highlight=False)
+
+
+def _sum_lines(accounting: Mapping[str, Any]) -> tuple[str, str]:
+    """The states under their names, as a sum."""
+    names = ("planned", *STATES)
+    numbers = [count(accounting[name]) for name in names]
+    heads = [name.replace("_", " ") for name in names]
+    widths = [max(len(a), len(b)) for a, b in zip(heads, numbers, strict=True)]
+    adds_up = sum(accounting[state] for state in STATES) == accounting["planned"]
+    signs = ["=" if adds_up else "!=", *["+"] * (len(STATES) - 1)]
+    head = "".join(
+        f"{text:>{width}}{'':{len(sign) + 2}}"
+        for text, width, sign in zip(heads, widths, [*signs, ""], strict=True)
+    )
+    body = "".join(
+        f"{text:>{width}} {sign} "
+        for text, width, sign in zip(numbers, widths, [*signs, ""], strict=True)
+    )
+    return head.rstrip(), body.rstrip()
+
+
+def _rows(workload: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """What the table of times shows, in order; failures under what succeeded, if any."""
+    latency = workload["latency"]
+    yield from _state_rows("service time", latency["service"])
+    yield from _state_rows("response time", latency["response"])
+    yield "start lag", workload["start_lag"]
+    for path, timings in workload["actions"].items():
+        depth = path.count(NESTED)
+        name = plain(path.split(NESTED)[-1], 80)
+        yield from _state_rows(f"{'  ' * depth}{'> ' if depth else ''}{name}", timings)
+
+
+def _state_rows(name: str, timings: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    yield name, timings["ok"]
+    indent = " " * (len(name) - len(name.lstrip(" >")))
+    for state in ("failed", "timed_out"):
+        if timings[state]["count"]:
+            yield f"{indent}  {state.replace('_', ' ')}", timings[state]
+
+
+def _times_table(workload: Mapping[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("time", overflow="fold", min_width=13)
+    table.add_column("count", justify="right", no_wrap=True)
+    for heading, _, is_percentile in _COLUMNS:
+        # the mark of doubt stands beside the column, so that digits stay aligned
+        table.add_column(f"{heading} " if is_percentile else heading, justify="right", no_wrap=True)
+    for name, times in _rows(workload):
+        cells = [_cell(times, key, is_percentile) for _, key, is_percentile in _COLUMNS]
+        table.add_row(name, count(times["count"]), *cells)
+    return table
+
+
+def _cell(times: Mapping[str, Any], key: str, is_percentile: bool) -> str:
+    text = duration(times[key])
+    if not is_percentile:
+        return text
+    doubtful = times["count"] and times["ci"][key] is None
+    return f"{text}{'*' if doubtful else ' '}"
+
+
+def _doubtful(workload: Mapping[str, Any]) -> bool:
+    return any(
+        times["count"] and times["ci"][key] is None
+        for _, times in _rows(workload)
+        for _, key, is_percentile in _COLUMNS
+        if is_percentile
+    )
+
+
+def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    accounting = workload["accounting"]
+    if accounting["dropped"]:
+        reasons = (f"{count(n)} {reason}" for reason, n in accounting["drops"].items() if n)
+        yield "dropped", Text(", ".join(reasons))
+    counted = [count(accounting[name], noun) for name, noun in _BESIDES if accounting[name]]
+    if counted:
+        yield "besides", Text(", ".join(counted))
+    yield "load", Text(_load(workload["offered"]))
+    throughput = workload["throughput"]
+    if throughput["ok_per_s"] is not None:
+        rate, span = three_digits(throughput["ok_per_s"]), duration(throughput["span_s"])
+        yield "throughput", Text(f"{rate} ok/s over {span}")
+    yield from _tracing_lines(workload)
+    yield from _error_lines(workload)
+    label = "SLA"
+    for verdict in workload["sla"]:
+        passed = verdict["success"]
+        text = Text("passed" if passed else "FAILED", style="green" if passed else "bold red")
+        text.append(f"  {verdict['criterion']}: {plain(verdict['detail'], 500)}", style="default")
+        yield label, text
+        label = ""
+    if workload["workers"]:
+        yield "workers", Text(_workers(workload["workers"]))
+
+
+def _load(offered: Mapping[str, Any]) -> str:
+    parts = []
+    if offered["concurrency"] is not None:
+        users = count(offered["concurrency"], "virtual user")
+        held = offered["concurrency_held"]
+        parts.append(f"{users} asked for" + ("" if held is None else f", held {100 * held:.1f} %"))
+    if offered["rate_planned"] is not None:
+        started = offered["rate_offered"]
+        text = f"{three_digits(offered['rate_planned'])}/s planned"
+        parts.append(text + ("" if started is None else f", {three_digits(started)}/s started"))
+    parts.append(f"{duration(offered['duration_s'])} long")
+    if offered["cut_short"]:
+        parts.append(f"cut short: {plain(offered['cut_short'])}")
+    return "; ".join(parts)
+
+
+def _tracing_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    tracing = workload["tracing"]
+    text = plain(tracing["state"])
+    if tracing["traced"]:
+        text += f", {count(tracing['traced'], 'iteration')} traced"
+        if tracing["sample_rate"] < 1:
+            text += f" (sample rate {tracing['sample_rate']:g})"
+        text += f"; {count(tracing['spans_written'], 'span')} written"
+        text += f", {count(tracing['spans_dropped'])} dropped"
+    yield "tracing", Text(text)
+    label = "slowest"
+    for exemplar in workload["exemplars"][:_SLOWEST]:
+        outcome = exemplar["outcome"].replace("_", " ")
+        yield (
+            label,
+            Text(
+                f"{duration(exemplar['service_s'])}  {exemplar['trace_id']}"
+                f"  iteration {exemplar['iteration']}" + ("" if outcome == "ok" else f", {outcome}")
+            ),
+        )
+        label = ""
+
+
+def _error_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    label = "errors"
+    for error in workload["errors"][:_ERRORS]:
+        yield (
+            label,
+            Text(
+                f"{count(error['count'])} x {plain(error['type'])}: {plain(error['message'])}"
+                f" (first in iteration {error['first_iteration']})"
+            ),
+        )
+        label = ""
+    rest = sum(error["count"] for error in workload["errors"][_ERRORS:])
+    rest += workload["other_errors"]
+    if rest:
+        yield label, Text(f"{count(rest)} x other errors")
+
+
+def _workers(workers: Iterable[Mapping[str, Any]]) -> str:
+    hosts = Counter(plain(str(worker.get("host", "?"))) for worker in workers)
+    if len(hosts) > _HOSTS:
+        return f"{count(hosts.total(), 'process', 'processes')} on {len(hosts)} hosts"
+    return ", ".join(f"{count(n, 'process', 'processes')} on {host}" for host, n in hosts.items())

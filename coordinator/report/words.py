@@ -1,0 +1,47 @@
+"""Numbers and foreign text as people read them in a terminal."""
+
+from __future__ import annotations
+
+#: Unit, its seconds, and the number of it from which the next unit is used.
+_UNITS = (
+    ("ns", 1e-9, 999.5),
+    ("us", 1e-6, 999.5),
+    ("ms", 1e-3, 999.5),
+    ("s", 1.0, 599.5),
+    ("m", 60.0, 99.95),
+    ("h", 3600.0, float("inf")),
+)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds with three digits and a unit: 12.3ms; a dash for None."""
+    if seconds is None:
+        return "-"
+    if seconds == 0:
+        return "0"
+    unit, scale = next((unit, size) for unit, size, end in _UNITS if seconds / size < end)
+    return f"{three_digits(seconds / scale)}{unit}"
+
+
+def three_digits(number: float) -> str:
+    """A number with three significant digits, more where it is large."""
+    if number < 0.9995:
+        return f"{number:.3g}"
+    if number < 9.995:
+        return f"{number:.2f}"
+    if number < 99.95:
+        return f"{number:.1f}"
+    return f"{number:,.0f}"
+
+
+def count(number: int, one: str = "", many: str = "") -> str:
+    """A whole number with separators and, if given, what is counted."""
+    noun = one if number == 1 else many or f"{one}s"
+    return f"{number:,} {noun}" if one else f"{number:,}"
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """The first line of foreign text, without anything that could steer a terminal, cut."""
+    line = text.strip().partition("\n")[0]
+    line = "".join(char if char.isprintable() else "?" for char in line)
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
