@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 
 from redis.connection import parse_url
 
-SCHEMES = ("redis", "rediss", "unix")
-
 
 class StoreRefusal(Exception):
     """The store answered, with an error."""
@@ -29,7 +27,7 @@ class SpanStore:
     def __init__(self, conn_str: str, timeout_s: float) -> None:
         """`timeout_s` bounds connecting, and sending with all its answers, each.
 
-        Raises ValueError for a malformed connection string.
+        Raises ValueError for a connection string that is malformed or of no kind of Redis.
         """
         try:
             scheme = urlsplit(conn_str).scheme

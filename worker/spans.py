@@ -14,10 +14,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from osbench.worker.span_events import REPLIES, EventFormat, Trace, WallClock
-from osbench.worker.span_store import SCHEMES, SpanStore, StoreRefusal
+from osbench.worker.span_store import SpanStore, StoreRefusal
 
 LOG = logging.getLogger(__name__)
 
@@ -64,7 +63,11 @@ class SpanWriter:
     @staticmethod
     def supports(conn_str: str) -> bool:
         """Whether spans can be written to this store: a Redis, by TCP, TLS or unix socket."""
-        return urlsplit(conn_str).scheme in SCHEMES
+        try:
+            SpanStore(conn_str, _TIMEOUT_S)
+        except ValueError:
+            return False
+        return True
 
     def put(self, trace: Trace) -> None:
         """Take a finished trace, or drop it where too many spans wait. Never waits."""
@@ -123,7 +126,7 @@ class SpanWriter:
 
     def _settle(self, batch: list[Trace]) -> None:
         try:
-            commands = "".join(map(self._format.commands, batch)).encode("ascii")
+            commands = "".join(map(self._format.commands, batch))
             answers = self._deliver(commands, REPLIES * len(batch))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a batch, the next is written
             self._failed(f"{type(error).__name__} while writing spans")
@@ -140,25 +143,27 @@ class SpanWriter:
         elif answers:
             self._succeeded()
 
-    def _deliver(self, commands: bytes, replies: int) -> list[str | None]:
+    def _deliver(self, commands: str, replies: int) -> list[str | None]:
         """The store's answers, or none where the batch is to be dropped."""
-        resent = False
+        tries = 0
         while True:
-            sending = False
+            self._wake.wait(self._pause_s)
             try:
                 self._store.connect()
-                sending = True
-                return self._store.send(commands, replies)
             except (OSError, StoreRefusal) as error:
                 self._failed(str(error) or type(error).__name__)
+                if self._stop_by is not None:
+                    return []
+                continue
+            try:
+                return self._store.send(commands.encode("ascii"), replies)
+            except OSError as error:
+                tries += 1
                 # A late answer most likely means that the spans are stored. A lost connection
                 # may only have been idle for too long; readers see an event stored twice once.
-                if sending and (resent or isinstance(error, TimeoutError)):
+                if tries == 2 or isinstance(error, TimeoutError):
+                    self._failed(str(error) or type(error).__name__)
                     return []
-                resent = resent or sending
-            if self._stop_by is not None:
-                return []
-            self._wake.wait(self._pause_s)
 
     def _failed(self, why: str) -> None:
         if not self._pause_s:
