@@ -1,0 +1,130 @@
+"""A small shop of items to put load on: WSGI, SQLite, and traced by OSProfiler.
+
+    GET /items       ten items
+    POST /items      adds the item of the JSON body, {"name": ...}
+    GET /report      counts the items; slow for about 3 % of requests
+
+The key that signs trace headers and the trace store come from the environment variables
+OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR; without them the service is not traced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import socketserver
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from osprofiler import notifier, profiler
+from osprofiler.web import WsgiMiddleware
+
+SCHEMA = "CREATE TABLE IF NOT EXISTS items (id INTEGER PRIMARY KEY, name TEXT NOT NULL)"
+SLOW_SHARE = 0.03
+SLOW_S = 0.3
+
+Start = Callable[[str, list[tuple[str, str]]], Any]
+
+
+class Shop:
+    """The WSGI application."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(SCHEMA)
+
+    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        routes = {
+            ("GET", "/items"): self.list_items,
+            ("POST", "/items"): self.add_item,
+            ("GET", "/report"): self.report,
+        }
+        route = routes.get((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
+        status, answer = route(environ) if route else ("404 Not Found", {"error": "no such page"})
+        body = json.dumps(answer).encode()
+        start(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def list_items(self, environ: dict[str, Any]) -> tuple[str, Any]:
+        """The ten newest items."""
+        rows = self._query("SELECT id, name FROM items ORDER BY id DESC LIMIT 10")
+        return "200 OK", [{"id": number, "name": name} for number, name in rows]
+
+    def add_item(self, environ: dict[str, Any]) -> tuple[str, Any]:
+        """Store the item of the body."""
+        try:
+            body = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+            name = str(body["name"])
+        except (ValueError, KeyError, TypeError):
+            return "400 Bad Request", {"error": 'the body must be {"name": ...}'}
+        self._query("INSERT INTO items (name) VALUES (?)", name)
+        return "201 Created", {"name": name}
+
+    def report(self, environ: dict[str, Any]) -> tuple[str, Any]:
+        """Count the items; now and then the answer is not at hand and is computed slowly."""
+        if random.random() < SLOW_SHARE:
+            with profiler.Trace("recompute", info={"reason": "no cached report"}):
+                time.sleep(SLOW_S)
+        ((count,),) = self._query("SELECT count(*) FROM items")
+        return "200 OK", {"items": count}
+
+    def _query(self, statement: str, *parameters: str) -> list[tuple[Any, ...]]:
+        with (
+            profiler.Trace("db", info={"db": {"statement": statement}}),
+            closing(sqlite3.connect(self._database, timeout=30)) as connection,
+            connection,
+        ):
+            return connection.execute(statement, parameters).fetchall()
+
+
+class Server(socketserver.ThreadingMixIn, WSGIServer):
+    """A thread for each connection."""
+
+    daemon_threads = True
+    request_queue_size = 512
+
+
+class QuietHandler(WSGIRequestHandler):
+    """Without a line on stderr for each request."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def traced(application: Any) -> Any:
+    """The application within OSProfiler's middleware, where the environment holds a key."""
+    key = os.environ.get("OSPROFILER_HMAC_KEY")
+    store = os.environ.get("OSPROFILER_CONN_STR")
+    if not key or not store:
+        return application
+    notifier.set(notifier.create(store, project="shop", service="web", host="127.0.0.1"))
+    return WsgiMiddleware(application, hmac_keys=key, enabled=True)
+
+
+def main() -> None:
+    """Serve until interrupted; the first line on stdout is the address."""
+    parser = argparse.ArgumentParser(description="A small traced web service.")
+    parser.add_argument("--port", type=int, default=0, help="port of 127.0.0.1; 0: a free one")
+    parser.add_argument("--database", type=Path, default=Path("shop.sqlite3"), help="its file")
+    args = parser.parse_args()
+    application = traced(Shop(args.database))
+    with make_server("127.0.0.1", args.port, application, Server, QuietHandler) as server:
+        print(f"http://127.0.0.1:{server.server_port}", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

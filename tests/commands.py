@@ -1,0 +1,34 @@
+"""osbench's commands as a user runs them: real processes with a home of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+#: Where the commands lie that belong to the interpreter of the tests.
+BIN = Path(sys.executable).parent
+
+#: Variables that would let a user's own cloud or configuration into a test.
+_FOREIGN = ("OS_", "OSPROFILER_", "OSBENCH_")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a command: ours, with another home and without clouds."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+    return {**kept, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{kept['PATH']}"}
+
+
+def coord(home: Path, *arguments: str, within_s: float = 240.0) -> subprocess.CompletedProcess[str]:
+    """Run osbench-coord to its end; stdout and stderr apart, standard input empty."""
+    return subprocess.run(
+        ["osbench-coord", *arguments],
+        cwd=home,
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=within_s,
+        check=False,
+    )
