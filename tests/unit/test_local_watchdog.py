@@ -1,0 +1,143 @@
+"""Whose processes the watchdog of local mode ends, and whose it leaves alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from osbench.coordinator.local import watchdog
+
+#: Says "ready" once it has done what it is asked to, then sleeps.
+SLEEPER = "print('ready', flush=True); import time; time.sleep(600)"
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEPER
+PARENT = (
+    "import subprocess, sys, time; "
+    "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)']); "
+    "print(child.pid, flush=True); "
+)
+
+#: Takes SIGTERM as a supervisor that gives its child time, and ends as the child ended.
+WAITS_FOR_ITS_CHILD = """
+import signal, subprocess, sys
+signal.signal(signal.SIGTERM, lambda *_: None)
+child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(0.5); raise SystemExit(42)'])
+print('ready', flush=True)
+sys.exit(child.wait())
+"""
+
+Start = Callable[..., tuple[subprocess.Popen[str], str]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started = []
+
+    def run(code: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
+        process = subprocess.Popen(
+            [sys.executable, "-S", "-c", code],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment,
+            start_new_session=True,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        return process, process.stdout.readline().strip()
+
+    yield run
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def test_a_process_that_heeds_sigterm_ends_by_it(start: Start) -> None:
+    process, _ = start(SLEEPER)
+
+    watchdog.end([found(process)], grace_s=60)
+
+    assert process.wait() == -signal.SIGTERM
+
+
+def test_a_process_that_ignores_sigterm_is_killed_after_the_grace(start: Start) -> None:
+    process, _ = start(DEAF)
+
+    watchdog.end([found(process)], grace_s=0.1)
+
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_children_of_a_dead_leader_are_ended(start: Start) -> None:
+    process, child = start(PARENT)
+    leader = found(process)
+    process.wait()
+
+    watchdog.end([leader], grace_s=0)
+
+    assert not alive(int(child))
+
+
+def test_a_process_in_another_session_is_found_by_its_mark(start: Start) -> None:
+    process, _ = start(SLEEPER, **{watchdog.MARK: "/nowhere/osbench-a"})
+
+    there = list(watchdog.belonging([], "/nowhere/osbench-a"))
+    others = list(watchdog.belonging([], "/nowhere/osbench"))
+
+    assert there == [found(process)]
+    assert others == []
+
+
+def test_a_later_process_with_the_pid_of_a_leader_is_left_alone(start: Start) -> None:
+    process, _ = start(SLEEPER)
+    gone = found(process)._replace(start=found(process).start - 1)
+
+    watchdog.end([gone], grace_s=0)
+
+    assert process.poll() is None
+
+
+def test_children_of_a_leader_that_ends_at_sigterm_are_asked_to_end_too(start: Start) -> None:
+    process, child = start(PARENT + "import time; time.sleep(600)")
+
+    watchdog.end([found(process)], grace_s=60)
+
+    assert process.wait() == -signal.SIGTERM
+    assert not alive(int(child))
+
+
+def test_children_are_not_asked_while_their_leader_lives(start: Start) -> None:
+    process, _ = start(WAITS_FOR_ITS_CHILD)
+
+    watchdog.end([found(process)], grace_s=60)
+
+    assert process.wait() == 42
+
+
+def test_a_command_with_blanks_and_brackets_in_its_name_is_read_right(start: Start) -> None:
+    rename = "open('/proc/self/comm', 'w').write('a) R 1 (b'); "
+    process, _ = start(rename + SLEEPER)
+    leader = found(process)
+
+    members = list(watchdog.belonging([leader], None))
+
+    assert members == [leader]
+
+
+def found(process: subprocess.Popen[str]) -> watchdog.Process:
+    one = watchdog.find(process.pid)
+    assert one is not None
+    return one
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
