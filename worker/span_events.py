@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
-from osbench.worker.trace_ids import TraceIds, prefix, tail, uuid_text
+from osbench.worker.trace_ids import TraceIds, prefix, uuid_text
 
 #: Number, parent's number (-1: the trace itself), name, start and stop on the monotonic clock
 #: in nanoseconds, and the text of `osbench.worker.span_info` for either event.
@@ -77,14 +77,14 @@ class EventFormat:
         ids, spans = trace
         # one offset for the whole trace: no step of the wall clock reaches a duration
         offset = self._to_wall_ns(spans[-1][3]) - spans[-1][3]
-        upper, lower = prefix(ids), ids[2]
+        front, zero = prefix(ids), ids[2]
         host, end, timestamp = self._host, self._end, self._timestamp
         events = []
         for number, parent, name, started, stopped, first, last in spans:
             text = _name(name)
-            around = base if parent < 0 else upper + tail(lower + parent)
+            around = base if parent < 0 else f"{front}{zero + parent:012x}"
             middle = (
-                f'"base_id":"{base}","trace_id":"{upper}{tail(lower + number)}",'
+                f'"base_id":"{base}","trace_id":"{front}{zero + number:012x}",'
                 f'"parent_id":"{around}","timestamp":"'
             )
             at = timestamp(started + offset)

@@ -2,8 +2,8 @@
 
 A trace id is random in all its bits: OpenTelemetry's ratio sampling looks at the low 64 bits
 only, and the variant bits of a UUID of version 4 would put all traces on one side of most
-ratios. Span ids share a random upper half per trace and count up in the lower half, which is
-the span id of W3C Trace Context.
+ratios. The span ids of a trace share a random beginning and count up in their last 48 bits;
+their low 64 bits are the span id of W3C Trace Context.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SEED_BYTES = 32
 _DRAW = 256
 
 
-#: The ids of one trace: trace id (16 bytes); upper half of its span ids (8 bytes); lower half of
+#: The ids of one trace: trace id (16 bytes); what its span ids begin with (10 bytes); the end of
 #: span 0's id, at least 1, span n having that plus n. A bare tuple, because the garbage collector
 #: stops looking at those: many traces may wait to be written.
 TraceIds = tuple[bytes, bytes, int]
@@ -27,25 +27,19 @@ def uuid_text(id_: bytes) -> str:
 
 
 def prefix(ids: TraceIds) -> str:
-    """What the text of every span id of this trace begins with."""
-    upper = ids[1].hex()
-    return f"{upper[:8]}-{upper[8:12]}-{upper[12:]}-"
-
-
-def tail(lower: int) -> str:
-    """The lower 64 bits of a span id, as the end of the UUID's text."""
-    text = f"{lower:016x}"
-    return f"{text[:4]}-{text[4:]}"
+    """The text of a span's id but for its last 12 digits, the same for all spans of a trace."""
+    text = ids[1].hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:]}-"
 
 
 def span_text(ids: TraceIds, number: int) -> str:
     """The id of span `number` in the form of a UUID."""
-    return prefix(ids) + tail(ids[2] + number)
+    return f"{prefix(ids)}{ids[2] + number:012x}"
 
 
 def traceparent(ids: TraceIds, number: int) -> str:
     """W3C `traceparent`, sampled, of a request made within span `number`."""
-    return f"00-{ids[0].hex()}-{ids[2] + number:016x}-01"
+    return f"00-{ids[0].hex()}-{ids[1][8:].hex()}{ids[2] + number:012x}-01"
 
 
 class IdPool:
@@ -70,5 +64,5 @@ class IdPool:
                 block[at : at + _SEED_BYTES] for at in range(_SEED_BYTES, len(block), _SEED_BYTES)
             )
             seed = block[:_SEED_BYTES]
-        # two bits less than 64: counting up neither overflows nor meets zero, which W3C forbids
-        return seed[:16], seed[16:24], (int.from_bytes(seed[24:], "big") >> 2) + 1
+        # two bits less than 48: counting up neither overflows nor meets zero, which W3C forbids
+        return seed[:16], seed[16:26], (int.from_bytes(seed[26:], "big") >> 2) + 1
