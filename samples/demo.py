@@ -129,13 +129,8 @@ def osbench(home: Path, *arguments: str) -> int:
 
 def slowest_trace(home: Path) -> str:
     """The trace id of the slowest iteration that was ok."""
-    (run,) = (home / "data" / "runs").iterdir()
-    done = subprocess.run(
-        [str(BIN / "osbench-coord"), "--config-file", str(home / "osbench.conf")]
-        + ["results", run.name, "--json"],
-        check=True,
-        capture_output=True,
-    )
+    command = [str(BIN / "osbench-coord"), "--config-file", str(home / "osbench.conf")]
+    done = subprocess.run([*command, "results", "last", "--json"], check=True, capture_output=True)
     slow = [
         exemplar
         for workload in json.loads(done.stdout)["workloads"]
