@@ -9,6 +9,7 @@ from typing import Any
 import requests
 
 from osbench.worker import addresses
+from osbench.worker.causes import root_cause
 
 #: Options that requests wants as tuples; task files only have lists.
 TUPLES = ("auth", "cert", "timeout")
@@ -61,7 +62,4 @@ class _Session(requests.Session):
 
 
 def _message(method: str, url: str, error: BaseException) -> str:
-    # the outer ones print addresses of objects, which keep like failures apart
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return f"{method.upper()} {addresses.shown(url)}: {error or type(error).__name__}"
+    return f"{method.upper()} {addresses.shown(url)}: {root_cause(error)}"

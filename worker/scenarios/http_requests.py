@@ -10,11 +10,8 @@ from osbench.common.scenario import Scenario, configure
 from osbench.worker import curl_request, profiling
 from osbench.worker.addresses import shown
 from osbench.worker.curl_client import CurlClient
+from osbench.worker.deadlines import request_limit_s
 from osbench.worker.requests_client import RequestsClient
-
-#: Seconds a request may go on past its iteration's timeout: the iteration is then a timeout in
-#: the books, not a failure, and its thread is free soon after.
-GRACE_S = 0.2
 
 
 class UnexpectedStatus(ValueError):
@@ -54,11 +51,9 @@ class HttpRequests(Scenario):
         own = {"X-Osbench-Run": context["run"], "X-Osbench-Iteration": str(context["iteration"])}
         if self._recorder.profiler is not None:
             own |= profiling.trace_headers()
-        limit_s = context.get("timeout_s")
-        if limit_s:
-            given_s = options.get("timeout")
-            if given_s is None or (isinstance(given_s, int | float) and given_s > limit_s):
-                options["timeout"] = limit_s + GRACE_S
+        given_s = options.get("timeout")
+        if given_s is None or isinstance(given_s, int | float):
+            options["timeout"] = request_limit_s(context, given_s)
         curl, requests = context["http"]
         client = curl if curl_request.takes(method, url, options) else requests
         got = client.status(method, url, own, **options)
