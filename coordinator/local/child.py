@@ -53,13 +53,9 @@ class Child:
             )
         leader = watchdog.find(self._process.pid)
         assert leader, "a child that was not waited for is at least a zombie"
-        self._leader = leader
+        #: The process as the process table has it; it leads its session.
+        self.leader = leader
         lifeline.tell_process(role, leader)
-
-    @property
-    def pid(self) -> int:
-        """Process id, which is also the id of its session."""
-        return self._process.pid
 
     def death(self) -> str | None:
         """How the process ended and the last lines of its log; None while it runs."""
@@ -70,9 +66,14 @@ class Child:
         tail = last_lines(self.log)
         return f"{how}; the last lines of its log:\n{tail}" if tail else f"{how}; its log is empty"
 
-    def end(self, grace_s: float) -> None:
-        """End the process and its session: SIGTERM, and SIGKILL after `grace_s` seconds."""
-        watchdog.end([self._leader], grace_s)
+    def end(
+        self, grace_s: float, folder: Path | None = None, spared: Sequence[watchdog.Process] = ()
+    ) -> None:
+        """End the process with its session: SIGTERM, and SIGKILL after `grace_s` seconds.
+
+        With `folder` also all that is marked with it, but for the sessions of `spared`.
+        """
+        watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared)
         self._process.poll()
 
 

@@ -120,9 +120,9 @@ class PrivateServer:
         )
 
     @property
-    def pid(self) -> int:
-        """Process id of the server."""
-        return self._child.pid
+    def leader(self) -> watchdog.Process:
+        """The server as the process table has it."""
+        return self._child.leader
 
     def await_answer(self) -> None:
         """Wait until it answers. Raises StoreError if it ends, keeps silent or is not ours."""
@@ -156,7 +156,7 @@ class PrivateServer:
         """Raise StoreError unless the server that answers is the one started here."""
         folder = str(client.config_get("dir")["dir"])
         pid = client.info("server")["process_id"]
-        if Path(folder).resolve() != self._folder.resolve() or pid != self.pid:
+        if Path(folder).resolve() != self._folder.resolve() or pid != self.leader.pid:
             raise StoreError(
                 f"another server than the one started here answers at {self.socket}:"
                 f" pid {pid} in {folder}"

@@ -23,7 +23,7 @@ from osbench.coordinator.local.settings import worker_environment, write_config
 #: -P keeps the user's working directory out of the import path, where it could hide modules.
 WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.cli")
 #: Seconds on top of the workers' own drain time before they are killed.
-_DRAIN_MARGIN_S = 2.0
+_DRAIN_MARGIN_S = 8.0
 
 
 class LocalMode:
@@ -118,8 +118,8 @@ class LocalMode:
         An interrupt cuts the workers' `drain_s` short: the watchdog then kills them soon.
         """
         try:
-            if self._workers:
-                self._workers.end(self.drain_s)
+            if self._workers and self._server:
+                self._workers.end(self.drain_s, self.folder, [self._server.leader])
         finally:
             self._clear()
 

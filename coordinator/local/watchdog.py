@@ -21,8 +21,8 @@ from typing import NamedTuple
 #: Environment variable, set to the private folder, of all that local mode starts. It finds what
 #: the coordinator had started but not yet told when it was killed, and what left its session.
 MARK = "OSBENCH_LOCAL_DIR"
-#: Seconds between two looks at the process table while processes end.
-POLL_S = 0.02
+#: Seconds between two looks at the process table while processes end: first, factor, longest.
+POLL_S = (0.01, 1.5, 0.25)
 #: Seconds that processes get from SIGTERM to SIGKILL when the coordinator is gone.
 GRACE_S = 2.0
 #: Seconds after SIGKILL when we give up: such a process sleeps in the kernel.
@@ -78,13 +78,19 @@ def _led(one: Process, leaders: Iterable[Process]) -> bool:
     return False
 
 
-def belonging(leaders: Sequence[Process], folder: str | None) -> Iterator[Process]:
-    """Running processes in the sessions of `leaders`, and those marked with `folder`."""
+def belonging(
+    leaders: Sequence[Process], folder: str | None, spared: Sequence[Process] = ()
+) -> Iterator[Process]:
+    """Running processes in the sessions of `leaders`, and those marked with `folder`.
+
+    Of the latter not those in the sessions of `spared`.
+    """
     for name in os.listdir("/proc"):  # noqa: PTH208 - Path.iterdir builds a Path a process
         one = find(int(name), zombie=False) if name.isdigit() else None
         if one is None or one.pid == os.getpid():
             continue
-        if _led(one, leaders) or (folder is not None and _marked(one.pid, folder)):
+        marked = folder is not None and _marked(one.pid, folder)
+        if _led(one, leaders) or (marked and not _led(one, spared)):
             yield one
 
 
@@ -96,27 +102,38 @@ def send(one: Process, number: int) -> None:
             os.kill(one.pid, number)
 
 
-def end(leaders: Sequence[Process], grace_s: float, folder: str | None = None) -> None:
-    """End the sessions of `leaders`, and with `folder` every process marked with it.
+def end(
+    leaders: Sequence[Process],
+    grace_s: float,
+    folder: str | None = None,
+    spared: Sequence[Process] = (),
+) -> None:
+    """End the processes of `belonging`: SIGTERM, and SIGKILL to what is left after `grace_s`.
 
-    SIGTERM goes to leaders and to processes whose leader is gone, once: a leader passes it on,
-    and a process that gets it twice may take it for an order to drop its work. What is left
-    after `grace_s` seconds is killed.
+    While leaders run, they alone are asked, for they ask theirs, and a process that is asked
+    twice may take it for an order to drop its work. Without them each session is asked.
     """
     asked: set[Process] = set()
     kill_at = time.monotonic() + grace_s
-    while left := list(belonging(leaders, folder)):
+    pause_s, factor, longest_s = POLL_S
+    while left := set(belonging(leaders, folder, spared)):
         now = time.monotonic()
         if now >= kill_at + KILL_S:
             return
         if now >= kill_at:
             _send_all(left, signal.SIGKILL)
         else:
-            pids = {one.pid for one in left}
-            heads = {one for one in left if one.pid == one.session or one.session not in pids}
+            heads = left.intersection(leaders) or _heads(left)
             _send_all(heads - asked, signal.SIGTERM)
             asked |= heads
-        time.sleep(POLL_S)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * factor, longest_s)
+
+
+def _heads(processes: set[Process]) -> set[Process]:
+    """Those that lead a session, and those whose session has lost its leader."""
+    pids = {one.pid for one in processes}
+    return {one for one in processes if one.pid == one.session or one.session not in pids}
 
 
 def _send_all(processes: Iterable[Process], number: int) -> None:
@@ -145,10 +162,9 @@ class _Charge:
 
     def clear(self) -> None:
         """End workers, then servers, so that no worker meets a dead server; then the folder."""
-        end(self.workers, GRACE_S)
-        end(self.servers, GRACE_S)
+        end(self.workers, GRACE_S, self.folder, self.servers)
+        end(self.servers, GRACE_S, self.folder)
         if self.folder:
-            end([], 0.0, self.folder)
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -1,7 +1,8 @@
 """A coordinator in local mode with a stand-in for its workers, to be ended in some way by a test.
 
 As a coordinator: prints the private folder once all is there, then leaves the `with` block in
-the way it is told. As a worker (`--worker`): starts a child process and sleeps.
+the way it is told. As a worker (`--worker`): starts a child process and sleeps. With `--real`
+the workers are those of osbench.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 
-from osbench.common import config
+from osbench.common import config, keys, redis_client
 from osbench.coordinator.local import LocalMode
+from osbench.coordinator.local.session import WORKER_COMMAND
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 
@@ -29,14 +32,23 @@ def work(arguments: list[str]) -> None:
     time.sleep(600)
 
 
+def is_there(local: LocalMode) -> bool:
+    if "there" in local.worker_log.read_text():
+        return True
+    with redis_client.connect(local.redis_url, 5.0) as client:
+        return bool(client.keys(keys.worker("*")))
+
+
 def coordinate(ending: str, worker_arguments: list[str]) -> None:
     with tempfile.NamedTemporaryFile() as empty:
         conf = config.load([empty.name])
-    command = [sys.executable, __file__, "--worker", *worker_arguments]
+    command: Sequence[str] = [sys.executable, __file__, "--worker", *worker_arguments]
+    if "--real" in worker_arguments:
+        command = WORKER_COMMAND
     with LocalMode(conf, 1, 8, worker_command=command) as local:
         local.drain_s = 0.5
         local.start_workers()
-        while "there" not in local.worker_log.read_text():
+        while not is_there(local):
             local.check()
             time.sleep(0.02)
         if ending == "handle":

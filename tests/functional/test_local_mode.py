@@ -199,6 +199,18 @@ def test_a_signal_to_the_coordinators_group_leaves_nothing(
     assert wait_until(lambda: not list(runtime.iterdir()))
 
 
+def test_workers_of_osbench_do_not_outlive_a_coordinator_that_is_killed(
+    coordinator: Callable[..., Coordinator], runtime: Path
+) -> None:
+    run = coordinator("wait", "--real")
+    run.await_start()
+
+    run.process.kill()
+
+    assert wait_until(lambda: not run.left() and not list(runtime.iterdir()))
+    assert len(run.started) == 4
+
+
 def test_a_process_forked_off_the_coordinator_does_not_hold_the_watchdog_up(
     coordinator: Callable[..., Coordinator], runtime: Path
 ) -> None:

@@ -27,7 +27,8 @@ PARENT = (
 WAITS_FOR_ITS_CHILD = """
 import signal, subprocess, sys
 signal.signal(signal.SIGTERM, lambda *_: None)
-child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(0.5); raise SystemExit(42)'])
+code = 'import os, time; time.sleep(0.5); os._exit(42)'
+child = subprocess.Popen([sys.executable, '-S', '-c', code])
 print('ready', flush=True)
 sys.exit(child.wait())
 """
@@ -118,6 +119,28 @@ def test_children_are_not_asked_while_their_leader_lives(start: Start) -> None:
     watchdog.end([found(process)], grace_s=60)
 
     assert process.wait() == 42
+
+
+def test_a_marked_session_is_asked_when_its_parent_is_gone(start: Start) -> None:
+    process, _ = start(SLEEPER, **{watchdog.MARK: "/nowhere/osbench-b"})
+    parent, _ = start(SLEEPER)
+    leader = found(parent)
+    parent.kill()
+    parent.wait()
+
+    watchdog.end([leader], grace_s=60, folder="/nowhere/osbench-b")
+
+    assert process.wait() == -signal.SIGTERM
+
+
+def test_a_marked_session_can_be_spared(start: Start) -> None:
+    workers, _ = start(SLEEPER, **{watchdog.MARK: "/nowhere/osbench-c"})
+    server, _ = start(SLEEPER, **{watchdog.MARK: "/nowhere/osbench-c"})
+
+    watchdog.end([found(workers)], 60, "/nowhere/osbench-c", [found(server)])
+
+    assert workers.wait() == -signal.SIGTERM
+    assert server.poll() is None
 
 
 def test_a_command_with_blanks_and_brackets_in_its_name_is_read_right(start: Start) -> None:
