@@ -119,8 +119,8 @@ class Heartbeat(Message):
     stuck: int = 0
     #: Messages refused since the start.
     refused: int = 0
-    #: Spans written and dropped in this run.
-    spans: list[int] = field(default_factory=lambda: [0, 0])
+    #: Spans written, dropped and waiting since the process began.
+    spans: list[int] = field(default_factory=lambda: [0, 0, 0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,7 +83,7 @@ class RedisStore:
     def open(self, head: Mapping[str, str]) -> None:
         with reached():
             pipe = self._client.pipeline(transaction=True)
-            pipe.hset(self._key("head"), mapping={**head})
+            pipe.hset(self._key("head"), mapping=cast(Any, dict(head)))
             pipe.expire(self._key("head"), keys.RUN_TTL_S)
             pipe.execute()
 

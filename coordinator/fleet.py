@@ -67,7 +67,7 @@ class Fleet:
                 enough = count is not None and len(self.members) >= count
                 if not holder and not enough and beat.state == "idle":
                     self._take(beat)
-            carried = sum(member.capacity for member in self.members.values())
+            carried = sum(member.beat.capacity for member in self.members.values())
             wanted = count if count is not None else 1
             if len(self.members) >= wanted and carried >= users:
                 return
@@ -113,6 +113,12 @@ class Fleet:
             "`osbench-coord workers` lists who is there."
         )
 
+    def adopt(self) -> None:
+        """Take every free worker there is now."""
+        for beat, holder in self.present():
+            if not holder and beat.state == "idle" and beat.incarnation not in self.members:
+                self._take(beat)
+
     def poll(self) -> None:
         """Read the members' heartbeats. Raises StoreAway: then nobody ages."""
         if not self.members:
@@ -147,9 +153,11 @@ class Fleet:
 
     def release(self) -> None:
         """Free the workers of this run."""
-        if self.members:
+        for name in self.members:
             with reached():
-                self._client.delete(*(keys.busy(name) for name in self.members))
+                # a mark that expired may be another run's by now
+                if self._client.get(keys.busy(name)) == self._run.encode():
+                    self._client.delete(keys.busy(name))
 
     def _read(self, data: bytes | None) -> Heartbeat | None:
         if data is None:

@@ -69,6 +69,11 @@ class Ledger:
         """Numbers in a final state, or out of the plan."""
         return len(self._settled) + self._unused
 
+    @property
+    def decided(self) -> int:
+        """Settled numbers and suspect ones: nothing will be started for them any more."""
+        return self.settled + len(self._suspect)
+
     def available(self, budget: int | None) -> int | None:
         """Numbers that can be placed now; None is without end."""
         if budget is None:

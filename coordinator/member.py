@@ -13,7 +13,7 @@ RATE_MEMORY_S = 1.0
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Mutable: one object a worker and run."""
+    """Mutable: one object a worker and run. Equal only to itself."""
 
     beat: Heartbeat
     #: Seconds of successful polls in which the beat did not change.
@@ -22,21 +22,22 @@ class Member:
     fenced: bool = False
     #: Wants no more work: it drains, or has too many stuck threads.
     leaving: bool = False
+    #: Has the current workload prepared.
+    ready: bool = False
     #: Virtual users it should have, was told to have, and may still have in use.
     target: int = 0
     share: int = 0
     held: int = 0
     generation: int = 0
-    #: Result blocks on disk, and the last that it was told of.
+    #: Generation and stop instant of the control record last written.
+    granted: tuple[int, float | None] = (-1, None)
+    #: Result blocks on disk.
     blocks: int = 0
-    told: int = 0
     #: Version of the control record last written.
     version: int = 0
     #: Iterations a second, estimated; 0 is unknown.
     rate: float = 0.0
     reported: int = 0
-    #: Spans written and dropped before this workload.
-    spans_before: tuple[int, int] = (0, 0)
     _rated_at_s: float = field(default=0.0)
 
     @property
@@ -52,7 +53,7 @@ class Member:
     @property
     def capacity(self) -> int:
         """Virtual users it can have; none where it cannot be given work."""
-        return self.beat.capacity if self.active else 0
+        return self.beat.capacity if self.active and self.ready else 0
 
     def hear(self, beat: Heartbeat | None, since_s: float) -> None:
         """A poll that reached Redis, `since_s` after the one before, found this heartbeat."""
@@ -77,7 +78,9 @@ class Member:
 
     def begin(self) -> None:
         """A new workload starts."""
+        self.ready = False
+        self.generation = 0
+        self.granted = (-1, None)
         self.target = self.share = self.held = 0
         self.rate = self._rated_at_s = 0.0
         self.reported = 0
-        self.spans_before = (self.beat.spans[0], self.beat.spans[1])

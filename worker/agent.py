@@ -73,6 +73,8 @@ class Agent:
         self._cpu = (time.monotonic(), time.process_time())
         self._last_beat = 0.0
         self._told = ""
+        #: The run served last: its mark may outlive our part in it.
+        self._left = ""
         self._session: Session | None = None
         self._draining = threading.Event()
         self.done = threading.Event()
@@ -153,6 +155,8 @@ class Agent:
         if run is None or self._draining.is_set():
             return
         run_id = run.decode()
+        if run_id == self._left:
+            return
         store = RedisStore(self._connect(), run_id)
         epoch = store.head().get("epoch")
         if epoch is None:
@@ -195,6 +199,7 @@ class Agent:
     def _leave_run(self) -> None:
         session, self._session = self._session, None
         if session is not None:
+            self._left = session.run
             session.close()
 
     def _news(self) -> str:

@@ -61,11 +61,11 @@ class Preparation:
         return Prepared(specification=specification, body=body, source_hash=plugin.source_hash)
 
     def span_counts(self) -> list[int]:
-        """Spans written and dropped so far by this process."""
+        """Spans written, dropped and waiting so far in this process."""
         if self._writer is None:
-            return [0, 0]
+            return [0, 0, 0]
         stats = self._writer.stats()
-        return [int(stats["written"]), int(stats["dropped"])]
+        return [int(stats[name]) for name in ("written", "dropped", "waiting")]
 
     def close(self, timeout_s: float) -> None:
         """Write out the spans that wait, within a bound."""

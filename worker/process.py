@@ -54,6 +54,8 @@ def _consume(app: Celery, name: str, agent: Agent) -> None:
     app.conf.task_queues = (broker.queue(name),)
     app.conf.task_default_queue = keys.queue(name)
     app.finalize()
+    # Celery's pool looks its tasks up in the process's default application
+    app.set_default()
     controller: Any = app.WorkController(
         pool_cls="threads",
         concurrency=1,

@@ -64,15 +64,15 @@ class Supervisor:
 
     def _start(self, lifeline: int) -> None:
         worker = self._conf.worker
-        command = [sys.executable, "-m", "osbench.worker.cli", "--lifeline", str(lifeline)]
+        command = [sys.executable, "-P", "-m", "osbench.worker.cli", "--lifeline", str(lifeline)]
         for path in self._config_files:
             command += ["--config-file", path]
         for path in self._plugin_paths:
             command += ["--plugin-path", path]
         command += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
-        # own sessions: Ctrl-C reaches the supervisor, which drains them in its own order
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline,), start_new_session=True
+        # own groups: Ctrl-C reaches the supervisor, which drains them in its own order
+        child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline,), process_group=0
         )
         self._children[child] = time.monotonic()
 

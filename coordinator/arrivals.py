@@ -1,0 +1,62 @@
+"""Open runners: due instants by iteration number, dealt to workers. Does no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.intervals import Intervals
+
+Ints = NDArray[np.int64]
+#: Instants older than this before the last are forgotten, nanoseconds.
+KEPT_NS = 120_000_000_000
+
+
+class Dues:
+    """Due instants (nanoseconds after t0) of the numbers that may still have to move."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._dues: list[Ints] = []
+
+    def add(self, first: int, dues: Ints) -> None:
+        """Due instants of the numbers from `first` on, which grows with every call."""
+        self._first.append(first)
+        self._dues.append(dues)
+        while len(self._dues) > 1 and self._dues[0][-1] < dues[-1] - KEPT_NS:
+            del self._first[0], self._dues[0]
+
+    def of(self, numbers: Ints) -> Ints:
+        """Due instants of some numbers; of forgotten ones an instant long past."""
+        found = np.full(len(numbers), -(1 << 60), np.int64)
+        for first, dues in zip(self._first, self._dues, strict=True):
+            inside = (numbers >= first) & (numbers < first + len(dues))
+            found[inside] = dues[numbers[inside] - first]
+        return found
+
+
+def slices(dues: Ints, width_ns: int = 1_000_000_000) -> list[Ints]:
+    """Cut ascending instants at whole seconds."""
+    if not len(dues):
+        return []
+    edges = np.flatnonzero(np.diff(dues // width_ns)) + 1
+    return [part for part in np.split(dues, edges) if len(part)]
+
+
+def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
+    """Deal instants round-robin to `hands` workers, the first to worker `turn` % `hands`."""
+    return [dues[(hand - turn) % hands :: hands] for hand in range(hands)]
+
+
+def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
+    """Deal numbers that have to move, each worker an equal run of them."""
+    left = numbers.copy()
+    base, extra = divmod(len(numbers), hands)
+    return [left.take(base + (hand < extra)) for hand in range(hands)]
+
+
+def nanoseconds(seconds: Sequence[float]) -> Ints:
+    """Instants in seconds as whole nanoseconds."""
+    return np.rint(np.asarray(seconds, np.float64) * 1e9).astype(np.int64)

@@ -1,0 +1,59 @@
+"""One workload's results as they come in: ledger, statistics, and what stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from osbench.common.blocks import Failure, decode_rows
+from osbench.common.errors import Untrusted
+from osbench.common.messages import Block
+from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.ledger import Ledger
+from osbench.coordinator.selection import select
+
+
+class Book:
+    """Takes blocks that are on disk. Kept until the run closes: late results still count."""
+
+    def __init__(self, *, idempotent: bool) -> None:
+        self.ledger = Ledger(idempotent=idempotent)
+        self.statistics = WorkloadStatistics()
+        #: User-nanoseconds that users waited for work that then came.
+        self.want_ns = 0
+        #: Outputs and failures cut for size.
+        self.cut = 0
+        #: Blocks that came twice, and blocks of another shape.
+        self.duplicates = 0
+        self.refused = 0
+
+    def take(self, block: Block) -> int:
+        """Count a block; answers its number of rows."""
+        self.want_ns += block.want_ns
+        self.cut += block.cut
+        worker = block.incarnation
+        self.statistics.add_failures(worker, [_failure(entry) for entry in block.failures])
+        rows = 0
+        if block.columns:
+            try:
+                columns = decode_rows(block.columns)
+            except Untrusted:
+                self.refused += 1
+                return 0
+            rows = len(columns)
+            accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
+            if not accepted.all():
+                columns = select(columns, accepted)
+            self.statistics.add(columns, worker=worker)
+        self.ledger.give_back(worker, _intervals(block.returned))
+        return rows
+
+
+def _failure(entry: list[object]) -> Failure:
+    number, etype, message, traceback = entry
+    return Failure(
+        number=int(str(number)), etype=str(etype), message=str(message), traceback=str(traceback)
+    )
+
+
+def _intervals(pairs: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
+    return [(low, high) for low, high in pairs]

@@ -1,0 +1,40 @@
+"""The command `osbench-coord`."""
+
+from __future__ import annotations
+
+import click
+
+from osbench import __version__
+from osbench.coordinator.cli.common import Group, config_option
+from osbench.coordinator.cli.deployment import deployment
+from osbench.coordinator.cli.keys import keys
+from osbench.coordinator.cli.results import results
+from osbench.coordinator.cli.run import run
+from osbench.coordinator.cli.validate import validate
+from osbench.coordinator.cli.workers import workers
+
+EPILOG = """
+\b
+A first run, with nothing set up:
+  osbench-coord run task.yaml
+
+\b
+Against a cloud:
+  osbench-coord deployment create --name mycloud --from-env
+  osbench-coord run task.yaml
+"""
+
+
+@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@config_option
+@click.version_option(__version__, prog_name="osbench-coord")
+def main() -> None:
+    """Drive load at OpenStack-style services from many worker processes and hosts."""
+
+
+for command in (run, validate, results, workers, deployment, keys):
+    main.add_command(command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""The command `run`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import click
+from rich.console import Console
+
+from osbench.common.deployment import Deployment
+from osbench.common.errors import OsbenchError
+from osbench.common.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.cli.common import INTERRUPTED, Settings, with_settings
+from osbench.coordinator.cli.progress import Progress
+from osbench.coordinator.cli.taskargs import TaskOptions, read_task, task_options
+from osbench.coordinator.connection import connected
+from osbench.coordinator.report.summary import to_error_json
+from osbench.coordinator.report.text import render
+from osbench.coordinator.run import Run, RunOptions, users_needed
+from osbench.coordinator.state import Interruption
+
+EPILOG = """
+\b
+Examples:
+  osbench-coord run task.yaml                      local mode: own Redis, a worker a core
+  osbench-coord run task.yaml --deployment mycloud
+  osbench-coord run task.yaml --workers 8 --wait-for-workers 120
+  osbench-coord run task.yaml --json > result.json
+
+\b
+Exit codes, the first that applies:
+  2 bad usage, task, configuration or deployment   130 interrupted
+  3 iterations lost or not started                 4 the generator was the limit
+  1 an SLA failed                                  0 all is well
+
+Ctrl-C once lets running iterations end and reports; twice stops at once.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("task", metavar="TASK")
+@click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
+@click.option(
+    "--workers", type=click.IntRange(1), help="Worker processes to take; default: all free ones."
+)
+@click.option(
+    "--wait-for-workers", type=float, metavar="SECONDS", help="How long to wait for workers."
+)
+@click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
+@task_options
+@with_settings
+def run(
+    settings: Settings,
+    task: str,
+    deployment: str | None,
+    workers: int | None,
+    wait_for_workers: float | None,
+    quiet: bool,
+    as_json: bool,
+    options: TaskOptions,
+) -> None:
+    """Run a task file and report.
+
+    Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
+    started for the run, and removed with it.
+    """
+    try:
+        summary = _run(
+            settings, task, deployment, workers, wait_for_workers, options, Progress(quiet=quiet)
+        )
+    except OsbenchError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps(to_error_json(error)))
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        if as_json:
+            message = "interrupted before the load"
+            click.echo(
+                json.dumps(
+                    {"error": {"message": message, "problems": []}, "exit_code": INTERRUPTED}
+                )
+            )
+            sys.exit(INTERRUPTED)
+        raise
+    if as_json:
+        click.echo(json.dumps(summary))
+    else:
+        render(summary, Console())
+    sys.exit(summary["exit_code"])
+
+
+def _run(
+    settings: Settings,
+    source: str,
+    deployment_name: str | None,
+    workers: int | None,
+    wait_s: float | None,
+    options: TaskOptions,
+    progress: Progress,
+) -> dict[str, Any]:
+    conf = settings.conf
+    logging.basicConfig(
+        level=conf.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
+    )
+    task, plugins = read_task(source, conf, options)
+    deployment = _deployment(settings, deployment_name)
+    users = users_needed(task, plugins)
+    processes = _processes(workers or conf.worker.processes, task, plugins, users)
+    interruption = Interruption()
+    with (
+        _interruptible(interruption, progress),
+        connected(
+            conf,
+            processes=processes,
+            virtual_users=max(conf.worker.virtual_users, -(-users // processes)),
+            plugin_paths=[*conf.coordinator.plugin_path, *options.plugin_path],
+        ) as connection,
+        progress,
+    ):
+        one = Run(
+            task=task,
+            plugins=plugins,
+            deployment=deployment,
+            conf=conf,
+            options=RunOptions(
+                workers=processes if connection.local else workers,
+                wait_s=conf.coordinator.wait_for_workers_s if wait_s is None else wait_s,
+            ),
+            connection=connection,
+            interruption=interruption,
+            progress=progress,
+        )
+        where = "local mode" if connection.local else "shared workers"
+        progress.say(f"run {one.run_id}: {len(task.workloads)} workloads, {where}")
+        return one.execute()
+
+
+def _deployment(settings: Settings, name: str | None) -> Deployment | None:
+    """The deployment asked for, else the one in use, else none."""
+    if name is None and settings.deployments.used() is None:
+        return None
+    return settings.deployments.get(name)
+
+
+def _processes(asked: int, task: Task, plugins: Plugins, users: int) -> int:
+    """Worker processes of local mode: a core each, no more than there are users to carry."""
+    if asked:
+        return asked
+    cores = len(os.sched_getaffinity(0))
+    some_open = any(plugins.get("runner", w.runner.name).OPEN for w in task.workloads)  # type: ignore[attr-defined]
+    return cores if some_open else min(cores, users)
+
+
+@contextlib.contextmanager
+def _interruptible(interruption: Interruption, progress: Progress) -> Iterator[None]:
+    """First Ctrl-C (or SIGTERM) drains, the second stops."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interruption.level += 1
+        if interruption.level == 1:
+            progress.say("stopping: running iterations end; Ctrl-C again stops at once")
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

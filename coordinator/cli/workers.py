@@ -1,0 +1,69 @@
+"""The command `workers`: who is there, and what each is doing."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import click
+from rich.table import Table
+
+from osbench.common.envelope import Sealer
+from osbench.common.errors import UsageError
+from osbench.common.redis_client import check, connect
+from osbench.coordinator.cli.common import Settings, echo_table, with_settings
+from osbench.coordinator.fleet import Fleet
+
+COLUMNS = (
+    "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
+    "version",
+)  # fmt: skip
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
+@with_settings
+def workers(settings: Settings, as_json: bool) -> None:
+    """List the worker processes: capacity, run, CPU, clock offset, stuck threads.
+
+    \b
+    Example:
+      osbench-coord workers
+    """
+    conf = settings.conf
+    url = conf.messaging.redis_url
+    if not url:
+        raise UsageError(
+            "[messaging] redis_url is not set: in local mode workers live only within a run"
+        )
+    client = connect(url, conf.messaging.redis_timeout_s)
+    check(client, url)
+    fleet = Fleet(client, Sealer(settings.keyring()))
+    present = fleet.present()
+    if as_json:
+        rows = [{**dataclasses.asdict(beat), "held_by": holder} for beat, holder in present]
+        click.echo(json.dumps(rows))
+        return
+    table = Table(*COLUMNS, box=None)
+    for beat, holder in present:
+        table.add_row(
+            f"{beat.host}:{beat.pid}",
+            beat.label,
+            beat.state,
+            holder,
+            str(beat.capacity),
+            str(beat.busy),
+            f"{beat.cpu:.0%}",
+            f"{beat.offset_s * 1000:+.1f} ms",
+            str(beat.stuck),
+            str(beat.refused),
+            beat.version,
+        )
+    echo_table(table)
+    if fleet.refused:
+        click.echo(
+            f"{fleet.refused} heartbeats could not be verified: those workers have other keys",
+            err=True,
+        )
+    if not present:
+        click.echo("no workers; start some with osbench-worker", err=True)

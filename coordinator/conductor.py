@@ -1,0 +1,403 @@
+"""Conducts the load of one workload: asks the runner, places work, watches the workers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from osbench.common.errors import FleetError, StoreAway, StoreLost
+from osbench.common.messages import Block, Fence, Specification
+from osbench.common.runner import Runner, Step, Totals, split
+from osbench.coordinator.accounting import Offered
+from osbench.coordinator.book import Book
+from osbench.coordinator.dispatch import Dispatch
+from osbench.coordinator.member import Member
+from osbench.coordinator.shares import regrant
+from osbench.coordinator.state import RunState, Snapshot
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait for results in one turn, and the rhythm of heartbeats and acknowledgements.
+READ_S = 0.1
+POLL_S = 0.5
+#: Between the last preparation and the start: workers read control records every 50 ms.
+LEAD_S = 0.3
+#: Longest preparation of a workload on a worker.
+PREPARE_S = 120.0
+
+
+class Conductor:
+    """One workload. `run` returns when every iteration has its state."""
+
+    def __init__(
+        self,
+        state: RunState,
+        specification: Specification,
+        runner: Runner,
+        *,
+        idempotent: bool,
+        progress: Callable[[Snapshot], None],
+    ) -> None:
+        self._state = state
+        self._spec = specification
+        self._runner = runner
+        self._progress = progress
+        self.book = Book(idempotent=idempotent)
+        self._number = specification.workload
+        state.books[self._number] = self.book
+        self._dispatch = Dispatch(state, self.book, specification)
+        self._t0_at = 0.0
+        self._polled = 0.0
+        self._shown = 0.0
+        self._fencing: dict[str, Member] = {}
+        self._stop_s: float | None = None
+        self._away = False
+        self._phase = "preparing"
+        self._step = Step()
+        #: User-seconds asked for that no worker had.
+        self._missing_s = 0.0
+        self._missed_at = 0.0
+        self._spans_before: dict[str, tuple[int, int]] = {}
+        self._spans_after: dict[str, list[int]] = {}
+
+    def run(self) -> None:
+        """Prepare, load, settle. Raises FleetError, StoreLost."""
+        self._prepare()
+        self._start()
+        while not self._finished():
+            try:
+                self._turn()
+            except StoreAway as error:
+                self._wait_for_store(error)
+        self._settle()
+
+    # before the load
+
+    def _prepare(self) -> None:
+        state = self._state
+        state.channel.specify(self._spec)
+        members = self._members()
+        for member in members:
+            member.begin()
+            before = member.beat.spans
+            self._spans_before[member.incarnation] = (before[0], before[1])
+        state.controls.change(
+            members,
+            workload=self._number,
+            t0_at=None,
+            share=0,
+            generation=0,
+            stop_s=None,
+        )
+        deadline = time.monotonic() + PREPARE_S
+        while not all(member.ready for member in self._members()):
+            if state.interruption.level:
+                return
+            self._take_in(0.02)
+            state.fleet.poll()
+            self._welcome(strict=True)
+            self._notice_silence()
+            if time.monotonic() > deadline:
+                slow = [m.beat.host for m in self._members() if not m.ready]
+                raise FleetError(
+                    f"{self._spec.scenario} was not prepared within {PREPARE_S:g} s "
+                    f"on {', '.join(slow)}"
+                )
+            self._show()
+        if not self._members():
+            raise FleetError("all workers of the run have died before the load")
+
+    def _welcome(self, *, strict: bool) -> None:
+        """Members that have prepared become ready; one that cannot is refused before the load."""
+        for member in self._members():
+            beat = member.beat
+            if member.ready or beat.run != self._state.channel.run_id:
+                continue
+            if beat.prepared != self._number:
+                continue
+            if beat.problem:
+                text = f"worker {beat.host} (pid {beat.pid}): {beat.problem}"
+                if strict:
+                    raise FleetError(text)
+                LOG.warning("%s; it is not used", text)
+                member.leaving = True
+                continue
+            member.ready = True
+
+    def _start(self) -> None:
+        self._t0_at = self._state.offset.now_s() + LEAD_S
+        if self._spec.open:
+            parts = self._open_parts()
+            for member, part in zip(self._crew(), parts, strict=True):
+                member.share = part
+                member.generation = 1
+        self._ask()
+        self._write_controls()
+        self._dispatch.place(self._step, self._crew(), self._elapsed(), self._stop_s)
+        self._phase = "running"
+
+    def _open_parts(self) -> tuple[int, ...]:
+        crew = self._crew()
+        if not self._spec.max_concurrency:
+            return tuple(member.capacity for member in crew)
+        return split(self._spec.max_concurrency, [1 << 30] * len(crew))
+
+    # under load
+
+    def _turn(self) -> None:
+        state = self._state
+        self._take_in(READ_S if self._elapsed() > 0 else 0.02)
+        if self._away:
+            self._reconnected()
+        now = time.monotonic()
+        poll = now - self._polled >= POLL_S
+        if poll:
+            self._polled = now
+            state.check()
+            state.fleet.poll()
+            self._notice_silence()
+            self._welcome(strict=False)
+        self._ask()
+        self._write_controls()
+        stop_s = self._stop_s
+        if stop_s is not None and self._elapsed() >= stop_s:
+            self._phase = "stopping"
+            self._dispatch.take_back_unclaimed(self._members())
+        else:
+            self._dispatch.place(self._step, self._crew(), self._elapsed(), stop_s)
+        self._dispatch.drain_leaving(self._members())
+        if poll:
+            # acknowledgements travel with the rhythm of the heartbeats
+            state.controls.change(self._members())
+        self._show()
+
+    def _ask(self) -> None:
+        """Ask the runner, and grant what it says."""
+        crew = self._crew()
+        ledger = self.book.ledger
+        elapsed = self._elapsed()
+        totals = Totals(allotted=self._dispatch.planned, settled=ledger.decided)
+        capacity = [member.capacity for member in crew]
+        self._step = self._runner.step(elapsed, totals, capacity)
+        stop = self._step.stop_s
+        if self._state.interruption.level:
+            stop = min(elapsed, stop) if stop is not None else elapsed
+        if stop is not None and (self._stop_s is None or stop < self._stop_s):
+            self._stop_s = stop
+        shares = self._step.shares
+        if shares is not None:
+            others = [m for m in self._members() if m not in crew]
+            regrant([*crew, *others], [*shares, *[0] * len(others)])
+            self._count_missing(elapsed)
+
+    def _count_missing(self, elapsed: float) -> None:
+        """Add the user-seconds since the last call that were asked for and not granted."""
+        since = elapsed - max(0.0, self._missed_at)
+        self._missed_at = elapsed
+        ended = self._stop_s is not None and elapsed >= self._stop_s
+        if since <= 0 or ended or not self._dispatch.wants(self._step):
+            return
+        granted = sum(member.share for member in self._members())
+        self._missing_s += since * max(0, self._runner.concurrency - granted)
+
+    def _write_controls(self) -> None:
+        self._state.controls.write(
+            {
+                member: {
+                    "workload": self._number,
+                    "t0_at": self._t0_at,
+                    "share": member.share,
+                    "generation": member.generation,
+                    "stop_s": self._stop_s,
+                }
+                for member in self._members()
+                if member.ready and (member.generation, self._stop_s) != member.granted
+            }
+        )
+        for member in self._members():
+            if member.ready:
+                member.granted = (member.generation, self._stop_s)
+
+    # results
+
+    def _take_in(self, wait_s: float) -> None:
+        """Read, verify, drop duplicates, write to disk, count, trim: in this order."""
+        state = self._state
+        messages, through = state.channel.read(wait_s)
+        fresh: list[Block] = []
+        fences: list[tuple[int, Fence]] = []
+        seen: dict[str, int] = {}
+        for message in messages:
+            if isinstance(message, Fence):
+                fences.append((len(fresh), message))
+                continue
+            member = state.fleet.members.get(message.incarnation)
+            book = state.books.get(message.workload)
+            if member is None or book is None:
+                state.channel.refused += 1
+            elif message.number <= max(member.blocks, seen.get(message.incarnation, 0)):
+                book.duplicates += 1
+            else:
+                seen[message.incarnation] = message.number
+                fresh.append(message)
+        state.directory.keep(block.body() for block in fresh)
+        for name, number in seen.items():
+            state.fleet.members[name].blocks = number
+        at = 0
+        for stop, fence in [*fences, (len(fresh), None)]:
+            for block in fresh[at:stop]:
+                self._count(block)
+            at = stop
+            if fence is not None:
+                self._fenced(fence)
+        if through:
+            state.channel.store.trim(through)
+
+    def _count(self, block: Block) -> None:
+        rows = self._state.books[block.workload].take(block)
+        if block.workload == self._number:
+            self._state.fleet.members[block.incarnation].measured(rows, self._elapsed())
+
+    # workers that die
+
+    def _notice_silence(self) -> None:
+        for member in self._members():
+            if member.silence_s < self._state.lost_after_s:
+                continue
+            if member in self._fencing.values():
+                continue
+            name = member.incarnation
+            LOG.warning("worker %s is silent for %.1f s and given up", name, member.silence_s)
+            self._state.directory.decide([{"do": "fence", "worker": name}])
+            self._fencing[self._state.channel.fence(name)] = member
+
+    def _fenced(self, fence: Fence) -> None:
+        member = self._fencing.pop(fence.nonce, None)
+        if member is None:
+            return
+        member.fenced = True
+        member.target = member.share = member.held = 0
+        name = member.incarnation
+        for book in self._state.books.values():
+            book.ledger.fence(name)
+        self._dispatch.take_away(name)
+        self._state.fleet.forget(name)
+        self._state.controls.change([member], fenced=True)
+
+    # Redis
+
+    def _wait_for_store(self, error: StoreAway) -> None:
+        if not self._away:
+            LOG.warning("%s; workers go on with what they have", error)
+        self._away = True
+        self._state.check()
+        if self._state.interruption.level >= 2:
+            raise error
+        self._show()
+        time.sleep(0.2)
+
+    def _reconnected(self) -> None:
+        if self._state.greet() != self._state.boot:
+            raise StoreLost(
+                "Redis was restarted in the middle of the run; what workers had sent and we "
+                "had not read may be gone. The run directory keeps what was taken"
+            )
+        self._away = False
+
+    # the end
+
+    def _finished(self) -> bool:
+        interruption = self._state.interruption
+        ledger = self.book.ledger
+        if interruption.level >= 2 or (interruption.level and not self._t0_at):
+            return True
+        if self._fencing or ledger.open or self._dispatch.doubtful:
+            return False
+        stopped = self._stop_s is not None and self._elapsed() >= self._stop_s
+        if stopped or (self._step.done and not ledger.pool):
+            return True
+        # nobody is left to do what is left
+        return not self._crew()
+
+    def _settle(self) -> None:
+        ledger = self.book.ledger
+        if self._step.budget is None and not self._spec.open:
+            ledger.release_unused()
+        budget = self._step.budget
+        if self._spec.open:
+            budget = self._runner_times()
+        ledger.close(budget)
+        self._state.directory.decide([{"do": "close", "workload": self._number}])
+        self._state.controls.change(self._members(), workload=-1, t0_at=None)
+
+    def _runner_times(self) -> int | None:
+        times = self._runner.config.get("times")
+        return int(times) if times is not None else None
+
+    # what the report asks
+
+    def offered(self) -> Offered:
+        """How the load was offered, against what was asked."""
+        statistics = self.book.statistics
+        duration_s = (statistics.last_end or 0) / 1e9
+        cut_short = "interrupted" if self._state.interruption.level else None
+        if self._spec.open:
+            return Offered(
+                duration_s=duration_s,
+                rate_planned=self._dispatch.rate_planned,
+                rate_offered=statistics.rate_started,
+                cut_short=cut_short,
+            )
+        users = self._runner.concurrency
+        asked_s = users * (statistics.last_start or 0) / 1e9
+        wanting_s = self.book.want_ns / 1e9 + self._missing_s
+        return Offered(
+            duration_s=duration_s,
+            concurrency=users,
+            concurrency_held=max(0.0, 1.0 - wanting_s / asked_s) if asked_s > 0 else None,
+            cut_short=cut_short,
+        )
+
+    def spans(self) -> tuple[int, int]:
+        """Spans written and dropped for this workload."""
+        written = dropped = 0
+        for name, (written_before, dropped_before) in self._spans_before.items():
+            beat = self._state.fleet.members[name].beat
+            after = self._spans_after.get(name, beat.spans)
+            written += after[0] - written_before
+            dropped += after[1] - dropped_before
+        return written, dropped
+
+    # small things
+
+    def _members(self) -> list[Member]:
+        return [m for m in self._state.fleet.members.values() if not m.fenced]
+
+    def _crew(self) -> list[Member]:
+        return [m for m in self._members() if m.active and m.ready]
+
+    def _elapsed(self) -> float:
+        return self._state.offset.now_s() - self._t0_at if self._t0_at else -LEAD_S
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if now - self._shown < 0.25:
+            return
+        self._shown = now
+        sums = self.book.ledger.accounting()
+        self._progress(
+            Snapshot(
+                workload=self._number,
+                name=self._spec.scenario,
+                phase=self._phase,
+                elapsed_s=max(0.0, self._elapsed()),
+                planned=self._step.budget if not self._spec.open else self._runner_times(),
+                settled=self.book.ledger.settled,
+                ok=sums.ok,
+                failed=sums.failed + sums.timed_out,
+                busy=sum(member.beat.busy for member in self._members()),
+                workers=len(self._crew()),
+                away=self._away,
+            )
+        )

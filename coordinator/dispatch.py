@@ -1,0 +1,257 @@
+"""Cuts batches, journals and publishes them, and takes work away again."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from osbench.common.errors import StoreAway
+from osbench.common.intervals import Intervals
+from osbench.common.messages import Batch, Specification
+from osbench.common.outcomes import Outcome
+from osbench.common.runner import Step
+from osbench.coordinator import placement
+from osbench.coordinator.arrivals import Dues, Ints, deal, deal_numbers, nanoseconds, slices
+from osbench.coordinator.book import Book
+from osbench.coordinator.member import Member
+from osbench.coordinator.state import RunState
+
+LOG = logging.getLogger(__name__)
+
+
+class Dispatch:
+    """The placing of one workload's iterations."""
+
+    def __init__(self, state: RunState, book: Book, specification: Specification) -> None:
+        self._state = state
+        self._ledger = book.ledger
+        self._spec = specification
+        self._dues = Dues()
+        self._first_due = self._last_due = 0
+        #: Batches whose sending failed: to be taken away before anything else.
+        self.doubtful: list[int] = []
+        self._sized: set[str] = set()
+
+    @property
+    def planned(self) -> int:
+        """Numbers given out (closed) or arrivals planned (open)."""
+        return self._ledger.allotted
+
+    @property
+    def rate_planned(self) -> float | None:
+        """Arrivals a second from the first due instant to the last."""
+        if self._ledger.allotted < 2 or self._last_due <= self._first_due:
+            return None
+        return (self._ledger.allotted - 1) / ((self._last_due - self._first_due) / 1e9)
+
+    def wants(self, step: Step) -> bool:
+        """There is work that could be placed."""
+        return self._ledger.available(step.budget) != 0
+
+    def place(
+        self, step: Step, crew: Sequence[Member], elapsed_s: float, stop_s: float | None
+    ) -> None:
+        """Give workers what they should have now."""
+        if self.doubtful:
+            self._take(self.doubtful)
+            self.doubtful = []
+        if self._spec.open:
+            self._send(self._open_batches(step, crew, elapsed_s, stop_s))
+        else:
+            self._resize(crew)
+            self._level(step, crew)
+            self._send(self._closed_batches(step, crew))
+
+    # closed
+
+    def _closed_batches(self, step: Step, crew: Sequence[Member]) -> list[Batch]:
+        found: list[Batch] = []
+        users = sum(member.share for member in crew) or 1
+        plan = self._ledger.available(step.budget)
+        for member in crew:
+            if not member.share:
+                continue
+            for size in self._sizes(member, step, crew, plan, users):
+                numbers = self._ledger.allot(size, step.budget)
+                if not numbers:
+                    return found
+                found.append(self._cut(member, numbers))
+        return found
+
+    def _sizes(
+        self, member: Member, step: Step, crew: Sequence[Member], plan: int | None, users: int
+    ) -> list[int]:
+        held = self._ledger.outstanding(member.incarnation)
+        if not member.rate:
+            if held:
+                return []
+            fair = None if plan is None else math.ceil(plan * member.share / users)
+            return placement.blind_sizes(member.share, fair)
+        sizes = []
+        room = placement.room(member, held)
+        left = self._ledger.available(step.budget)
+        while room > 0 and left != 0:
+            size = placement.batch_size(member, left, len(crew))
+            if room < size and held > member.share:
+                break
+            sizes.append(size)
+            room -= size
+            held += size
+            left = None if left is None else max(0, left - size)
+        return sizes
+
+    def _resize(self, crew: Sequence[Member]) -> None:
+        """Once a worker's speed is known, blind batches that are too large are taken back."""
+        for member in crew:
+            if not member.rate or member.incarnation in self._sized:
+                continue
+            self._sized.add(member.incarnation)
+            limit = placement.too_large(member)
+            large = [
+                number
+                for number in self._ledger.open_batches(member.incarnation)
+                if len(self._ledger.batches[number].numbers) > limit
+            ]
+            self._take(large)
+
+    def _level(self, step: Step, crew: Sequence[Member]) -> None:
+        """At the end of the plan, move what nobody has claimed to workers that are idle."""
+        if self.wants(step):
+            return
+        stock = {m: self._ledger.outstanding(m.incarnation) for m in crew if m.share}
+        idle = [m for m, held in stock.items() if held < m.share]
+        if not idle or len(stock) < 2:
+            return
+        for member in sorted(stock, key=lambda m: stock[m], reverse=True):
+            if stock[member] <= member.share:
+                return
+            batches = self._ledger.open_batches(member.incarnation)
+            if batches:
+                self._take(batches[: max(1, len(batches) // 2)])
+                return
+
+    # open
+
+    def _open_batches(
+        self, step: Step, crew: Sequence[Member], elapsed_s: float, stop_s: float | None
+    ) -> list[Batch]:
+        self._drop_late(elapsed_s)
+        found: list[Batch] = []
+        if crew and self._ledger.pool:
+            moving = self._ledger.allot(len(self._ledger.pool), 0)
+            for member, numbers in zip(crew, deal_numbers(moving, len(crew)), strict=True):
+                if numbers:
+                    found.append(self._cut(member, numbers))
+        dues = nanoseconds(step.arrivals)
+        if stop_s is not None:
+            dues = dues[dues < int(stop_s * 1e9)]
+        if len(dues):
+            if not self._ledger.allotted:
+                self._first_due = int(dues[0])
+            self._last_due = int(dues[-1])
+        for part in slices(dues):
+            found.extend(self._deal(part, crew))
+        return found
+
+    def _deal(self, dues: Ints, crew: Sequence[Member]) -> list[Batch]:
+        first = self._ledger.allotted + 1
+        hands = deal(dues, max(1, len(crew)), first)
+        # a worker's arrivals of a slice have one run of numbers: the ledger stays small
+        self._dues.add(first, np.concatenate(hands))
+        found = []
+        for at, hand in enumerate(hands):
+            if not len(hand):
+                continue
+            low = self._ledger.allotted
+            numbers = self._ledger.allot(len(hand), low + len(hand))
+            if crew:
+                found.append(self._cut(crew[at], numbers))
+            else:
+                self._ledger.pool.update(numbers)
+        return found
+
+    def _drop_late(self, elapsed_s: float) -> None:
+        if not self._ledger.pool:
+            return
+        numbers = self._ledger.pool.members()
+        limit = int((elapsed_s - self._spec.max_lag_s) * 1e9)
+        late = Intervals.of(numbers[self._dues.of(numbers) < limit])
+        if late:
+            self._ledger.drop(late, Outcome.DROPPED_WORKER_LOST)
+            self._state.directory.decide(
+                [{"do": "drop", "workload": self._spec.workload, "numbers": list(late)}]
+            )
+
+    # batches
+
+    def _cut(self, member: Member, numbers: Intervals) -> Batch:
+        dues = b""
+        if self._spec.open:
+            dues = self._dues.of(numbers.members()).astype("<i8").tobytes()
+        batch = Batch(
+            run=self._state.channel.run_id,
+            epoch=self._state.channel.epoch,
+            incarnation=member.incarnation,
+            workload=self._spec.workload,
+            batch=next(self._state.batch_ids),
+            intervals=list(numbers),
+            dues=dues,
+        )
+        self._ledger.cut(batch.batch, member.incarnation, numbers)
+        return batch
+
+    def _send(self, batches: Sequence[Batch]) -> None:
+        if not batches:
+            return
+        self._state.directory.decide(
+            {
+                "do": "cut",
+                "batch": batch.batch,
+                "worker": batch.incarnation,
+                "workload": batch.workload,
+                "intervals": batch.intervals,
+            }
+            for batch in batches
+        )
+        for at, batch in enumerate(batches):
+            try:
+                self._state.channel.publish(batch)
+            except StoreAway:
+                # whether it was delivered is not known: revoke it before its numbers move
+                self.doubtful.extend(rest.batch for rest in batches[at:])
+                raise
+
+    # taking away
+
+    def _take(self, batches: Sequence[int]) -> None:
+        """Revoke batches; what nobody has claimed goes back to the pool."""
+        asked = [number for number in batches if number in self._ledger.batches]
+        if not asked:
+            return
+        answers = self._state.channel.store.take_away(asked)
+        won = [number for number, mine in zip(asked, answers, strict=True) if mine]
+        if won:
+            self._state.directory.decide([{"do": "revoked", "batches": won}])
+        for number, mine in zip(asked, answers, strict=True):
+            if mine:
+                self._ledger.revoked(number)
+            else:
+                self._ledger.claimed(number)
+
+    def take_away(self, incarnation: str) -> None:
+        """Revoke all open batches of a worker that was given up."""
+        self._take([n for n, b in self._ledger.batches.items() if b.worker == incarnation])
+
+    def take_back_unclaimed(self, members: Sequence[Member]) -> None:
+        """The load is over: what was not claimed will not start."""
+        for member in members:
+            self._take(self._ledger.open_batches(member.incarnation))
+
+    def drain_leaving(self, members: Sequence[Member]) -> None:
+        """What workers that leave have not claimed goes to others."""
+        for member in members:
+            if member.leaving:
+                self._take(self._ledger.open_batches(member.incarnation))

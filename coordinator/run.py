@@ -1,0 +1,352 @@
+"""A run: gathers workers, conducts each workload, and leaves a report and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+
+from osbench import __version__
+from osbench.common import broker
+from osbench.common.clock import measure
+from osbench.common.deployment import Deployment
+from osbench.common.envelope import Sealer, Vault
+from osbench.common.errors import OsbenchError
+from osbench.common.messages import Specification
+from osbench.common.plugins import Plugins
+from osbench.common.redis_client import connect, handshake
+from osbench.common.runner import Runner
+from osbench.common.store import RedisStore
+from osbench.common.task import Subtask, Task, Workload
+from osbench.coordinator.accounting import Tracing
+from osbench.coordinator.channel import Channel, Controls
+from osbench.coordinator.conductor import Conductor
+from osbench.coordinator.connection import Connection
+from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.profiling import sampling
+from osbench.coordinator.report.model import RunReport, WorkloadReport
+from osbench.coordinator.report.summary import to_json
+from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.state import Interruption, RunState, Snapshot
+from osbench.coordinator.verdict import exit_code, generator_limits, judge
+
+LOG = logging.getLogger(__name__)
+
+#: Workers ship results at most this often, seconds; with many workers less often.
+SHIP_S = 0.2
+SHIP_S_PER_WORKER = 0.004
+#: Longest wait for workers to write out their spans, and to leave, at the end, seconds.
+FAREWELL_S = 3.0
+
+
+def new_run_id() -> str:
+    """An id that sorts by time: date, time, and some random digits."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What the command line adds to task and configuration."""
+
+    #: Worker processes to take, None for all that are free.
+    workers: int | None
+    #: Longest wait for them, seconds.
+    wait_s: float
+
+
+def runner_of(workload: Workload, plugins: Plugins) -> Runner:
+    """The runner that a workload names."""
+    kind = plugins.get("runner", workload.runner.name)
+    assert issubclass(kind, Runner)
+    return kind(workload.runner.config)
+
+
+def users_needed(task: Task, plugins: Plugins) -> int:
+    """Virtual users at once that the task's closed runners ask for; 1 for open ones."""
+    runners = [runner_of(workload, plugins) for workload in task.workloads]
+    return max((r.concurrency for r in runners if not r.OPEN), default=1)
+
+
+class Run:
+    """One run from first worker to report."""
+
+    def __init__(
+        self,
+        *,
+        task: Task,
+        plugins: Plugins,
+        deployment: Deployment | None,
+        conf: cfg.ConfigOpts,
+        options: RunOptions,
+        connection: Connection,
+        interruption: Interruption,
+        progress: Callable[[Snapshot], None],
+    ) -> None:
+        self.run_id = new_run_id()
+        self._task = task
+        self._plugins = plugins
+        self._deployment = deployment
+        self._conf = conf
+        self._options = options
+        self._connection = connection
+        self._interruption = interruption
+        self._progress = progress
+        self._conductors: list[tuple[Subtask, Workload, Runner, Conductor, float]] = []
+        self._spans: dict[int, tuple[int, int]] = {}
+
+    def execute(self) -> dict[str, Any]:
+        """Run everything; answers the summary (docs/results.schema.json), kept on disk too."""
+        started_at = time.time()
+        directory = RunDirectory.create(self._conf.data_dir, self.run_id)
+        try:
+            directory.write("run.json", self._described(started_at))
+            report = self._run(directory, started_at)
+            summary = to_json(report)
+            directory.write("summary.json", summary)
+        finally:
+            directory.close()
+        return summary
+
+    def _described(self, started_at: float) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "osbench": __version__,
+            "started_at": started_at,
+            "task": self._task.title,
+            "source": self._task.source,
+            "tags": list(self._task.tags),
+            "deployment": self._deployment.name if self._deployment else None,
+            "workloads": [
+                {
+                    "scenario": workload.scenario,
+                    "args": dict(workload.args),
+                    "runner": {workload.runner.name: workload.runner.config},
+                    "sla": {named.name: named.config for named in workload.sla},
+                    "idempotent": workload.idempotent,
+                }
+                for workload in self._task.workloads
+            ],
+        }
+
+    def _run(self, directory: RunDirectory, started_at: float) -> RunReport:
+        connection = self._connection
+        timeout_s = self._conf.messaging.redis_timeout_s
+        client = connect(connection.redis_url, timeout_s)
+        sealer = Sealer(connection.keyring)
+        fleet = Fleet(client, sealer, self.run_id)
+        store = RedisStore(client, self.run_id)
+        channel = Channel(
+            store=store,
+            sealer=sealer,
+            vault=Vault(connection.keyring),
+            app=broker.application(connection.broker_url),
+            run_id=self.run_id,
+            epoch=secrets.token_hex(8),
+        )
+        boot = handshake(client)
+        state = RunState(
+            channel=channel,
+            controls=Controls(channel),
+            fleet=fleet,
+            directory=directory,
+            offset=measure(client),
+            interruption=self._interruption,
+            lost_after_s=self._conf.coordinator.worker_lost_after_s,
+            check=connection.check,
+            boot=boot,
+            greet=lambda: handshake(client),
+            batch_ids=itertools.count(1),
+        )
+        try:
+            # the head stands before the first worker is marked: its session begins with it
+            store.open({"epoch": channel.epoch, "boot": boot, "state": "running"})
+            directory.decide([{"do": "open", "epoch": channel.epoch, "boot": boot}])
+            fleet.gather(
+                count=self._options.workers,
+                users=users_needed(self._task, self._plugins),
+                wait_s=self._options.wait_s,
+                check=self._still_wanted,
+            )
+            self._conduct_all(state)
+            self._say_farewell(state)
+            return self._report(state, started_at)
+        finally:
+            self._clear(state)
+
+    def _still_wanted(self) -> None:
+        self._connection.check()
+        if self._interruption.level:
+            raise KeyboardInterrupt
+
+    def _conduct_all(self, state: RunState) -> None:
+        number = 0
+        for subtask in self._task.subtasks:
+            for workload in subtask.workloads:
+                if self._interruption.level:
+                    # what was never begun is not part of the report's sums
+                    return
+                runner = runner_of(workload, self._plugins)
+                specification = self._specification(number, workload, runner, state)
+                conductor = Conductor(
+                    state,
+                    specification,
+                    runner,
+                    idempotent=workload.idempotent,
+                    progress=self._progress,
+                )
+                self._conductors.append(
+                    (subtask, workload, runner, conductor, specification.sample_rate)
+                )
+                conductor.run()
+                number += 1
+
+    def _specification(
+        self, number: int, workload: Workload, runner: Runner, state: RunState
+    ) -> Specification:
+        plugin = self._plugins.scenario(workload.scenario)
+        rate, _ = sampling(workload, self._deployment, self._conf)
+        return Specification(
+            run=self.run_id,
+            workload=number,
+            scenario=workload.scenario,
+            args=dict(workload.args),
+            timeout_s=runner.timeout_s,
+            open=runner.OPEN,
+            max_concurrency=runner.concurrency if runner.OPEN else 0,
+            max_lag_s=self._conf.benchmark.max_lag_s,
+            context={"task": {"uuid": self.run_id}},
+            deployment=self._deployment.to_dict() if self._deployment else {},
+            source_hash=plugin.source_hash,
+            sample_rate=rate,
+            ship_interval_s=max(SHIP_S, SHIP_S_PER_WORKER * len(state.fleet.members)),
+        )
+
+    # the end
+
+    def _say_farewell(self, state: RunState) -> None:
+        """Let workers write out their spans, so that the report can count them."""
+        members = [m for m in state.fleet.members.values() if not m.fenced]
+        deadline = time.monotonic() + FAREWELL_S
+        marks = {member: member.beat.beat for member in members}
+        while time.monotonic() < deadline and not self._interruption.level >= 2:
+            with contextlib.suppress(OsbenchError):
+                state.fleet.poll()
+            if all(m.beat.beat > marks[m] and not m.beat.spans[2] for m in members):
+                return
+            time.sleep(0.05)
+
+    def _clear(self, state: RunState) -> None:
+        """Free the workers and remove the run's keys."""
+        members = list(state.fleet.members.values())
+        try:
+            state.controls.change(members, released=True)
+            deadline = time.monotonic() + FAREWELL_S
+            while time.monotonic() < deadline:
+                state.fleet.poll()
+                if all(m.fenced or m.beat.run != self.run_id for m in members):
+                    break
+                time.sleep(0.05)
+            state.fleet.release()
+            state.channel.store.close([member.incarnation for member in members])
+        except OsbenchError as error:
+            LOG.warning("the run's keys could not be removed: %s", error)
+
+    def _report(self, state: RunState, started_at: float) -> RunReport:
+        notes: list[str] = []
+        reports = []
+        for subtask, workload, runner, conductor, rate in self._conductors:
+            report = self._workload_report(state, subtask, workload, runner, conductor, rate)
+            limits = generator_limits(
+                report.accounting,
+                report.offered,
+                report.statistics,
+                self._conf.benchmark.lag_limit_s,
+            )
+            notes += [f"{workload.scenario}: {limit}" for limit in limits]
+            reports.append(report)
+        code = exit_code(
+            interrupted=self._interruption.level > 0,
+            accountings=[report.accounting for report in reports],
+            limited=bool(notes),
+            verdicts=[verdict for report in reports for verdict in report.verdicts],
+        )
+        return RunReport(
+            run_id=self.run_id,
+            title=self._task.title,
+            tags=self._task.tags,
+            started_at=started_at,
+            finished_at=time.time(),
+            exit_code=code,
+            workloads=tuple(reports),
+            notes=tuple(notes + self._remarks()),
+        )
+
+    def _remarks(self) -> list[str]:
+        parallel = [s.title for s in self._task.subtasks if s.run_in_parallel]
+        if not parallel:
+            return []
+        return [f"run_in_parallel of {', '.join(parallel)}: its workloads ran one after another"]
+
+    def _workload_report(
+        self,
+        state: RunState,
+        subtask: Subtask,
+        workload: Workload,
+        runner: Runner,
+        conductor: Conductor,
+        rate: float,
+    ) -> WorkloadReport:
+        book = conductor.book
+        statistics = book.statistics
+        refused = state.channel.refused + state.fleet.refused + book.refused
+        members = state.fleet.members.values()
+        return WorkloadReport(
+            name=workload.scenario,
+            title=subtask.title,
+            position=workload.position,
+            description=workload.description,
+            runner=workload.runner,
+            accounting=book.ledger.accounting(
+                duplicates=book.duplicates,
+                refused=refused + sum(member.beat.refused for member in members),
+            ),
+            offered=conductor.offered(),
+            tracing=self._tracing(workload, conductor, rate),
+            statistics=statistics,
+            verdicts=judge(workload.sla, statistics, self._plugins),
+            workers=tuple(_worker(member) for member in members),
+        )
+
+    def _tracing(self, workload: Workload, conductor: Conductor, rate: float) -> Tracing:
+        _, word = sampling(workload, self._deployment, self._conf)
+        written, dropped = conductor.spans()
+        return Tracing(
+            state=word,
+            traced=conductor.book.statistics.traced,
+            sample_rate=rate,
+            spans_written=written,
+            spans_dropped=dropped,
+        )
+
+
+def _worker(member: Any) -> dict[str, Any]:
+    beat = member.beat
+    return {
+        "incarnation": beat.incarnation,
+        "host": beat.host,
+        "pid": beat.pid,
+        "label": beat.label,
+        "version": beat.version,
+        "lost": member.fenced,
+        "offset_s": beat.offset_s,
+        "uncertainty_s": beat.uncertainty_s,
+        "stuck": beat.stuck,
+        "refused": beat.refused,
+    }

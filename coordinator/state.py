@@ -1,0 +1,59 @@
+"""What the workloads of a run share, and how a run shows where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from osbench.common.clock import Offset
+from osbench.coordinator.book import Book
+from osbench.coordinator.channel import Channel, Controls
+from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.rundir import RunDirectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """How a workload stands, for progress displays."""
+
+    workload: int
+    name: str
+    #: preparing, running, stopping.
+    phase: str
+    elapsed_s: float
+    #: Iterations in the plan; None is without end.
+    planned: int | None
+    settled: int
+    ok: int
+    failed: int
+    busy: int
+    workers: int
+    away: bool
+
+
+@dataclass(slots=True)
+class Interruption:
+    """What the user wants: 0 nothing, 1 drain (first Ctrl-C), 2 stop now (second)."""
+
+    level: int = 0
+
+
+@dataclass(slots=True)
+class RunState:
+    """What the workloads of a run share."""
+
+    channel: Channel
+    controls: Controls
+    fleet: Fleet
+    directory: RunDirectory
+    offset: Offset
+    interruption: Interruption
+    lost_after_s: float
+    #: Raises when something of ours has died (local mode).
+    check: Callable[[], None]
+    #: The server's run id when the run began.
+    boot: str
+    #: Asks for it again, after Redis was away.
+    greet: Callable[[], str]
+    batch_ids: Iterator[int]
+    books: dict[int, Book] = field(default_factory=dict)

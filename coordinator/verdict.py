@@ -1,0 +1,70 @@
+"""What a finished run's numbers mean: SLA verdicts, the generator's limits, the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osbench.common.plugins import Plugins
+from osbench.common.sla import Sla, Verdict
+from osbench.common.task import Named
+from osbench.coordinator.accounting import Accounting, Offered
+from osbench.coordinator.aggregation import WorkloadStatistics
+
+#: Share of the plan that may be dropped for `capacity` or `late`.
+DROPS_ALLOWED = 0.01
+#: Share of the asked user-seconds that must not be spent waiting for work.
+HELD_ASKED = 0.98
+
+
+def judge(
+    criteria: Sequence[Named], statistics: WorkloadStatistics, plugins: Plugins
+) -> tuple[Verdict, ...]:
+    """The verdict of every criterion of a workload."""
+    found = []
+    for named in criteria:
+        criterion = plugins.get("sla", named.name)
+        assert issubclass(criterion, Sla)
+        found.append(criterion(named.config).check(statistics))
+    return tuple(found)
+
+
+def generator_limits(
+    accounting: Accounting, offered: Offered, statistics: WorkloadStatistics, lag_limit_s: float
+) -> list[str]:
+    """Sentences that say where the load was not what was asked for, and what to do."""
+    found = []
+    drops = accounting.drops.get("capacity", 0) + accounting.drops.get("late", 0)
+    if drops > DROPS_ALLOWED * accounting.planned:
+        found.append(
+            f"{drops} of {accounting.planned} arrivals could not be started in time: "
+            "add workers, or virtual users"
+        )
+    lag_s = statistics.start_lag.percentile(99) / 1e9 if statistics.start_lag.count else 0.0
+    if lag_s > lag_limit_s:
+        found.append(
+            f"p99 start lag is {lag_s:.3f} s, above lag_limit_s ({lag_limit_s:g} s): "
+            "the workers could not keep up"
+        )
+    held = offered.concurrency_held
+    if held is not None and held < HELD_ASKED:
+        found.append(
+            f"concurrency held is {held:.1%}: virtual users waited for work, or had no worker"
+        )
+    return found
+
+
+def exit_code(
+    *,
+    interrupted: bool,
+    accountings: Sequence[Accounting],
+    limited: bool,
+    verdicts: Sequence[Verdict],
+) -> int:
+    """The first that applies: 130, 3, 4, 1, 0 (design: exit codes of `run`)."""
+    if interrupted:
+        return 130
+    if any(sums.lost or sums.not_started or sums.drops.get("worker_lost") for sums in accountings):
+        return 3
+    if limited:
+        return 4
+    return 0 if all(verdict.success for verdict in verdicts) else 1
