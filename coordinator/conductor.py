@@ -350,12 +350,12 @@ class Conductor:
                 cut_short=cut_short,
             )
         users = self._runner.concurrency
-        asked_s = users * (statistics.last_start or 0) / 1e9
         wanting_s = self.book.want_ns / 1e9 + self._missing_s
+        asked_s = statistics.busy_s + wanting_s
         return Offered(
             duration_s=duration_s,
             concurrency=users,
-            concurrency_held=max(0.0, 1.0 - wanting_s / asked_s) if asked_s > 0 else None,
+            concurrency_held=statistics.busy_s / asked_s if asked_s > 0 else None,
             cut_short=cut_short,
         )
 

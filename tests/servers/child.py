@@ -36,16 +36,27 @@ def missing(reason: str) -> NoReturn:
 
 
 class Child:
-    """A server process with its own session and folder; it never outlives the tests."""
+    """A server process with its own session; it never outlives the tests.
+
+    `folder` holds all it writes and is removed when the tests are killed. The server's working
+    directory is `cwd`, else the folder.
+    """
 
     def __init__(
-        self, command: list[str], *, folder: Path, log: Path, env: Mapping[str, str] | None = None
+        self,
+        command: list[str],
+        *,
+        folder: Path,
+        log: Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
+        assert folder.is_relative_to(tempfile.gettempdir()), "only temporary folders are removed"
         self.log = log
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 command,
-                cwd=folder,
+                cwd=cwd or folder,
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
