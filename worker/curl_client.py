@@ -13,7 +13,7 @@ import requests.utils
 
 import osbench
 from osbench.worker import addresses
-from osbench.worker.curl_request import CurlRequest
+from osbench.worker.curl_request import CurlRequest, snapshot, takes
 
 AGENT = f"osbench/{osbench.__version__}"
 
@@ -21,49 +21,74 @@ AGENT = f"osbench/{osbench.__version__}"
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
 
 
-class CurlClient:
-    """One curl handle a thread; connections are kept, everything else is new each request."""
+class _Seat(threading.local):
+    """What a thread keeps between requests: its handle, and what the handle is set up for."""
 
     def __init__(self) -> None:
-        self._local = threading.local()
+        self.curl = pycurl.Curl()
+        #: Method, URL and options of a request that needs nothing but its header lines to be
+        #: made again; None where the handle must be set up anew.
+        self.ready: tuple[str, str, Mapping[str, Any]] | None = None
+        #: Its header lines that are the same each time.
+        self.fixed: list[str] = []
 
-    def status(self, method: str, url: str, own: Mapping[str, str], **options: Any) -> int:
+
+class CurlClient:
+    """One curl handle a thread; it keeps connections, and nothing else of earlier requests."""
+
+    def __init__(self) -> None:
+        self._seat = _Seat()
+
+    def status(
+        self, method: str, url: str, own: Mapping[str, str], options: Mapping[str, Any]
+    ) -> int | None:
         """Make a request, read its answer to the end and give the status code.
 
-        `options` are those of `requests.request` that `curl_request.takes`; `timeout` (seconds)
-        bounds the whole request. `own` are headers that no other host than that of `url` gets
-        to see. Raises TimeoutError, ConnectionError or ValueError.
+        `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
+        whole request. `own` are headers that no other host than that of `url` gets to see.
+        Returns None, and sends nothing, where only requests can make this request.
+        Raises TimeoutError, ConnectionError or ValueError.
         """
-        request = CurlRequest(method, url, own, options)
-        timeout_s, verify = options.get("timeout"), options.get("verify", True)
-        curl = self._handle()
+        seat = self._seat
+        curl = seat.curl
+        if seat.ready == (method, url, options):
+            fields = [f"{name}: {value}" for name, value in own.items()]
+            fields += seat.fixed
+        else:
+            seat.ready = None
+            if not takes(method, url, options):
+                return None
+            request = CurlRequest(method, url, own, options)
+            _set_up(curl, request, options)
+            fields = request.fields
+            if request.repeatable:
+                seat.ready = (method, url, snapshot(options))
+                seat.fixed = request.fixed
         # the jar outlives a reset; requests starts with an empty one, too
         curl.setopt(pycurl.COOKIELIST, "ALL")
-        code = _perform(curl, request, timeout_s, verify)
+        code = _send(curl, fields, method, url)
         if code in addresses.REDIRECTS and options.get("allow_redirects", True):
-            left = addresses.REDIRECT_LIMIT
-            while code in addresses.REDIRECTS and (to := curl.getinfo(pycurl.REDIRECT_URL)):
-                if not left:
-                    raise ConnectionError(
-                        f"{method.upper()} {addresses.shown(url)}: more than "
-                        f"{addresses.REDIRECT_LIMIT} redirects"
-                    )
-                left -= 1
-                request.redirect(code, to)
-                code = _perform(curl, request, timeout_s, verify)
+            seat.ready = None
+            return _follow(curl, CurlRequest(method, url, own, options), code, options)
         return code
 
-    def _handle(self) -> pycurl.Curl:
-        curl: pycurl.Curl | None = getattr(self._local, "curl", None)
-        if curl is None:
-            curl = self._local.curl = pycurl.Curl()
-        return curl
+
+def _follow(curl: pycurl.Curl, request: CurlRequest, code: int, options: Mapping[str, Any]) -> int:
+    first = f"{request.verb} {addresses.shown(request.url)}"
+    left = addresses.REDIRECT_LIMIT
+    while code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
+        if not left:
+            raise ConnectionError(f"{first}: more than {addresses.REDIRECT_LIMIT} redirects")
+        left -= 1
+        request.redirect(code, location)
+        _set_up(curl, request, options)
+        code = _send(curl, request.fields, request.verb, request.url)
+    return code
 
 
-def _perform(
-    curl: pycurl.Curl, request: CurlRequest, timeout_s: float | None, verify: bool | str
-) -> int:
-    # without it an option, header or body of the request before would go with this one
+def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any]) -> None:
+    """Prepare the handle for a request, all but its header lines."""
+    # without it an option or body of the request before would go with this one
     curl.reset()
     setopt = curl.setopt
     setopt(pycurl.NOSIGNAL, 1)
@@ -71,7 +96,6 @@ def _perform(
     setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
-    setopt(pycurl.HTTPHEADER, request.fields)
     # a sink: says that all of a chunk was taken, without a line of Python
     setopt(pycurl.WRITEFUNCTION, len)
     if request.verb == "HEAD":
@@ -82,14 +106,19 @@ def _perform(
         setopt(pycurl.CUSTOMREQUEST, request.verb)
     elif request.verb != "GET":
         setopt(pycurl.CUSTOMREQUEST, request.verb)
+    timeout_s = options.get("timeout")
     if timeout_s is not None:
         setopt(pycurl.TIMEOUT_MS, max(1, int(timeout_s * 1000)))
     if request.url.startswith("https"):
-        _secure(curl, verify)
+        _secure(curl, options.get("verify", True))
+
+
+def _send(curl: pycurl.Curl, fields: list[str], method: str, url: str) -> int:
+    curl.setopt(pycurl.HTTPHEADER, fields)
     try:
         curl.perform()
     except pycurl.error as error:
-        raise _translated(error, request) from error
+        raise _translated(error, method, url) from error
     code: int = curl.getinfo(pycurl.RESPONSE_CODE)
     return code
 
@@ -114,9 +143,9 @@ def _default_bundle() -> str:
     )
 
 
-def _translated(error: pycurl.error, request: CurlRequest) -> Exception:
+def _translated(error: pycurl.error, method: str, url: str) -> Exception:
     code, text = error.args
-    message = f"{request.verb} {addresses.shown(request.url)}: {_VARYING.sub('', text)}"
+    message = f"{method.upper()} {addresses.shown(url)}: {_VARYING.sub('', text)}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

@@ -16,6 +16,11 @@ OPTIONS = frozenset({"headers", "data", "json", "params", "timeout", "verify", "
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
+#: Headers, in small letters, that an iteration may add to those of the task.
+OURS = frozenset(
+    {"traceparent", "x-osbench-iteration", "x-osbench-run", "x-trace-hmac", "x-trace-info"}
+)
+
 #: Status codes after which a request is repeated as it was, elsewhere.
 UNCHANGED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
@@ -48,10 +53,16 @@ def _has_user(url: str) -> bool:
     return "@" in url and "@" in urlsplit(url).netloc
 
 
+def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that later changes of `options` do not reach, for a `repeatable` request."""
+    headers = options.get("headers")
+    return {**options, "headers": dict(headers)} if headers else dict(options)
+
+
 class CurlRequest:
     """Method, URL, header lines and body of a request; redirects change it."""
 
-    __slots__ = ("_own", "body", "fields", "url", "verb")
+    __slots__ = ("_own", "body", "fields", "fixed", "repeatable", "url", "verb")
 
     def __init__(
         self, method: str, url: str, own: Mapping[str, str], options: Mapping[str, Any]
@@ -62,7 +73,20 @@ class CurlRequest:
         body, content_type = _body(options.get("data"), options.get("json"))
         #: Bytes to send; None sends no length either, as requests does with GET and HEAD.
         self.body = body or (None if self.verb in ("GET", "HEAD") else b"")
-        self.fields = _fields(options.get("headers") or {}, own, content_type)
+        headers = options.get("headers") or {}
+        given = {name.lower() for name in headers}
+        #: Header lines that do not depend on `own`.
+        self.fixed = _lines(headers, given, content_type)
+        self.fields = [f"{n}: {v}" for n, v in own.items() if n.lower() not in given]
+        self.fields += self.fixed
+        #: Whether equal options make an equal request but for `own`. JSON and forms are left
+        #: out because 1, 1.0 and True are equal and sent differently.
+        self.repeatable = (
+            given.isdisjoint(OURS)
+            and not options.get("params")
+            and options.get("json") is None
+            and isinstance(options.get("data"), str | bytes | None)
+        )
         self._own = own
 
     def redirect(self, code: int, location: str) -> None:
@@ -110,11 +134,9 @@ def _body(data: Any, json: Any) -> tuple[bytes, str]:
     return b"", ""
 
 
-def _fields(headers: Mapping[str, Any], own: Mapping[str, str], content_type: str) -> list[str]:
+def _lines(headers: Mapping[str, Any], given: set[str], content_type: str) -> list[str]:
     """Header lines for curl: the user's over ours over curl's."""
-    given = {name.lower() for name in headers}
     lines = [_line(name, value) for name, value in headers.items()]
-    lines += [f"{name}: {value}" for name, value in own.items() if name.lower() not in given]
     if "content-type" not in given:
         lines.append(f"Content-Type: {content_type}" if content_type else NO_CONTENT_TYPE)
     if "accept-encoding" not in given:

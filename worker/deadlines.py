@@ -10,12 +10,12 @@ from typing import Any
 GRACE_S = 0.2
 
 
-def request_limit_s(context: Mapping[str, Any], given_s: float | None = None) -> float | None:
-    """Bound of a request in seconds: `given_s` or, where that is later, the iteration's timeout.
+def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
+    """Bound of a request in seconds: `given` or, where that is later, the iteration's timeout.
 
-    None where neither sets one.
+    None where neither sets one. What is no number, as a pair of bounds, stays as it is.
     """
     limit_s = context.get("timeout_s")
-    if limit_s and (given_s is None or given_s > limit_s):
-        return float(limit_s) + GRACE_S
-    return given_s
+    if limit_s and (given is None or (isinstance(given, int | float) and given > limit_s)):
+        return limit_s + GRACE_S
+    return given

@@ -21,24 +21,27 @@ class RequestsClient:
     def __init__(self) -> None:
         self._local = threading.local()
 
-    def status(self, method: str, url: str, own: Mapping[str, str], **options: Any) -> int:
+    def status(
+        self, method: str, url: str, own: Mapping[str, str], options: Mapping[str, Any]
+    ) -> int:
         """Make a request, read its answer to the end and give the status code.
 
         `options` are those of `requests.request`. `own` are headers that no other host than
         that of `url` gets to see. Raises TimeoutError and ConnectionError where the network is
         at fault, and what requests raises where the arguments are.
         """
-        for name in TUPLES:
-            if isinstance(options.get(name), list):
-                options[name] = tuple(options[name])
+        more: dict[str, Any] = {
+            name: tuple(value) if name in TUPLES and isinstance(value, list) else value
+            for name, value in options.items()
+        }
+        headers = {**own, **(more.pop("headers", None) or {})}
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
         session.cookies.clear()
         session.private = frozenset(name.lower() for name in own)
-        headers = {**own, **(options.pop("headers", None) or {})}
         try:
-            with session.request(method, url, headers=headers, **options) as answer:
+            with session.request(method, url, headers=headers, **more) as answer:
                 return answer.status_code
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, error)) from error

@@ -95,6 +95,52 @@ def test_a_sequence_of_requests_is_what_requests_would_send(server, context):
         assert content(server.taken()) == expected
 
 
+@pytest.mark.parametrize(("method", "path", "options"), SEQUENCE)
+def test_a_request_made_again_is_the_same(server, context, method, path, options):
+    answer = requests.request(method, server.url + path, **options)
+    expected = content(server.taken())
+
+    for number in range(1, 4):
+        HttpRequests({**context, "iteration": number}).check_request(
+            server.url + path, method, answer.status_code, **options
+        )
+
+    seen = server.taken()
+    assert content(seen) == expected * 3
+    assert [one.headers["x-osbench-iteration"] for one in seen] == ["1", "2", "3"]
+
+
+def test_arguments_that_change_in_place_are_sent_as_they_are(server, context):
+    headers, json = {"X-Mine": "1"}, {"n": 1}
+    for value in (1, True, 2):
+        headers["X-Mine"], json["n"] = str(value), value
+        check(context, server.url + "/a", headers=headers)
+        check(context, server.url + "/a", headers=headers)
+        check(context, server.url + "/a", "POST", json=json)
+
+    seen = server.taken()
+
+    assert [one.headers["x-mine"] for one in seen if one.method == "GET"] == [
+        *("1", "1"),
+        *("True", "True"),
+        *("2", "2"),
+    ]
+    assert [one.body for one in seen if one.body] == [b'{"n": 1}', b'{"n": true}', b'{"n": 2}']
+
+
+def test_a_header_of_the_task_goes_before_ours(server, context):
+    mine = {"x-osbench-run": "mine", "X-Osbench-Iteration": "9"}
+    for _ in range(2):
+        check(context, server.url + "/a", headers=mine)
+        check(context, server.url + "/a", headers=mine, stream=True)
+
+    got = [
+        (h["x-osbench-run"], h["x-osbench-iteration"]) for h in (o.headers for o in server.taken())
+    ]
+
+    assert got == [("mine", "9")] * 4
+
+
 def test_the_connection_is_kept_and_each_thread_has_its_own(server, context):
     for _ in range(3):
         check(context, server.url + "/a")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from osbench.common.atomic import action_timer
+from osbench.common.atomic import ActionTimer
 from osbench.common.scenario import Scenario, configure
-from osbench.worker import curl_request, profiling
 from osbench.worker.addresses import shown
 from osbench.worker.curl_client import CurlClient
 from osbench.worker.deadlines import request_limit_s
+from osbench.worker.profiling import trace_headers
 from osbench.worker.requests_client import RequestsClient
 
 
@@ -45,19 +45,19 @@ class HttpRequests(Scenario):
         expected = request.pop("status_code", status_code)
         self._check(request.pop("url"), request.pop("method"), expected, request)
 
-    @action_timer("requests.check_request")
     def _check(self, url: str, method: str, expected: int, options: dict[str, Any]) -> None:
-        context = self.context
-        own = {"X-Osbench-Run": context["run"], "X-Osbench-Iteration": str(context["iteration"])}
-        if self._recorder.profiler is not None:
-            own |= profiling.trace_headers()
-        given_s = options.get("timeout")
-        if given_s is None or isinstance(given_s, int | float):
-            options["timeout"] = request_limit_s(context, given_s)
-        curl, requests = context["http"]
-        client = curl if curl_request.takes(method, url, options) else requests
-        got = client.status(method, url, own, **options)
-        if got != expected:
-            raise UnexpectedStatus(
-                f"{method.upper()} {shown(url)} answered {got}, expected {expected}"
-            )
+        with ActionTimer(self, "requests.check_request"):
+            context = self.context
+            number = str(context["iteration"])
+            own = {"X-Osbench-Run": context["run"], "X-Osbench-Iteration": number}
+            if self._recorder.profiler is not None:
+                own |= trace_headers()
+            options["timeout"] = request_limit_s(context, options.get("timeout"))
+            curl, requests = context["http"]
+            got = curl.status(method, url, own, options)
+            if got is None:
+                got = requests.status(method, url, own, options)
+            if got != expected:
+                raise UnexpectedStatus(
+                    f"{method.upper()} {shown(url)} answered {got}, expected {expected}"
+                )
