@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from osbench.common.blocks import Failure, decode_rows
 from osbench.common.errors import Untrusted
 from osbench.common.messages import Block
+from osbench.common.outcomes import Outcome
 from osbench.coordinator.aggregation import WorkloadStatistics
 from osbench.coordinator.ledger import Ledger
 from osbench.coordinator.selection import select
@@ -26,26 +27,27 @@ class Book:
         self.duplicates = 0
         self.refused = 0
 
-    def take(self, block: Block) -> int:
-        """Count a block; answers its number of rows."""
+    def take(self, block: Block) -> tuple[int, float]:
+        """Count a block; answers how many iterations ran, and their user-seconds."""
         self.want_ns += block.want_ns
         self.cut += block.cut
         worker = block.incarnation
         self.statistics.add_failures(worker, [_failure(entry) for entry in block.failures])
-        rows = 0
+        ran, busy_s = 0, 0.0
         if block.columns:
             try:
                 columns = decode_rows(block.columns)
             except Untrusted:
                 self.refused += 1
-                return 0
-            rows = len(columns)
+                return 0, 0.0
+            lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
+            ran, busy_s = len(lengths), float(lengths.sum()) / 1e9
             accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
             if not accepted.all():
                 columns = select(columns, accepted)
             self.statistics.add(columns, worker=worker)
         self.ledger.give_back(worker, _intervals(block.returned))
-        return rows
+        return ran, busy_s
 
 
 def _failure(entry: list[object]) -> Failure:

@@ -255,9 +255,9 @@ class Conductor:
             state.channel.store.trim(through)
 
     def _count(self, block: Block) -> None:
-        rows = self._state.books[block.workload].take(block)
+        ran, busy_s = self._state.books[block.workload].take(block)
         if block.workload == self._number:
-            self._state.fleet.members[block.incarnation].measured(rows, self._elapsed())
+            self._state.fleet.members[block.incarnation].measured(ran, busy_s)
 
     # workers that die
 

@@ -68,40 +68,36 @@ class Dispatch:
     # closed
 
     def _closed_batches(self, step: Step, crew: Sequence[Member]) -> list[Batch]:
+        found = self._blind_batches(step, crew)
+        known = [member for member in crew if member.share and member.rate]
+        held = {member: self._ledger.outstanding(member.incarnation) for member in known}
+        # a batch each in turn: one worker must not take all that is left
+        while known:
+            for member in list(known):
+                left = self._ledger.available(step.budget)
+                size = placement.batch_size(member, left, len(crew))
+                room = placement.room(member, held[member])
+                if left == 0 or room <= 0 or (room < size and held[member] > member.share):
+                    known.remove(member)
+                    continue
+                numbers = self._ledger.allot(size, step.budget)
+                held[member] += len(numbers)
+                found.append(self._cut(member, numbers))
+        return found
+
+    def _blind_batches(self, step: Step, crew: Sequence[Member]) -> list[Batch]:
         found: list[Batch] = []
         users = sum(member.share for member in crew) or 1
         plan = self._ledger.available(step.budget)
         for member in crew:
-            if not member.share:
+            if member.rate or self._ledger.outstanding(member.incarnation):
                 continue
-            for size in self._sizes(member, step, crew, plan, users):
-                numbers = self._ledger.allot(size, step.budget)
-                if not numbers:
-                    return found
-                found.append(self._cut(member, numbers))
-        return found
-
-    def _sizes(
-        self, member: Member, step: Step, crew: Sequence[Member], plan: int | None, users: int
-    ) -> list[int]:
-        held = self._ledger.outstanding(member.incarnation)
-        if not member.rate:
-            if held:
-                return []
             fair = None if plan is None else math.ceil(plan * member.share / users)
-            return placement.blind_sizes(member.share, fair)
-        sizes = []
-        room = placement.room(member, held)
-        left = self._ledger.available(step.budget)
-        while room > 0 and left != 0:
-            size = placement.batch_size(member, left, len(crew))
-            if room < size and held > member.share:
-                break
-            sizes.append(size)
-            room -= size
-            held += size
-            left = None if left is None else max(0, left - size)
-        return sizes
+            for size in placement.blind_sizes(member.share, fair):
+                numbers = self._ledger.allot(size, step.budget)
+                if numbers:
+                    found.append(self._cut(member, numbers))
+        return found
 
     def _resize(self, crew: Sequence[Member]) -> None:
         """Once a worker's speed is known, blind batches that are too large are taken back."""

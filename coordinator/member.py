@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from osbench.common.messages import Heartbeat
 
@@ -37,8 +37,6 @@ class Member:
     version: int = 0
     #: Iterations a second, estimated; 0 is unknown.
     rate: float = 0.0
-    reported: int = 0
-    _rated_at_s: float = field(default=0.0)
 
     @property
     def incarnation(self) -> str:
@@ -66,15 +64,17 @@ class Member:
         if beat.generation == self.generation and beat.busy <= self.share:
             self.held = self.share
 
-    def measured(self, rows: int, now_s: float) -> None:
-        """Results arrived, seconds after t0."""
-        self.reported += rows
-        since_s = now_s - self._rated_at_s
-        if since_s <= 0:
+    def measured(self, rows: int, busy_s: float) -> None:
+        """Results arrived, of iterations that took `busy_s` user-seconds.
+
+        The rate is that of a worker with enough to do, whenever its blocks arrive: users divided
+        by the length of an iteration.
+        """
+        if not rows:
             return
-        self._rated_at_s = now_s
-        weight = 1.0 if not self.rate else 1.0 - math.exp(-since_s / RATE_MEMORY_S)
-        self.rate += weight * (rows / since_s - self.rate)
+        wall_s = max(busy_s, 1e-9) / max(1, self.share)
+        weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
+        self.rate += weight * (rows / wall_s - self.rate)
 
     def begin(self) -> None:
         """A new workload starts."""
@@ -82,5 +82,4 @@ class Member:
         self.generation = 0
         self.granted = (-1, None)
         self.target = self.share = self.held = 0
-        self.rate = self._rated_at_s = 0.0
-        self.reported = 0
+        self.rate = 0.0

@@ -14,7 +14,7 @@ from osbench.coordinator.member import Member
 AHEAD_S = 2.0
 BATCH_S = 1.0
 #: Shortest batch near the end, seconds.
-SHORTEST_S = 0.05
+SHORTEST_S = 0.1
 #: Iterations that a virtual user may be sent before anything is known of their length.
 BLIND = 4096
 

@@ -34,9 +34,7 @@ def takes(method: str, url: str, options: Mapping[str, Any]) -> bool:
     All else is for requests itself, also what is wrong: it has the words for it.
     """
     verb = method.upper()
-    if not options:
-        return verb in METHODS and not _has_user(url)
-    if not options.keys() <= OPTIONS or verb not in METHODS or _has_user(url):
+    if verb not in METHODS or not options.keys() <= OPTIONS or not _ordinary(url):
         return False
     data, timeout = options.get("data"), options.get("timeout")
     if verb == "HEAD" and (data or options.get("json") is not None):
@@ -45,12 +43,21 @@ def takes(method: str, url: str, options: Mapping[str, Any]) -> bool:
         isinstance(data, str | bytes | Mapping | None)
         and (timeout is None or (isinstance(timeout, int | float) and timeout > 0))
         and isinstance(options.get("verify", True), bool | str)
-        and isinstance(options.get("headers"), Mapping | None)
+        and _readable(options.get("headers") or {})
     )
 
 
-def _has_user(url: str) -> bool:
-    return "@" in url and "@" in urlsplit(url).netloc
+def _ordinary(url: str) -> bool:
+    # curl would read files, too
+    http = url.startswith(("http://", "https://"))
+    return http and not ("@" in url and "@" in urlsplit(url).netloc)
+
+
+def _readable(headers: Any) -> bool:
+    return isinstance(headers, Mapping) and all(
+        isinstance(name, str) and name.isascii() and (not isinstance(v, str) or v.isascii())
+        for name, v in headers.items()
+    )
 
 
 def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Tracer:
     spans have nowhere to go; requests carry trace headers all the same.
     """
 
-    def __init__(  # noqa: PLR0917 - made in one place, from six things of different types
+    def __init__(
         self,
         hmac_key: str,
         run_id: str,

@@ -34,14 +34,16 @@ class RequestsClient:
             name: tuple(value) if name in TUPLES and isinstance(value, list) else value
             for name, value in options.items()
         }
-        headers = {**own, **(more.pop("headers", None) or {})}
+        given = more.pop("headers", None) or {}
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise ValueError(f"headers must be names with their values, not {given!r}")
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
         session.cookies.clear()
         session.private = frozenset(name.lower() for name in own)
         try:
-            with session.request(method, url, headers=headers, **more) as answer:
+            with session.request(method, url, headers={**own, **given}, **more) as answer:
                 return answer.status_code
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, error)) from error
