@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -29,9 +31,15 @@ class RecordingServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seen: list[Seen] = []
+        self.scheme = "http"
+        if certificate:
+            self.scheme = "https"
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Leave clients that hung up alone; pass on what is wrong here."""
@@ -40,12 +48,12 @@ class RecordingServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        return f"{self.scheme}://127.0.0.1:{self.server_port}"
 
     @property
     def elsewhere(self) -> str:
         """The same server under another host name."""
-        return f"http://localhost:{self.server_port}"
+        return f"{self.scheme}://localhost:{self.server_port}"
 
     def taken(self) -> list[Seen]:
         """What arrived since the last call."""
@@ -103,9 +111,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def recording_server() -> Iterator[RecordingServer]:
-    """Serve from a thread for as long as the block runs."""
-    with RecordingServer() as server:
+def recording_server(certificate: Path | None = None) -> Iterator[RecordingServer]:
+    """Serve from a thread for as long as the block runs; over TLS with a certificate and key."""
+    with RecordingServer(certificate) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

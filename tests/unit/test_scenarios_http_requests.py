@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 import yaml
 from corpus import corpus
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from recording_server import RecordingServer, Seen, recording_server
 
 from osbench.common.plugins import Plugins
@@ -78,15 +86,25 @@ SEQUENCE: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/a", {"params": {"q": "a b", "many": [1, 2]}}),
     ("GET", "/with space/ü/%7Euser/../x?y=<z>#part", {}),
     ("GET", "/@me?to=a@b", {}),
+    ("GET", "/a", {"headers": {"X-Word": "caf\u00e9"}}),
     ("DELETE", "/status/204", {}),
     ("GET", "/status/304", {}),
     ("POST", "/a", {"json": {}, "data": ""}),
 ]
 
 
+def test_curl_makes_all_requests_but_those_that_only_requests_can():
+    left = [
+        (path, options)
+        for method, path, options in SEQUENCE
+        if not curl_request.takes(method, "http://h" + path, options)
+    ]
+
+    assert left == [("/a", {"headers": {"X-Word": "caf\u00e9"}})]
+
+
 def test_a_sequence_of_requests_is_what_requests_would_send(server, context):
     for method, path, options in SEQUENCE:
-        assert curl_request.takes(method, server.url + path, options), (method, path, options)
         answer = requests.request(method, server.url + path, **options)
         expected = content(server.taken())
 
@@ -286,11 +304,51 @@ def test_like_failures_have_like_messages(server, context, more):
         ("http://h/", {"headers": {"X A": "1"}}, "header 'X A' holds a character"),
         ("http://h/", {"json": float("nan")}, "JSON"),
         ("http://h/", {"timeout": 0}, "timeout"),
+        ("http://h/", {"headers": {5: "x"}}, "headers must be names"),
+        ("http://h/", {"headers": "X-A: 1"}, "headers must be names"),
+        ("file:///etc/hostname", {}, "No connection adapters"),
+        ("ftp://h/", {}, "No connection adapters"),
     ],
 )
 def test_arguments_that_no_request_can_have(context, url, options, said):
     with pytest.raises(ValueError, match=said):
         check(context, url, **options)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that nobody knows, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "osbench tests")])
+    now = datetime.now(UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    path.write_bytes(
+        made.public_bytes(Encoding.PEM)
+        + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    return path
+
+
+def test_certificates_are_checked_unless_the_task_says_otherwise(certificate, context, monkeypatch):
+    with recording_server(certificate) as server:
+        with pytest.raises(ConnectionError, match=r"(?i)certificate"):
+            check(context, server.url + "/a")
+        check(context, server.url + "/a", verify=False)
+        check(context, server.url + "/a", verify=str(certificate))
+        with pytest.raises(ConnectionError, match=r"(?i)certificate"):
+            check(context, server.url + "/a", verify=True)
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        check(context, server.url + "/a", timeout=5)
+
+        assert len(server.taken()) == 3
 
 
 def test_an_option_that_requests_does_not_know(context):
