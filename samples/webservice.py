@@ -107,7 +107,8 @@ def traced(application: Any) -> Any:
     store = os.environ.get("OSPROFILER_CONN_STR")
     if not key or not store:
         return application
-    notifier.set(notifier.create(store, project="shop", service="web", host="127.0.0.1"))
+    driver = notifier.create(store, conf={}, project="shop", service="web", host="127.0.0.1")
+    notifier.set(driver)
     return WsgiMiddleware(application, hmac_keys=key, enabled=True)
 
 
