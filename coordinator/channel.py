@@ -18,7 +18,7 @@ from osbench.common.store import Store
 from osbench.coordinator.member import Member
 
 #: Stream entries read at once.
-READ_LIMIT = 200
+READ_LIMIT = 32
 
 
 class Channel:

@@ -54,6 +54,9 @@ class Conductor:
         self._stop_s: float | None = None
         self._away = False
         self._phase = "preparing"
+        #: Workers the run began with, and since when there is none.
+        self._size = len(self._members())
+        self._alone_since: float | None = None
         self._step = Step()
         #: User-seconds asked for that no worker had.
         self._missing_s = 0.0
@@ -64,6 +67,10 @@ class Conductor:
     def run(self) -> None:
         """Prepare, load, settle. Raises FleetError, StoreLost."""
         self._prepare()
+        if self._state.interruption.level:
+            self._ask()
+            self._settle()
+            return
         self._start()
         while not self._finished():
             try:
@@ -112,7 +119,7 @@ class Conductor:
         """Members that have prepared become ready; one that cannot is refused before the load."""
         for member in self._members():
             beat = member.beat
-            if member.ready or beat.run != self._state.channel.run_id:
+            if member.ready or member.unfit or beat.run != self._state.channel.run_id:
                 continue
             if beat.prepared != self._number:
                 continue
@@ -121,24 +128,19 @@ class Conductor:
                 if strict:
                     raise FleetError(text)
                 LOG.warning("%s; it is not used", text)
-                member.leaving = True
+                member.unfit = True
                 continue
             member.ready = True
 
     def _start(self) -> None:
         self._t0_at = self._state.offset.now_s() + LEAD_S
-        if self._spec.open:
-            parts = self._open_parts()
-            for member, part in zip(self._crew(), parts, strict=True):
-                member.share = part
-                member.generation = 1
         self._ask()
         self._write_controls()
         self._dispatch.place(self._step, self._crew(), self._elapsed(), self._stop_s)
         self._phase = "running"
 
-    def _open_parts(self) -> tuple[int, ...]:
-        crew = self._crew()
+    def _open_parts(self, crew: list[Member]) -> tuple[int, ...]:
+        """Most virtual users of each worker; beyond its capacity where the user wishes so."""
         if not self._spec.max_concurrency:
             return tuple(member.capacity for member in crew)
         return split(self._spec.max_concurrency, [1 << 30] * len(crew))
@@ -157,6 +159,7 @@ class Conductor:
             state.check()
             state.fleet.poll()
             self._notice_silence()
+            self._replace_lost()
             self._welcome(strict=False)
         self._ask()
         self._write_controls()
@@ -185,10 +188,10 @@ class Conductor:
             stop = min(elapsed, stop) if stop is not None else elapsed
         if stop is not None and (self._stop_s is None or stop < self._stop_s):
             self._stop_s = stop
-        shares = self._step.shares
-        if shares is not None:
-            others = [m for m in self._members() if m not in crew]
-            regrant([*crew, *others], [*shares, *[0] * len(others)])
+        shares = self._open_parts(crew) if self._spec.open else self._step.shares or ()
+        others = [m for m in self._members() if m not in crew]
+        regrant([*crew, *others], [*shares, *[0] * len(others)])
+        if not self._spec.open:
             self._count_missing(elapsed)
 
     def _count_missing(self, elapsed: float) -> None:
@@ -272,6 +275,17 @@ class Conductor:
             self._state.directory.decide([{"do": "fence", "worker": name}])
             self._fencing[self._state.channel.fence(name)] = member
 
+    def _replace_lost(self) -> None:
+        """Take free workers in place of those that died or left."""
+        lack = self._size - len([m for m in self._members() if not m.leaving])
+        if lack <= 0 or self._phase == "stopping" or self._state.interruption.level:
+            return
+        for member in self._state.fleet.adopt(lack):
+            LOG.warning("worker %s takes the place of one that is gone", member.incarnation)
+            member.begin()
+            self._spans_before[member.incarnation] = (0, 0)
+            self._state.controls.change([member], workload=self._number, t0_at=None)
+
     def _fenced(self, fence: Fence) -> None:
         member = self._fencing.pop(fence.nonce, None)
         if member is None:
@@ -310,15 +324,20 @@ class Conductor:
     def _finished(self) -> bool:
         interruption = self._state.interruption
         ledger = self.book.ledger
-        if interruption.level >= 2 or (interruption.level and not self._t0_at):
+        if interruption.level >= 2:
             return True
         if self._fencing or ledger.open or self._dispatch.doubtful:
             return False
         stopped = self._stop_s is not None and self._elapsed() >= self._stop_s
         if stopped or (self._step.done and not ledger.pool):
             return True
-        # nobody is left to do what is left
-        return not self._crew()
+        if self._crew():
+            self._alone_since = None
+            return False
+        # nobody is left to do what is left: perhaps somebody comes
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        return now - self._alone_since > self._state.wait_s
 
     def _settle(self) -> None:
         ledger = self.book.ledger

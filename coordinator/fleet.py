@@ -113,11 +113,16 @@ class Fleet:
             "`osbench-coord workers` lists who is there."
         )
 
-    def adopt(self) -> None:
-        """Take every free worker there is now."""
+    def adopt(self, count: int) -> list[Member]:
+        """Take up to `count` of the workers that are free now."""
+        found: list[Member] = []
         for beat, holder in self.present():
-            if not holder and beat.state == "idle" and beat.incarnation not in self.members:
+            free = not holder and beat.state == "idle" and beat.incarnation not in self.members
+            if free and len(found) < count:
                 self._take(beat)
+                if beat.incarnation in self.members:
+                    found.append(self.members[beat.incarnation])
+        return found
 
     def poll(self) -> None:
         """Read the members' heartbeats. Raises StoreAway: then nobody ages."""

@@ -22,6 +22,8 @@ class Member:
     fenced: bool = False
     #: Wants no more work: it drains, or has too many stuck threads.
     leaving: bool = False
+    #: Could not prepare the current workload.
+    unfit: bool = False
     #: Has the current workload prepared.
     ready: bool = False
     #: Virtual users it should have, was told to have, and may still have in use.
@@ -46,7 +48,7 @@ class Member:
     @property
     def active(self) -> bool:
         """Can be given work."""
-        return not self.fenced and not self.leaving
+        return not (self.fenced or self.leaving or self.unfit)
 
     @property
     def capacity(self) -> int:
@@ -78,7 +80,7 @@ class Member:
 
     def begin(self) -> None:
         """A new workload starts."""
-        self.ready = False
+        self.ready = self.unfit = False
         self.generation = 0
         self.granted = (-1, None)
         self.target = self.share = self.held = 0

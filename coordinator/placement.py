@@ -16,7 +16,7 @@ BATCH_S = 1.0
 #: Shortest batch near the end, seconds.
 SHORTEST_S = 0.1
 #: Iterations that a virtual user may be sent before anything is known of their length.
-BLIND = 4096
+BLIND = 65536
 
 
 def blind_sizes(share: int, fair: int | None) -> list[int]:

@@ -159,6 +159,7 @@ class Run:
             offset=measure(client),
             interruption=self._interruption,
             lost_after_s=self._conf.coordinator.worker_lost_after_s,
+            wait_s=self._options.wait_s,
             check=connection.check,
             boot=boot,
             greet=lambda: handshake(client),

@@ -49,6 +49,8 @@ class RunState:
     offset: Offset
     interruption: Interruption
     lost_after_s: float
+    #: How long a run whose workers have all died waits for others.
+    wait_s: float
     #: Raises when something of ours has died (local mode).
     check: Callable[[], None]
     #: The server's run id when the run began.

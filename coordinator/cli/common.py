@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import functools
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from osbench.common import config
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.keyring import Keyring
 from osbench.coordinator.deployments import Deployments
+from osbench.coordinator.report.summary import to_error_json
 
 #: Exit code of a command that was interrupted.
 INTERRUPTED = 130
@@ -66,24 +67,40 @@ class Settings:
 class Group(click.Group):
     """A group of commands that end with one message and its exit code, never a traceback.
 
-    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130.
+    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130. Where
+    `--json` was given the message is a JSON object on stdout, as docs/results.schema.json says.
     """
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run from the command line, or from `args`."""
+        if not extra.get("standalone_mode", True):
+            return super().main(args, *rest, **extra)
+        given = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
         try:
-            return super().invoke(ctx)
+            code = super().main(given, *rest, **extra)
         except OsbenchError as error:
-            click.echo(f"Error: {error}", err=True)
-            ctx.exit(error.exit_code)
+            code = _tell(given, error, f"Error: {error}")
+        except click.ClickException as error:
+            code = _tell(given, UsageError(error.format_message()), "")
+            if "--json" not in given:
+                error.show()
+            code = error.exit_code
         except OSError as error:
-            if error.errno == errno.EPIPE:  # click ends quietly when nobody reads our output
-                raise
-            click.echo(f"Error: {error}", err=True)
-            ctx.exit(OsbenchError.exit_code)
+            code = _tell(given, OsbenchError(str(error)), f"Error: {error}")
         except (KeyboardInterrupt, click.Abort):
-            click.echo("interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+            interrupted = OsbenchError("interrupted before there was anything to report")
+            interrupted.exit_code = INTERRUPTED
+            code = _tell(given, interrupted, "interrupted")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(given: Sequence[str], error: OsbenchError, text: str) -> int:
+    if "--json" in given:
+        click.echo(json.dumps(to_error_json(error)))
+    elif text:
+        click.echo(text, err=True)
+    return error.exit_code
 
 
 def _remember(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:

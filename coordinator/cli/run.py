@@ -16,14 +16,12 @@ import click
 from rich.console import Console
 
 from osbench.common.deployment import Deployment
-from osbench.common.errors import OsbenchError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Task
-from osbench.coordinator.cli.common import INTERRUPTED, Settings, with_settings
+from osbench.coordinator.cli.common import Settings, with_settings
 from osbench.coordinator.cli.progress import Progress
 from osbench.coordinator.cli.taskargs import TaskOptions, read_task, task_options
 from osbench.coordinator.connection import connected
-from osbench.coordinator.report.summary import to_error_json
 from osbench.coordinator.report.text import render
 from osbench.coordinator.run import Run, RunOptions, users_needed
 from osbench.coordinator.state import Interruption
@@ -74,25 +72,9 @@ def run(
     Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
     started for the run, and removed with it.
     """
-    try:
-        summary = _run(
-            settings, task, deployment, workers, wait_for_workers, options, Progress(quiet=quiet)
-        )
-    except OsbenchError as error:
-        if not as_json:
-            raise
-        click.echo(json.dumps(to_error_json(error)))
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        if as_json:
-            message = "interrupted before the load"
-            click.echo(
-                json.dumps(
-                    {"error": {"message": message, "problems": []}, "exit_code": INTERRUPTED}
-                )
-            )
-            sys.exit(INTERRUPTED)
-        raise
+    summary = _run(
+        settings, task, deployment, workers, wait_for_workers, options, Progress(quiet=quiet)
+    )
     if as_json:
         click.echo(json.dumps(summary))
     else:
