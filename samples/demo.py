@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -109,7 +110,7 @@ def web_service(home: Path, hmac_key: str, traces: str) -> Iterator[str]:
 
 def say(command: Sequence[str]) -> None:
     """Show a command as one would type it."""
-    print(f"\n$ {' '.join(command)}", flush=True)
+    print(f"\n$ {shlex.join(command)}", flush=True)
 
 
 def osbench(home: Path, *arguments: str) -> int:

@@ -1,0 +1,101 @@
+"""`make demo` shows a profiled run, and leaves nothing behind, whatever ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from commands import environment
+from readme import REPOSITORY
+
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """The folder for temporary files of the demo and of all that it starts."""
+    with folder() as path:
+        yield path
+
+
+def start(temporary: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "samples/demo.py"],
+        cwd=REPOSITORY,
+        env={**environment(temporary / "home"), "TMPDIR": str(temporary)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def processes(temporary: Path) -> list[psutil.Process]:
+    """What lives with this folder for temporary files."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("TMPDIR") == str(temporary):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_the_demo_runs_and_shows_a_slow_trace(temporary: Path) -> None:
+    demo = start(temporary)
+
+    printed, _ = demo.communicate(timeout=240)
+
+    assert demo.returncode == 0, printed
+    assert "Exit code 0" in printed
+    assert "osbench.iteration osbench/worker" in printed
+    assert "wsgi shop/web" in printed
+    assert "recompute shop/web" in printed
+    assert not processes(temporary)
+    assert not list(temporary.iterdir())
+
+
+def begin_load(temporary: Path) -> subprocess.Popen[str]:
+    """A demo whose first iterations run."""
+    demo = start(temporary)
+    while " running: " not in (line := demo.stdout.readline()):
+        assert line, "the demo ended before its load"
+    return demo
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_ended_demo_leaves_nothing_behind(
+    temporary: Path, how: signal.Signals, code: int
+) -> None:
+    demo = begin_load(temporary)
+
+    if how == signal.SIGINT:
+        os.killpg(demo.pid, how)  # as a terminal does
+    else:
+        demo.send_signal(how)
+    demo.communicate(timeout=120)
+
+    assert demo.returncode == code
+    assert not processes(temporary)
+    assert not list(temporary.iterdir())
+
+
+def test_a_killed_demo_leaves_no_process_behind(temporary: Path) -> None:
+    demo = begin_load(temporary)
+
+    demo.kill()
+    demo.communicate(timeout=120)
+
+    while processes(temporary):
+        time.sleep(0.05)
