@@ -51,6 +51,8 @@ class Conductor:
         self._polled = 0.0
         self._shown = 0.0
         self._fencing: dict[str, Member] = {}
+        #: Given up, their work not yet taken away.
+        self._buried: list[Member] = []
         self._stop_s: float | None = None
         self._away = False
         self._phase = "preparing"
@@ -102,9 +104,11 @@ class Conductor:
             if state.interruption.level:
                 return
             self._take_in(0.02)
+            state.check()
             state.fleet.poll()
             self._welcome(strict=True)
             self._notice_silence()
+            self._bury()
             if time.monotonic() > deadline:
                 slow = [m.beat.host for m in self._members() if not m.ready]
                 raise FleetError(
@@ -152,6 +156,7 @@ class Conductor:
         self._take_in(READ_S if self._elapsed() > 0 else 0.02)
         if self._away:
             self._reconnected()
+        self._bury()
         now = time.monotonic()
         poll = now - self._polled >= POLL_S
         if poll:
@@ -287,17 +292,24 @@ class Conductor:
             self._state.controls.change([member], workload=self._number, t0_at=None)
 
     def _fenced(self, fence: Fence) -> None:
+        """A fence was read: from here on its worker's results are late or stale. No I/O."""
         member = self._fencing.pop(fence.nonce, None)
         if member is None:
             return
         member.fenced = True
         member.target = member.share = member.held = 0
-        name = member.incarnation
         for book in self._state.books.values():
-            book.ledger.fence(name)
-        self._dispatch.take_away(name)
-        self._state.fleet.forget(name)
-        self._state.controls.change([member], fenced=True)
+            book.ledger.fence(member.incarnation)
+        self._buried.append(member)
+
+    def _bury(self) -> None:
+        """Take away what given-up workers had; tried again where Redis is away."""
+        while self._buried:
+            member = self._buried[0]
+            self._dispatch.take_away(member.incarnation)
+            self._state.fleet.forget(member.incarnation)
+            self._state.controls.change([member], fenced=True)
+            self._buried.pop(0)
 
     # Redis
 
@@ -321,12 +333,23 @@ class Conductor:
 
     # the end
 
+    def abandon(self) -> None:
+        """The run cannot go on: account for every iteration as things stand."""
+        if not self._step.done and self._step.budget is None:
+            self._ask()
+        self._close_ledger()
+
+    @property
+    def begun(self) -> bool:
+        """The load has started, so that there is something to report."""
+        return bool(self._t0_at)
+
     def _finished(self) -> bool:
         interruption = self._state.interruption
         ledger = self.book.ledger
         if interruption.level >= 2:
             return True
-        if self._fencing or ledger.open or self._dispatch.doubtful:
+        if self._fencing or self._buried or ledger.open or self._dispatch.doubtful:
             return False
         stopped = self._stop_s is not None and self._elapsed() >= self._stop_s
         if stopped or (self._step.done and not ledger.pool):
@@ -340,15 +363,16 @@ class Conductor:
         return now - self._alone_since > self._state.wait_s
 
     def _settle(self) -> None:
-        ledger = self.book.ledger
-        if self._step.budget is None and not self._spec.open:
-            ledger.release_unused()
-        budget = self._step.budget
-        if self._spec.open:
-            budget = self._runner_times()
-        ledger.close(budget)
+        self._close_ledger()
         self._state.directory.decide([{"do": "close", "workload": self._number}])
         self._state.controls.change(self._members(), workload=-1, t0_at=None)
+
+    def _close_ledger(self) -> None:
+        ledger = self.book.ledger
+        budget = self._runner_times() if self._spec.open else self._step.budget
+        if budget is None:
+            ledger.release_unused()
+        ledger.close(budget)
 
     def _runner_times(self) -> int | None:
         times = self._runner.config.get("times")

@@ -58,6 +58,7 @@ class Dispatch:
         if self.doubtful:
             self._take(self.doubtful)
             self.doubtful = []
+        crew = [member for member in crew if member.share]
         if self._spec.open:
             self._send(self._open_batches(step, crew, elapsed_s, stop_s))
         else:

@@ -99,7 +99,8 @@ class Run:
         self._interruption = interruption
         self._progress = progress
         self._conductors: list[tuple[Subtask, Workload, Runner, Conductor, float]] = []
-        self._spans: dict[int, tuple[int, int]] = {}
+        #: Why the run could not go on to its end.
+        self._broken = ""
 
     def execute(self) -> dict[str, Any]:
         """Run everything; answers the summary (docs/results.schema.json), kept on disk too."""
@@ -175,7 +176,10 @@ class Run:
                 wait_s=self._options.wait_s,
                 check=self._still_wanted,
             )
-            self._conduct_all(state)
+            try:
+                self._conduct_all(state)
+            except OsbenchError as error:
+                self._cut_short(error)
             self._say_farewell(state)
             return self._report(state, started_at)
         finally:
@@ -207,6 +211,13 @@ class Run:
                 )
                 conductor.run()
                 number += 1
+
+    def _cut_short(self, error: OsbenchError) -> None:
+        """The run cannot go on. Once load was offered that is reported, with what was done."""
+        if not any(conductor.begun for _, _, _, conductor, _ in self._conductors):
+            raise error
+        self._conductors[-1][3].abandon()
+        self._broken = f"the run could not go on: {error}"
 
     def _specification(
         self, number: int, workload: Workload, runner: Runner, state: RunState
@@ -260,22 +271,25 @@ class Run:
             LOG.warning("the run's keys could not be removed: %s", error)
 
     def _report(self, state: RunState, started_at: float) -> RunReport:
-        notes: list[str] = []
         reports = []
+        limits: list[str] = []
         for subtask, workload, runner, conductor, rate in self._conductors:
             report = self._workload_report(state, subtask, workload, runner, conductor, rate)
-            limits = generator_limits(
+            found = generator_limits(
                 report.accounting,
                 report.offered,
                 report.statistics,
                 self._conf.benchmark.lag_limit_s,
             )
-            notes += [f"{workload.scenario}: {limit}" for limit in limits]
+            limits += [f"{workload.scenario}: {limit}" for limit in found]
             reports.append(report)
+        notes = [self._broken] if self._broken else []
+        notes += limits
         code = exit_code(
+            broken=bool(self._broken),
             interrupted=self._interruption.level > 0,
             accountings=[report.accounting for report in reports],
-            limited=bool(notes),
+            limited=any(limits),
             verdicts=[verdict for report in reports for verdict in report.verdicts],
         )
         return RunReport(

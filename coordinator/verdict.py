@@ -55,6 +55,7 @@ def generator_limits(
 
 def exit_code(
     *,
+    broken: bool,
     interrupted: bool,
     accountings: Sequence[Accounting],
     limited: bool,
@@ -63,7 +64,9 @@ def exit_code(
     """The first that applies: 130, 3, 4, 1, 0 (design: exit codes of `run`)."""
     if interrupted:
         return 130
-    if any(sums.lost or sums.not_started or sums.drops.get("worker_lost") for sums in accountings):
+    if broken or any(
+        sums.lost or sums.not_started or sums.drops.get("worker_lost") for sums in accountings
+    ):
         return 3
     if limited:
         return 4
