@@ -52,6 +52,8 @@ class Offered:
     #: were not spent waiting for work; None for open runners.
     concurrency: int | None = None
     concurrency_held: float | None = None
+    #: Closed runners: seconds that a virtual user waited for work, on average.
+    waited_s: float | None = None
     #: Open runners: arrivals a second planned and started, over the planned span.
     rate_planned: float | None = None
     rate_offered: float | None = None

@@ -399,6 +399,7 @@ class Conductor:
             duration_s=duration_s,
             concurrency=users,
             concurrency_held=statistics.busy_s / asked_s if asked_s > 0 else None,
+            waited_s=wanting_s / users,
             cut_short=cut_short,
         )
 

@@ -9,6 +9,7 @@ before anybody claimed it move, or suspect ones where the workload is idempotent
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,9 +25,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(slots=True)
 class OpenBatch:
-    """A batch that may still start."""
+    """A batch that may still start or report."""
 
     worker: str
+    #: Those that its worker has neither given back nor, as far as looked at, reported.
     numbers: Intervals
     #: Known to be claimed: it cannot be taken away.
     claimed: bool = False
@@ -41,6 +43,8 @@ class Ledger:
         #: Given out once, to be placed (again).
         self.pool = Intervals()
         self.batches: dict[int, OpenBatch] = {}
+        #: Batch ids by worker, oldest first; some may be over.
+        self._order: dict[str, deque[int]] = {}
         self._outstanding: dict[str, Intervals] = {}
         #: Started perhaps, by workers that were given up.
         self._suspect = Intervals()
@@ -94,6 +98,7 @@ class Ledger:
     def cut(self, batch: int, worker: str, numbers: Intervals) -> None:
         """Numbers from `allot` go to a worker as a batch with a new id."""
         self.batches[batch] = OpenBatch(worker, numbers.copy())
+        self._order.setdefault(worker, deque()).append(batch)
         self._outstanding.setdefault(worker, Intervals()).update(numbers)
 
     def outstanding(self, worker: str) -> int:
@@ -109,19 +114,21 @@ class Ledger:
     def open_batches(self, worker: str) -> list[int]:
         """Batches of a worker that are not known to be claimed or over, newest first."""
         left = self._outstanding.get(worker, Intervals())
-        over = [
-            number
-            for number, batch in self.batches.items()
-            if batch.worker == worker and not left.intersection(batch.numbers)
-        ]
-        for number in over:
-            del self.batches[number]
         found = [
             number
-            for number, batch in self.batches.items()
-            if batch.worker == worker and not batch.claimed
+            for number in self._order.get(worker, ())
+            if number in self.batches and left.intersection(self.batches[number].numbers)
         ]
-        return sorted(found, reverse=True)
+        return [number for number in reversed(found) if not self.batches[number].claimed]
+
+    def _forget_over(self, worker: str) -> None:
+        """Drop a worker's oldest batches once all their numbers are reported or given back."""
+        left, order = self._outstanding[worker], self._order[worker]
+        while order:
+            batch = self.batches.get(order[0])
+            if batch is not None and left.intersection(batch.numbers):
+                return
+            self.batches.pop(order.popleft(), None)
 
     # what comes back
 
@@ -132,59 +139,71 @@ class Ledger:
         number; everything else that comes twice is stale.
         """
         fresh = Intervals.of(numbers)
-        if worker in self._fenced:
-            return self._report_late(numbers, outcomes)
-        known = self._outstanding.get(worker, Intervals())
-        expected = known.intersection(fresh)
+        gone = worker in self._fenced or self._closed
+        expected = self._doubtful(worker, fresh) if gone else self._expected(worker, fresh)
         if len(expected) == len(numbers):
             accepted = np.ones(len(numbers), np.bool_)
         else:
             accepted = np.isin(numbers, expected.members())
-            self.stale += int(len(numbers) - accepted.sum())
-            outcomes = outcomes[accepted]
-        known.subtract(expected)
-        # a first start may have settled it late, while the rerun was under way
-        twice = self._settled.intersection(expected)
-        if twice:
-            keep = ~np.isin(numbers[accepted], twice.members())
-            self.stale += len(twice)
-            outcomes = outcomes[keep]
-            accepted[accepted] = keep
-        self._settle(expected, outcomes)
-        return accepted
-
-    def _report_late(self, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        waiting = self._suspect.copy()
-        waiting.update(self._rerun)
-        waiting.subtract(self._settled)
-        accepted = np.isin(numbers, waiting.intersection(Intervals.of(numbers)).members())
-        settled = Intervals.of(numbers[accepted])
-        self.late += len(settled)
-        self.stale += int(len(numbers) - len(settled))
-        # what waits to be run again need not be
-        spared = self.pool.intersection(settled)
-        self.reruns -= len(self._rerun.intersection(spared))
-        self.pool.subtract(spared)
-        self._suspect.subtract(settled)
-        self._settle(settled, outcomes[accepted])
-        return accepted
-
-    def _settle(self, numbers: Intervals, outcomes: NDArray[np.uint8]) -> None:
-        self._settled.update(numbers)
-        for code, count in enumerate(np.bincount(outcomes, minlength=0).tolist()):
+            if len(fresh) < len(numbers):
+                # a number twice in one block: its first row counts
+                first = np.zeros(len(numbers), np.bool_)
+                first[np.unique(numbers, return_index=True)[1]] = True
+                accepted &= first
+            self.stale += len(numbers) - len(expected)
+        if gone:
+            self.late += len(expected)
+        self._settled.update(expected)
+        for code, count in enumerate(np.bincount(outcomes[accepted]).tolist()):
             if count:
                 self._counts[code] += count
+        return accepted
+
+    def _expected(self, worker: str, fresh: Intervals) -> Intervals:
+        """Those of some reported numbers that the worker has and nobody else has settled."""
+        known = self._outstanding.get(worker)
+        if known is None:
+            return Intervals()
+        expected = known.intersection(fresh)
+        known.subtract(expected)
+        self._forget_over(worker)
+        # a first start may have settled it late, while the rerun was under way
+        expected.subtract(self._settled.intersection(expected))
+        return expected
+
+    def _doubtful(self, worker: str, fresh: Intervals) -> Intervals:
+        """Those of a given-up worker's numbers that are still without a state."""
+        waiting = self._suspect.intersection(fresh)
+        self._suspect.subtract(waiting)
+        waiting.update(self._rerun.intersection(fresh))
+        # its batches may not have been taken away yet
+        known = self._outstanding.get(worker, Intervals())
+        waiting.update(known.intersection(fresh))
+        known.subtract(fresh)
+        waiting.subtract(self._settled.intersection(waiting))
+        # what waits to be run again need not be
+        spared = self.pool.intersection(waiting)
+        self.reruns -= len(self._rerun.intersection(spared))
+        self.pool.subtract(spared)
+        return waiting
 
     def give_back(self, worker: str, numbers: Iterable[Interval]) -> None:
         """A worker will not start these: they can be placed again."""
-        if worker in self._fenced:
-            back = self._suspect.intersection(numbers)
-            self._suspect.subtract(back)
+        known = self._outstanding.get(worker, Intervals())
+        back = known.intersection(numbers)
+        known.subtract(back)
+        for number in self._order.get(worker, ()):
+            if number in self.batches:
+                self.batches[number].numbers.subtract(back)
+        if worker in self._fenced or self._closed:
+            doubtful = self._suspect.intersection(numbers)
+            self._suspect.subtract(doubtful)
+            back.update(doubtful)
+        back.subtract(self._settled.intersection(back))
+        if self._closed:
+            self._not_started += len(back)
         else:
-            known = self._outstanding.get(worker, Intervals())
-            back = known.intersection(numbers)
-            known.subtract(back)
-        self.pool.update(back)
+            self.pool.update(back)
 
     # taking away
 
@@ -199,6 +218,8 @@ class Ledger:
         known = self._outstanding[found.worker]
         back = known.intersection(found.numbers)
         known.subtract(back)
+        # settled late by a first start: it need not be run again
+        back.subtract(self._settled.intersection(back))
         self.pool.update(back)
         return back
 
@@ -212,6 +233,7 @@ class Ledger:
         known = self._outstanding[found.worker]
         doubtful = known.intersection(found.numbers)
         known.subtract(doubtful)
+        doubtful.subtract(self._settled.intersection(doubtful))
         if self._idempotent:
             self._rerun.update(doubtful)
             self.reruns += len(doubtful)
@@ -220,17 +242,28 @@ class Ledger:
             self._suspect.update(doubtful)
 
     def drop(self, numbers: Intervals, why: Outcome) -> None:
-        """Arrivals in the pool that nobody can start in time."""
+        """Arrivals in the pool that nobody can start in time.
+
+        Those that were to be run again are suspect again: they may have started.
+        """
         self.pool.subtract(numbers)
-        self._settled.update(numbers)
-        self._counts[why] += len(numbers)
+        again = self._rerun.intersection(numbers)
+        self._rerun.subtract(again)
+        self.reruns -= len(again)
+        self._suspect.update(again)
+        dropped = numbers.copy()
+        dropped.subtract(again)
+        self._settled.update(dropped)
+        self._counts[why] += len(dropped)
 
     # the end
 
     def release_unused(self) -> None:
         """Numbers nobody started leave the plan, where the plan is a duration."""
-        self._unused += len(self.pool)
-        self.pool = Intervals()
+        again = self.pool.intersection(self._rerun)
+        self._unused += len(self.pool) - len(again)
+        # to be run again, so perhaps started: they cannot leave
+        self.pool = again
 
     def close(self, budget: int | None) -> None:
         """Nothing starts any more: what was not settled is lost or was not started."""
@@ -238,11 +271,11 @@ class Ledger:
         for numbers in self._outstanding.values():
             doubtful.update(numbers)
             numbers.subtract(list(numbers))
-        doubtful.subtract(self._settled)
         again = self.pool.intersection(self._rerun)
         self.pool.subtract(again)
         self.reruns -= len(again)
         doubtful.update(again)
+        doubtful.subtract(self._settled.intersection(doubtful))
         self._suspect = doubtful
         self._not_started = len(self.pool)
         self._plan = self.allotted - self._unused

@@ -22,19 +22,21 @@ BLIND = 65536
 def blind_sizes(share: int, fair: int | None) -> list[int]:
     """Batch sizes to send to one worker before anything is known.
 
-    `fair` is the worker's part of the plan by its share; None is without end.
+    `fair` is the worker's part of the plan by its share; None is without end. All of it may be
+    sent: what turns out to be too much is taken back before it is claimed. No batch is more
+    than an eighth of it, so that the end can be levelled out.
     """
-    total = BLIND * share
+    total, largest = BLIND * share, BLIND * share
     if fair is not None:
-        # at least two iterations a user, at most half of the plan: the rest levels out
-        total = min(total, max(fair // 2, min(2 * share, fair)))
+        total = min(total, fair)
+        largest = max(share, fair // 8)
     sizes: list[int] = []
     size = share
     while total > 0:
         sizes.append(min(size, total))
         total -= size
         if len(sizes) > 1:
-            size *= 2
+            size = min(2 * size, largest)
     return sizes
 
 
