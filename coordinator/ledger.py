@@ -191,10 +191,13 @@ class Ledger:
         """A worker will not start these: they can be placed again."""
         known = self._outstanding.get(worker, Intervals())
         back = known.intersection(numbers)
-        known.subtract(back)
-        for number in self._order.get(worker, ()):
-            if number in self.batches:
-                self.batches[number].numbers.subtract(back)
+        if back:
+            known.subtract(back)
+            # they may come to the same worker again, in another batch
+            for number in self._order[worker]:
+                if number in self.batches:
+                    self.batches[number].numbers.subtract(back)
+            self._forget_over(worker)
         if worker in self._fenced or self._closed:
             doubtful = self._suspect.intersection(numbers)
             self._suspect.subtract(doubtful)
