@@ -29,7 +29,6 @@ class Claimer:
         self._incarnation = incarnation
         self._store = store
         self._engine: Engine | None = None
-        self._workload = -1
         self._taken = 0
         self.boot = ""
         #: Nothing is claimed while this is set.
@@ -50,7 +49,8 @@ class Claimer:
     def serve(self, engine: Engine, workload: int) -> None:
         """Claim for an engine from now on."""
         with self._lock:
-            self._engine, self._workload, self._taken = engine, workload, 0
+            self._engine, self._taken = engine, 0
+            self._intake.serve(workload)
         self._need.set()
 
     def hungry(self) -> None:
@@ -58,10 +58,20 @@ class Claimer:
         self._need.set()
 
     def pause(self) -> None:
-        """Claim nothing more; returns when no claim is under way."""
+        """Claim nothing more; returns when no claim is under way.
+
+        Claims that had no answer are asked for again until they have: what is ours of them
+        goes to the engine, which gives it back.
+        """
         self.paused = True
         with self._lock:
             self._intake.clear()
+
+    @property
+    def unsure(self) -> bool:
+        """There are claims without an answer."""
+        with self._lock:
+            return bool(self._intake.unanswered())
 
     def close(self) -> None:
         """End the thread."""
@@ -83,13 +93,13 @@ class Claimer:
 
     def _claim(self) -> bool:
         engine = self._engine
-        if engine is None or self.paused or not len(self._intake):
+        if engine is None or not len(self._intake):
             return False
-        wanted = [b for b in self._wanted(engine) if b.workload == self._workload]
+        wanted = self._intake.unanswered() or self._wanted(engine)
         if not wanted:
             return False
         owners = self._store.claim(
-            self._epoch, self.boot, self._incarnation, [batch.batch for batch in wanted]
+            self._epoch, self.boot, self._incarnation, self._intake.ask(wanted)
         )
         if owners is None:
             # another epoch, or a Redis that restarted: the coordinator decides what goes on
@@ -101,7 +111,7 @@ class Claimer:
 
     def _wanted(self, engine: Engine) -> list[Batch]:
         now = monotonic_ns()
-        if now >= engine.stop_ns:
+        if self.paused or now >= engine.stop_ns:
             return []
         if isinstance(engine, OpenEngine):
             return self._intake.due_before(now - engine.t0_ns + int(AHEAD_OPEN_S * 1e9))

@@ -18,6 +18,9 @@ class Intake:
         self._epoch = epoch
         self._incarnation = incarnation
         self._offered: deque[Batch] = deque()
+        #: Ids of batches that we asked for and were not answered about: they may be ours.
+        self._asked: set[int] = set()
+        self._workload = -1
         self._last = 0
 
     def __len__(self) -> int:
@@ -39,10 +42,16 @@ class Intake:
         self._offered.append(batch)
         return ""
 
+    def serve(self, workload: int) -> None:
+        """Look at the batches of this workload from now on; forget those of earlier ones."""
+        self._workload = workload
+        self._offered = deque(batch for batch in self._offered if batch.workload >= workload)
+        self._asked.intersection_update(batch.batch for batch in self._offered)
+
     def first(self, count: int) -> list[Batch]:
         """The first batches that together hold `count` numbers; none where count is 0."""
         wanted: list[Batch] = []
-        for batch in self._offered:
+        for batch in self._served():
             if count <= 0:
                 break
             wanted.append(batch)
@@ -53,13 +62,27 @@ class Intake:
         """The batches whose first arrival is due before an instant, nanoseconds after t0."""
         return [
             batch
-            for batch in self._offered
+            for batch in self._served()
             if np.frombuffer(batch.dues, "<i8", count=1)[0] < instant_ns
         ]
+
+    def _served(self) -> list[Batch]:
+        return [batch for batch in self._offered if batch.workload == self._workload]
+
+    def ask(self, batches: Sequence[Batch]) -> list[int]:
+        """The ids to claim. Until `settle` is called it is not known whose the batches are."""
+        found = [batch.batch for batch in batches]
+        self._asked.update(found)
+        return found
+
+    def unanswered(self) -> list[Batch]:
+        """Batches whose claim had no answer: to be asked for again, whatever has changed."""
+        return [batch for batch in self._offered if batch.batch in self._asked]
 
     def settle(self, batches: Sequence[Batch], owners: Sequence[str]) -> list[Batch]:
         """Drop claimed batches from the offer; answers those that are ours to run."""
         asked = {batch.batch for batch in batches}
+        self._asked -= asked
         self._offered = deque(batch for batch in self._offered if batch.batch not in asked)
         return [
             batch
@@ -68,5 +91,5 @@ class Intake:
         ]
 
     def clear(self) -> None:
-        """Forget what was offered: unclaimed batches are the coordinator's to move."""
-        self._offered.clear()
+        """Forget what was not asked for: unclaimed batches are the coordinator's to move."""
+        self._offered = deque(self.unanswered())

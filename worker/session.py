@@ -149,7 +149,7 @@ class Session:
         quiet = self.engine is None or not (
             self.engine.inflight or self.engine.rows or self.engine.queued
         )
-        return quiet and not len(self.outbox)
+        return quiet and not self.claimer.unsure and not len(self.outbox)
 
     def close(self) -> None:
         """End the run in this process."""

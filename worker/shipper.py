@@ -7,7 +7,7 @@ import threading
 
 from osbench.common.blocks import encode_rows
 from osbench.common.envelope import Sealer
-from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.errors import OsbenchError
 from osbench.common.messages import Block
 from osbench.common.store import Store
 from osbench.worker.engine import Engine
@@ -131,7 +131,8 @@ class Shipper:
             return
         try:
             self._store.append(data)
-        except StoreAway:
+        except OsbenchError:
+            # also where it is refused: a block must not be missing between its neighbours
             self._resend = True
             raise
 
