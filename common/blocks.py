@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from osbench.common.atomic import WIDTH
 from osbench.common.errors import Untrusted
+from osbench.common.outcomes import Outcome
 
 Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
 Ints = NDArray[np.int64]
+_FIRST, _LAST = min(Outcome), max(Outcome)
 
 
 def _bytes(code: str, values: Iterable[int]) -> bytes:
@@ -53,7 +55,7 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
     if any(failure):
         columns["failure"] = _bytes("I", failure)
     if any(actions):
-        columns["lengths"] = _bytes("H", (len(a) // WIDTH for a in actions))
+        columns["lengths"] = _bytes("I", (len(a) // WIDTH for a in actions))
         columns["actions"] = _bytes("q", chain.from_iterable(actions))
         columns["names"] = list(names)
     if any(extra):
@@ -113,7 +115,7 @@ def decode_rows(columns: dict[str, Any]) -> Columns:
     """Unpack what `encode_rows` made. Raises Untrusted where lengths do not agree."""
     try:
         return _decode(columns)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise Untrusted(f"result block of another shape: {error}") from None
 
 
@@ -133,20 +135,25 @@ def _decode(columns: dict[str, Any]) -> Columns:
     actions: Ints = np.empty((0, 6), np.int64)
     names: tuple[str, ...] = ()
     if "actions" in columns:
-        lengths = ints("lengths", "<u2")
+        lengths = ints("lengths", "<u4")
         flat = np.frombuffer(columns["actions"], "<i8").reshape(-1, WIDTH)
         actions = np.empty((len(flat), 6), np.int64)
         actions[:, 0] = np.repeat(np.arange(count), lengths)
         actions[:, 1:] = flat
         actions[:, 3:5] -= t0
         names = tuple(str(name) for name in columns["names"])
+        if len(flat) and not 0 <= flat[:, 0].min() <= flat[:, 0].max() < len(names):
+            raise ValueError("an action without a name")
     traced = np.frombuffer(columns.get("traced", b""), "<i8")
     traces = np.frombuffer(columns.get("traces", b""), np.uint8).reshape(-1, 16)
     if len(traced) != len(traces):
         raise ValueError("trace ids and their iterations differ in number")
+    outcome = ints("outcome", "u1")
+    if count and not _FIRST <= outcome.min() <= outcome.max() <= _LAST:
+        raise ValueError("an outcome that there is not")
     return Columns(
         iteration=ints("iteration", "<i8"),
-        outcome=ints("outcome", "u1"),
+        outcome=outcome,
         due=ints("due", "<i8") - t0,
         started=ints("started", "<i8") - t0,
         ended=ints("ended", "<i8") - t0,

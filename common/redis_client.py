@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit, urlunsplit
 
 import redis
 import redis.exceptions
@@ -17,11 +16,23 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from osbench.common.errors import StoreAway, StoreError
+from osbench.common.masking import mask_url
 
 #: Oldest server whose commands we rely on.
 MINIMUM_VERSION = (6, 2)
 
 Client = redis.Redis
+
+#: Answers of a server that may serve again later: full, being failed over, busy with a script.
+#: redis-py cuts the code off where it has a class for it.
+_PASSING = (
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.ReadOnlyError,
+    redis.exceptions.MasterDownError,
+    redis.exceptions.ClusterDownError,
+    redis.exceptions.TryAgainError,
+)
+_PASSING_CODES = ("BUSY", "MISCONF", "NOREPLICAS")
 
 
 def connect(url: str, timeout_s: float) -> Client:
@@ -38,23 +49,19 @@ def connect(url: str, timeout_s: float) -> Client:
             retry_on_error=[],
             health_check_interval=0,
         )
-    except ValueError as error:
-        raise StoreError(f"[messaging] redis_url: {error}") from None
-
-
-def masked(url: str) -> str:
-    """`url` without its password, for messages."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
+    except ValueError:
+        # what was wrong with it may be the password itself
+        raise StoreError(
+            f"[messaging] redis_url: {mask_url(url)} is not an address of Redis; it begins with "
+            "redis://, rediss:// or unix://, and special characters in its password are "
+            "written as %XX"
+        ) from None
 
 
 @contextmanager
 def reached(url: str = "") -> Iterator[None]:
     """Translate redis-py's errors: StoreError where the server refuses us, else StoreAway."""
-    where = f"Redis at {masked(url)}" if url else "Redis"
+    where = f"Redis at {mask_url(url)}" if url else "Redis"
     try:
         yield
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
@@ -65,11 +72,7 @@ def reached(url: str = "") -> Iterator[None]:
         raise StoreAway(f"{where} does not answer: {error}") from None
     except redis.ResponseError as error:
         text = str(error)
-        if "NOAUTH" in text or "WRONGPASS" in text or "NOPERM" in text:
-            raise StoreError(
-                f"{where} refuses us ({text}): check user and password in [messaging] redis_url"
-            ) from None
-        if text.startswith(("LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN")):
+        if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
             raise StoreAway(f"{where} cannot serve now: {text}") from None
         raise StoreError(f"{where}: {text}") from None
 
@@ -87,10 +90,10 @@ def check(client: Client, url: str) -> None:
         policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
     if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VERSION:
         raise StoreError(
-            f"Redis at {masked(url)} is version {version}; osbench needs 6.2 or newer, or Valkey"
+            f"Redis at {mask_url(url)} is version {version}; osbench needs 6.2 or newer, or Valkey"
         )
     if policy != "noeviction":
         raise StoreError(
-            f"Redis at {masked(url)} has maxmemory-policy {policy} and could drop results: "
+            f"Redis at {mask_url(url)} has maxmemory-policy {policy} and could drop results: "
             "run `redis-cli config set maxmemory-policy noeviction`"
         )

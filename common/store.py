@@ -6,6 +6,7 @@ the real state machines over the twin.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -19,12 +20,20 @@ if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1]
   return false
 end
 local owners = {}
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[3])
-  owners[i - 3] = redis.call('HGET', KEYS[2], ARGV[i])
+  owners[i - 4] = redis.call('HGET', KEYS[2], ARGV[i])
+end
+if redis.call('TTL', KEYS[2]) < 0 then
+  redis.call('EXPIRE', KEYS[2], ARGV[4])
 end
 return owners
 """
+
+#: Keys of a run that are there once, in the order of `osbench.common.keys`.
+PARTS = ("head", "claims", "results", "specs")
+#: How often the coordinator puts their expiry off, seconds.
+RENEW_S = 600.0
 
 
 class Store(Protocol):
@@ -45,7 +54,7 @@ class Store(Protocol):
         """Revoke batches; True where nobody had claimed it, so that nobody can start it."""
 
     def append(self, entry: bytes) -> None:
-        """Add an entry to the result stream."""
+        """Add an entry to the result stream; where the run is not there, nothing is done."""
 
     def read(self, after: str, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         """Entries after position `after` ("0" is the beginning), waiting for the first."""
@@ -76,16 +85,31 @@ class RedisStore:
         self._client = client
         self._run = run_id
         self._claim = client.register_script(CLAIM)
+        self._renewed_at = float("-inf")
 
     def _key(self, part: str) -> str:
         return keys.run(self._run, part)
 
     def open(self, head: Mapping[str, str]) -> None:
+        results = self._key("results")
         with reached():
             pipe = self._client.pipeline(transaction=True)
             pipe.hset(self._key("head"), mapping=cast(Any, dict(head)))
-            pipe.expire(self._key("head"), keys.RUN_TTL_S)
+            # an empty stream: a worker adds to it and never makes it, so that one that comes
+            # back after the end leaves nothing
+            if not self._client.exists(results):
+                pipe.xadd(results, {b"d": b""})
+                pipe.xtrim(results, maxlen=0, approximate=False)
+            self._renew(pipe)
             pipe.execute()
+
+    def _renew(self, pipe: Any) -> None:
+        now = time.monotonic()
+        if now - self._renewed_at < RENEW_S:
+            return
+        self._renewed_at = now
+        for part in PARTS:
+            pipe.expire(self._key(part), keys.RUN_TTL_S)
 
     def head(self) -> dict[str, str]:
         with reached():
@@ -98,7 +122,7 @@ class RedisStore:
         with reached():
             owners = self._claim(
                 keys=[self._key("head"), self._key("claims")],
-                args=[epoch, boot, incarnation, *batches],
+                args=[epoch, boot, incarnation, keys.RUN_TTL_S, *batches],
             )
         return None if owners is None else [owner.decode() for owner in owners]
 
@@ -116,7 +140,7 @@ class RedisStore:
 
     def append(self, entry: bytes) -> None:
         with reached():
-            self._client.xadd(self._key("results"), {b"d": entry})
+            self._client.xadd(self._key("results"), {b"d": entry}, nomkstream=True)
 
     def read(self, after: str, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         with reached():
@@ -137,7 +161,7 @@ class RedisStore:
             pipe.xtrim(
                 self._key("results"), minid=f"{milliseconds}-{int(serial) + 1}", approximate=False
             )
-            pipe.expire(self._key("results"), keys.RUN_TTL_S)
+            self._renew(pipe)
             pipe.execute()
 
     def control(self, incarnation: str) -> bytes | None:
@@ -163,10 +187,9 @@ class RedisStore:
             pipe.execute()
 
     def close(self, incarnations: Sequence[str]) -> None:
-        parts = ["head", "claims", "results", "specs"]
-        parts.extend(f"ctl:{incarnation}" for incarnation in incarnations)
+        controls = (f"ctl:{incarnation}" for incarnation in incarnations)
         with reached():
-            self._client.delete(*(self._key(part) for part in parts))
+            self._client.delete(*(self._key(part) for part in (*PARTS, *controls)))
 
 
 class MemoryStore:
@@ -198,8 +221,9 @@ class MemoryStore:
         return [self._claims.setdefault(batch, revoked) == revoked for batch in batches]
 
     def append(self, entry: bytes) -> None:
-        self._last += 1
-        self._entries.append((self._last, entry))
+        if self._head:
+            self._last += 1
+            self._entries.append((self._last, entry))
 
     def read(self, after: str, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         floor = int(after.partition("-")[0])
