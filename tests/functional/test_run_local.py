@@ -1,0 +1,307 @@
+"""Runs in local mode: every runner, what is printed, traces, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from runs import STATES, Finished, Site, by_iteration, checked, is_living, site
+
+from servers import CountingServer, RedisServer
+
+pytestmark = pytest.mark.functional
+
+PLUGIN = """
+import time
+from osbench.plugin import atomic, scenario
+
+
+@scenario.configure(name="Shop.buy")
+class Buy(scenario.Scenario):
+    def run(self, item, wait_s):
+        with atomic.ActionTimer(self, "pay"):
+            time.sleep(wait_s)
+        self.add_output(
+            complete={"title": "bought", "chart_plugin": "TextArea", "data": [item]}
+        )
+"""
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def all_runners() -> Iterator[tuple[Site, Finished]]:
+    """One run with a workload for each runner."""
+    with site() as found:
+        task = found.task(
+            {
+                "scenario": {"Dummy.dummy": {"sleep": 0.01}},
+                "runner": {"constant": {"times": 60, "concurrency": 3}},
+            },
+            {
+                "scenario": {"Dummy.dummy": {"sleep": 0.01}},
+                "runner": {"constant_for_duration": {"duration": 1, "concurrency": 3}},
+            },
+            {"scenario": {"Dummy.dummy": {"sleep": 0.001}}, "runner": {"serial": {"times": 20}}},
+            {
+                "scenario": {"Dummy.failure": {"sleep": 0, "to_iteration": 50, "each": 5}},
+                "runner": {"rps": {"times": 50, "rps": 100}},
+                "sla": {"failure_rate": {"max": 50}},
+            },
+        )
+        yield found, found.run(task)
+
+
+def test_each_runner_does_what_the_task_says(all_runners: tuple[Site, Finished]) -> None:
+    _, done = all_runners
+
+    constant, duration, serial, rps = map(checked, done.result["workloads"])
+
+    assert done.code == 0, done.err
+    assert constant["planned"] == constant["ok"] == 60
+    assert duration["planned"] == duration["ok"]
+    assert 30 < duration["ok"] <= 300
+    assert serial["planned"] == serial["ok"] == 20
+    assert rps["planned"] == 50
+    assert (rps["ok"], rps["failed"]) == (40, 10)
+
+
+def test_json_is_one_object_and_the_rest_goes_to_stderr(
+    all_runners: tuple[Site, Finished],
+) -> None:
+    _, done = all_runners
+
+    assert done.out == done.out.splitlines()[0] + "\n"
+    assert done.result["run_id"] in done.err
+    assert "Traceback" not in done.err
+
+
+def test_concurrency_and_rate_were_held(all_runners: tuple[Site, Finished]) -> None:
+    _, done = all_runners
+
+    constant, duration, serial, rps = (one["offered"] for one in done.result["workloads"])
+
+    assert [one["concurrency"] for one in (constant, duration, serial)] == [3, 3, 1]
+    assert rps["rate_planned"] == pytest.approx(100)
+
+
+def test_results_agree_with_what_the_run_printed(all_runners: tuple[Site, Finished]) -> None:
+    here, done = all_runners
+
+    again = here.coord("results", "last", "--json")
+    rows = here.rows("last")
+
+    assert again.printed == done.result
+    for at, workload in enumerate(done.result["workloads"]):
+        lines = [row for row in rows if row["workload"] == str(at)]
+        counts = Counter(row["outcome"] for row in lines)
+        assert {state: counts[state] for state in ("ok", "failed", "timed_out")} == {
+            state: workload["accounting"][state] for state in ("ok", "failed", "timed_out")
+        }
+        numbers = {int(row["iteration"]) for row in lines}
+        assert len(numbers) == len(lines)
+        if workload["runner"]["type"] != "constant_for_duration":
+            assert numbers == set(range(1, len(lines) + 1))
+    assert by_iteration([row for row in rows if row["workload"] == "3"], "failed") == set(
+        range(5, 51, 5)
+    )
+
+
+def test_no_more_iterations_ran_at_once_than_asked_for(
+    all_runners: tuple[Site, Finished],
+) -> None:
+    here, _ = all_runners
+
+    instants: list[tuple[float, int]] = []
+    for row in here.rows("last"):
+        if row["workload"] in "01":
+            shift = 1000 * int(row["workload"])
+            begin = shift + float(row["started_s"])
+            instants += [(begin, 1), (begin + float(row["service_s"]), -1)]
+    running = most = 0
+    for _, change in sorted(instants):
+        running += change
+        most = max(most, running)
+
+    assert most == 3
+
+
+def test_results_as_text_name_the_run(all_runners: tuple[Site, Finished]) -> None:
+    here, done = all_runners
+
+    shown = here.coord("results", "last")
+
+    assert shown.code == 0
+    assert done.result["run_id"] in shown.out
+    assert "Exit code 0" in shown.out
+    assert all(name in shown.out for name in ("constant_for_duration", "serial", "rps"))
+
+
+def test_a_successful_run_leaves_only_its_directory(all_runners: tuple[Site, Finished]) -> None:
+    here, done = all_runners
+
+    here.await_nothing_left()
+
+    assert [path.name for path in (here.data / "runs").iterdir()] == [done.result["run_id"]]
+    assert {path.name for path in here.data.iterdir()} == {"osbench.conf", "runs"}
+
+
+def test_a_plugin_of_the_users_own(here: Site) -> None:
+    here.write("plugins/shop.py", PLUGIN)
+    task = here.task(
+        {
+            "scenario": {"Shop.buy": {"item": "tea", "wait_s": 0.001}},
+            "runner": {"constant": {"times": 30, "concurrency": 2}},
+        }
+    )
+
+    done = here.run(task, "--plugin-path", "plugins")
+
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 30
+    (workload,) = done.result["workloads"]
+    assert workload["actions"]["pay"]["ok"]["count"] == 30
+
+
+def test_every_iteration_is_traced_under_an_id_of_its_own(
+    here: Site, redis: RedisServer, counting: CountingServer
+) -> None:
+    record = {
+        "osbench": {
+            "services": {"web": counting.url},
+            "profiler_hmac_key": "a key",
+            "profiler_conn_str": redis.url,
+        }
+    }
+    here.write("web.json", json.dumps(record))
+    created = here.coord("deployment", "create", "--name", "web", "--file", "web.json")
+    assert created.code == 0, created.err
+    request = {
+        "url": counting.url + "/{run}/{iteration}",
+        "method": "GET",
+        "status_code": 200,
+        "headers": {"X-Mine": "{iteration}"},
+    }
+    task = here.task(
+        {
+            "scenario": {"HttpRequests.check_request": request},
+            "runner": {"constant": {"times": 40, "concurrency": 4}},
+        }
+    )
+
+    done = here.run(task)
+
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 40
+    rows = here.rows("last")
+    traces = {row["trace_id"] for row in rows}
+    assert len(traces) == 40
+    assert set(counting.by_run) == {(done.result["run_id"], n) for n in range(1, 41)}
+    assert "x-trace-info" in counting.last_headers
+    assert counting.last_headers["x-mine"] == counting.last_headers["x-osbench-iteration"]
+    stored = stored_traces(redis)
+    assert set(stored) == traces
+    # the root and the action, a start and a stop each
+    assert set(stored.values()) == {4}
+
+
+def stored_traces(redis: RedisServer) -> Counter[str]:
+    """Events in the trace store by trace id."""
+    client = redis.client()
+    found: Counter[str] = Counter()
+    for key in client.scan_iter("osprofiler*"):
+        for event in client.lrange(key, 0, -1):
+            found[json.loads(event)["base_id"]] += 1
+    client.close()
+    return found
+
+
+def test_a_failed_sla_is_exit_code_1_and_nothing_is_left(here: Site) -> None:
+    task = here.task(
+        {
+            "scenario": {"Dummy.dummy_exception": {"sleep": 0, "message": "as planned"}},
+            "runner": {"constant": {"times": 5, "concurrency": 1}},
+        }
+    )
+
+    done = here.coord("run", task)
+
+    assert done.code == 1
+    assert "as planned" in done.out
+    assert "Exit code 1" in done.out
+    here.await_nothing_left()
+
+
+LONG = {
+    "scenario": {"Dummy.dummy": {"sleep": 0.1}},
+    "runner": {"constant": {"times": 5000, "concurrency": 4}},
+}
+
+
+def test_ctrl_c_at_the_terminal_lets_iterations_end_and_reports(here: Site) -> None:
+    run = here.start("osbench-coord", "run", "--json", here.task(LONG))
+    run.await_said("running")
+
+    run.interrupt()
+
+    done = run.finish()
+    assert done.code == 130
+    sums = done.sums
+    assert sums["planned"] == 5000
+    assert sums["not_started"] > 4000
+    assert sums["ok"] == 5000 - sums["not_started"]
+    assert len(here.rows("last")) == sums["ok"]
+    here.await_nothing_left()
+
+
+@pytest.mark.parametrize("phase", ["started", "running"])
+def test_a_killed_coordinator_leaves_nothing(here: Site, phase: str) -> None:
+    run = here.start("osbench-coord", "run", "--json", here.task(LONG))
+    if phase == "running":
+        run.await_said("running")
+    else:
+        run.wait_for(lambda: list(here.runtime.iterdir()))
+
+    os.kill(run.process.pid, signal.SIGKILL)
+
+    assert run.finish().code == -signal.SIGKILL
+    here.await_nothing_left()
+    assert not here.private()
+
+
+def test_a_dead_private_worker_is_an_error_or_a_lost_iteration_never_a_hang(here: Site) -> None:
+    run = here.start("osbench-coord", "run", "--json", here.task(LONG))
+    run.await_said("running")
+    (supervisor, *_) = [
+        one for one in here.private() if "osbench.worker.cli" in " ".join(one.cmdline())
+    ]
+
+    supervisor.kill()
+
+    done = run.finish()
+    assert done.code in (2, 3)
+    assert not is_living(supervisor)
+    assert "Traceback" not in done.err
+    here.await_nothing_left()
+
+
+def test_several_results_are_told_apart(all_runners: tuple[Site, Finished]) -> None:
+    here, done = all_runners
+    run_id: Any = done.result["run_id"]
+
+    by_beginning = here.coord("results", run_id[:8], "--json")
+    unknown = here.coord("results", "19990101", "--json")
+
+    assert by_beginning.printed["run_id"] == run_id
+    assert unknown.code == 2
+    assert "19990101" in unknown.result["error"]["message"]
+    assert set(STATES) < set(done.result["workloads"][0]["accounting"])
