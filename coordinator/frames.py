@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from osbench.common.errors import OsbenchError
 
 _HEAD = struct.Struct("<II")
 
@@ -16,18 +19,28 @@ class FrameFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
 
     def append(self, records: Iterable[bytes]) -> None:
-        """Write records and sync."""
+        """Write records and sync. Raises OsbenchError where they cannot be; then none is there."""
         parts = []
         for record in records:
             parts.append(_HEAD.pack(len(record), zlib.crc32(record)))
             parts.append(record)
-        if parts:
-            self._file.write(b"".join(parts))
-            self._file.flush()
-            os.fdatasync(self._file.fileno())
+        if not parts:
+            return
+        disk = self._file.fileno()
+        before = os.fstat(disk).st_size
+        try:
+            left = memoryview(b"".join(parts))
+            while left:
+                left = left[self._file.write(left) :]
+            os.fdatasync(disk)
+        except OSError as error:
+            # a torn record would hide those that follow
+            with contextlib.suppress(OSError):
+                os.ftruncate(disk, before)
+            raise OsbenchError(f"cannot write {self.path}: {error.strerror}") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -22,14 +22,13 @@ def regrant(members: Sequence[Member], targets: Sequence[int]) -> list[Member]:
             changed.append(member)
     free = sum(targets) - sum(max(member.share, member.held) for member in members)
     for member in members:
-        grow = min(member.target - member.share, free)
         # what it still holds itself can be given back to it
-        own = min(member.target, member.held) - member.share
-        grow = max(grow, own, 0)
-        if grow > 0:
-            free -= max(0, member.share + grow - max(member.share, member.held))
-            member.share += grow
-            member.held = max(member.held, member.share)
+        kept = max(member.share, member.held)
+        share = min(member.target, kept + max(free, 0))
+        if share > member.share:
+            free -= max(0, share - kept)
+            member.share = share
+            member.held = max(kept, share)
             member.generation += 1
             if member not in changed:
                 changed.append(member)

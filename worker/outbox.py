@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -22,13 +25,14 @@ class _Kept:
 class Outbox:
     """Unacknowledged blocks: in memory up to a limit, then in a spool file.
 
-    Thread-safe. The file is private to this process and removed by `close`.
+    Thread-safe. The file is private to this process and removed by `close`. Where it cannot be
+    written blocks stay in memory: they are not to be lost for want of disk.
     """
 
     def __init__(self, spool: Path, limit_bytes: int) -> None:
         self._spool = spool
         self._limit = limit_bytes
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._kept: deque[_Kept] = deque()
         self._memory = 0
         self._next = 1
@@ -46,9 +50,8 @@ class Outbox:
         with self._lock:
             kept = _Kept(self._next, len(data), data)
             if self._memory + len(data) > self._limit:
-                kept.place = self._write(data)
-                kept.data = None
-            else:
+                self._spill(kept, data)
+            if kept.data is not None:
                 self._memory += len(data)
             self._kept.append(kept)
             self._next += 1
@@ -64,11 +67,13 @@ class Outbox:
                 self._file.truncate(0)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """All kept blocks in order, to be sent again."""
+        """All kept blocks in order, to be sent again; without those acknowledged meanwhile."""
         with self._lock:
             kept = list(self._kept)
         for block in kept:
-            yield block.data if block.data is not None else self._read(block)
+            data = self._read(block)
+            if data is not None:
+                yield data
 
     def close(self) -> None:
         """Remove the spool file."""
@@ -78,19 +83,24 @@ class Outbox:
                 self._file = None
                 self._spool.unlink(missing_ok=True)
 
-    def _write(self, data: bytes) -> int:
-        if self._file is None:
-            self._spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._spool.touch(mode=0o600)
-            self._file = self._spool.open("r+b")
-        place = self._file.seek(0, 2)
-        self._file.write(data)
-        self._file.flush()
-        return place
-
-    def _read(self, block: _Kept) -> bytes:
-        with self._lock:
+    def _spill(self, kept: _Kept, data: bytes) -> None:
+        try:
             if self._file is None:
-                return b""
+                self._spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._spool.touch(mode=0o600)
+                # without a buffer: what a full disk refused is not written later
+                self._file = self._spool.open("r+b", buffering=0)
+            kept.place = self._file.seek(0, 2)
+            if self._file.write(data) == len(data):
+                kept.data = None
+        except OSError as error:
+            LOG.warning("results stay in memory, %s cannot be written: %s", self._spool, error)
+
+    def _read(self, block: _Kept) -> bytes | None:
+        with self._lock:
+            if not self._kept or block.number < self._kept[0].number:
+                return None
+            if block.data is not None or self._file is None:
+                return block.data
             self._file.seek(block.place)
             return self._file.read(block.size)
