@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import logging
 import secrets
@@ -44,6 +45,8 @@ SHIP_S = 0.2
 SHIP_S_PER_WORKER = 0.004
 #: Longest wait for workers to write out their spans, and to leave, at the end, seconds.
 FAREWELL_S = 3.0
+#: Between two notes of where the run is, seconds.
+STATUS_S = 1.0
 
 
 def new_run_id() -> str:
@@ -59,6 +62,10 @@ class RunOptions:
     workers: int | None
     #: Longest wait for them, seconds.
     wait_s: float
+    #: Id of the run where it was given out before; "" for a new one.
+    run_id: str = ""
+    #: Tags beside the task's own.
+    tags: tuple[str, ...] = ()
 
 
 def runner_of(workload: Workload, plugins: Plugins) -> Runner:
@@ -72,6 +79,22 @@ def users_needed(task: Task, plugins: Plugins) -> int:
     """Virtual users at once that the task's closed runners ask for; 1 for open ones."""
     runners = [runner_of(workload, plugins) for workload in task.workloads]
     return max((r.concurrency for r in runners if not r.OPEN), default=1)
+
+
+class Noted:
+    """Passes snapshots on, and leaves the last of every second in the run directory."""
+
+    def __init__(self, progress: Callable[[Snapshot], None], directory: RunDirectory) -> None:
+        self._progress = progress
+        self._directory = directory
+        self._written = 0.0
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Show and, once a second, write."""
+        self._progress(snapshot)
+        if time.monotonic() - self._written >= STATUS_S:
+            self._written = time.monotonic()
+            self._directory.write("status.json", dataclasses.asdict(snapshot), sync=False)
 
 
 class Run:
@@ -89,7 +112,7 @@ class Run:
         interruption: Interruption,
         progress: Callable[[Snapshot], None],
     ) -> None:
-        self.run_id = new_run_id()
+        self.run_id = options.run_id or new_run_id()
         self._task = task
         self._plugins = plugins
         self._deployment = deployment
@@ -115,6 +138,9 @@ class Run:
             directory.close()
         return summary
 
+    def _tags(self) -> list[str]:
+        return list(dict.fromkeys((*self._task.tags, *self._options.tags)))
+
     def _described(self, started_at: float) -> dict[str, Any]:
         return {
             "run_id": self.run_id,
@@ -122,7 +148,7 @@ class Run:
             "started_at": started_at,
             "task": self._task.title,
             "source": self._task.source,
-            "tags": list(self._task.tags),
+            "tags": self._tags(),
             "deployment": self._deployment.name if self._deployment else None,
             "workloads": [
                 {
@@ -204,7 +230,7 @@ class Run:
                     specification,
                     runner,
                     idempotent=workload.idempotent,
-                    progress=self._progress,
+                    progress=Noted(self._progress, state.directory),
                 )
                 self._conductors.append(
                     (subtask, workload, runner, conductor, specification.sample_rate)
@@ -295,7 +321,7 @@ class Run:
         return RunReport(
             run_id=self.run_id,
             title=self._task.title,
-            tags=self._task.tags,
+            tags=tuple(self._tags()),
             started_at=started_at,
             finished_at=time.time(),
             exit_code=code,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +21,7 @@ import zstandard
 
 from osbench.common.blocks import Columns, decode_rows
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.coordinator.frames import FrameFile, read_frames
+from osbench.coordinator.frames import FrameFile, cut_torn_tail, read_frames
 
 
 class RunDirectory:
@@ -46,10 +47,17 @@ class RunDirectory:
         return found
 
     @classmethod
+    def all(cls, data_dir: str) -> list[RunDirectory]:
+        """Every run, oldest first."""
+        root = Path(data_dir) / "runs"
+        return [cls(path) for path in sorted(root.iterdir())] if root.is_dir() else []
+
+    @classmethod
     def find(cls, data_dir: str, name: str) -> RunDirectory:
         """The run of an id, of a unique beginning of one, or the "last". Raises UsageError."""
         root = Path(data_dir) / "runs"
-        runs = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+        folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+        runs = sorted(path.name for path in folders)
         found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
         if name in runs:
             found = [name]
@@ -60,16 +68,53 @@ class RunDirectory:
         raise UsageError(f"{name!r} could be any of {', '.join(found)}")
 
     def lock(self) -> None:
-        """Become the one coordinator of this run. Raises UsageError where there is another."""
-        lock = (self.path / "lock").open("wb")
+        """Become the one coordinator of this run. Raises UsageError where there is another.
+
+        What a crash left unfinished at the end of a file is cut: nothing is written behind it.
+        """
+        # opened without cutting it: it holds the number of another coordinator, perhaps
+        lock = (self.path / "lock").open("ab")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.close()
             raise UsageError(f"run {self.path.name} has a coordinator already") from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()).encode())
+        lock.flush()
         self._lock = lock
+        for name in ("journal", "blocks"):
+            cut_torn_tail(self.path / name)
         self._journal = FrameFile(self.path / "journal")
         self._blocks = FrameFile(self.path / "blocks")
+
+    def coordinator(self) -> int:
+        """Process id of the coordinator that holds the run now; 0 where there is none."""
+        try:
+            with (self.path / "lock").open("rb") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return int(lock.read() or 0)
+        except FileNotFoundError:
+            pass
+        return 0
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A JSON document of the run, None where it is not there."""
+        try:
+            found: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            raise OsbenchError(f"{self.path / name} is damaged") from None
+        return found
+
+    def delete(self) -> None:
+        """Remove the run's folder. Raises UsageError while a coordinator holds it."""
+        if self.coordinator():
+            raise UsageError(f"run {self.path.name} is running; abort it first")
+        shutil.rmtree(self.path)
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Write decisions to the journal; returns when they are on disk."""
@@ -101,14 +146,15 @@ class RunDirectory:
             if body["workload"] == workload and body["columns"]:
                 yield body["incarnation"], decode_rows(body["columns"])
 
-    def write(self, name: str, document: dict[str, Any]) -> None:
-        """Write a JSON document of the run in one step."""
+    def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
+        """Write a JSON document of the run in one step; `sync` waits for the disk."""
         target = self.path / name
         draft = target.with_suffix(".draft")
         with draft.open("w", encoding="utf-8") as file:
             json.dump(document, file, indent=1)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         draft.replace(target)
 
     def close(self) -> None:

@@ -7,9 +7,11 @@ import click
 from osbench import __version__
 from osbench.coordinator.cli.common import Group, config_option
 from osbench.coordinator.cli.deployment import deployment
+from osbench.coordinator.cli.describe import completion, config, init, plugin
 from osbench.coordinator.cli.keys import keys
 from osbench.coordinator.cli.results import results
 from osbench.coordinator.cli.run import run
+from osbench.coordinator.cli.runs import abort, runs, status
 from osbench.coordinator.cli.validate import validate
 from osbench.coordinator.cli.workers import workers
 
@@ -32,9 +34,21 @@ def main() -> None:
     """Drive load at OpenStack-style services from many worker processes and hosts."""
 
 
-for command in (run, validate, results, workers, deployment, keys):
+COMMANDS = (
+    init,
+    validate,
+    run,
+    status,
+    abort,
+    results,
+    runs,
+    workers,
+    deployment,
+    keys,
+    plugin,
+    config,
+    completion,
+)
+
+for command in COMMANDS:
     main.add_command(command)
-
-
-if __name__ == "__main__":
-    main()

@@ -9,22 +9,33 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import click
+from oslo_config import cfg
 from rich.console import Console
 
 from osbench.common.deployment import Deployment
+from osbench.common.errors import UsageError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Task
+from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
 from osbench.coordinator.cli.common import Settings, with_settings
+from osbench.coordinator.cli.detached import start_detached
 from osbench.coordinator.cli.progress import Progress
-from osbench.coordinator.cli.taskargs import TaskOptions, read_task, task_options
+from osbench.coordinator.cli.taskargs import (
+    TaskOptions,
+    read_plugins,
+    read_task,
+    task_options,
+)
 from osbench.coordinator.connection import connected
 from osbench.coordinator.report.text import render
-from osbench.coordinator.run import Run, RunOptions, users_needed
+from osbench.coordinator.run import Run, RunOptions, new_run_id, users_needed
 from osbench.coordinator.state import Interruption
+from osbench.coordinator.taskfile import checked
 
 EPILOG = """
 \b
@@ -33,6 +44,8 @@ Examples:
   osbench-coord run task.yaml --deployment mycloud
   osbench-coord run task.yaml --workers 8 --wait-for-workers 120
   osbench-coord run task.yaml --json > result.json
+  osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
+  osbench-coord run task.yaml --detach             then: status, abort, runs show
 
 \b
 Exit codes, the first that applies:
@@ -44,8 +57,23 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    #: Path of the task file, "-" for standard input; None where `adhoc` says it all.
+    source: str | None
+    adhoc: Adhoc
+    options: TaskOptions
+    deployment: str | None
+    workers: int | None
+    wait_s: float | None
+    tags: tuple[str, ...]
+    run_id: str
+
+
 @click.command(epilog=EPILOG)
-@click.argument("task", metavar="TASK")
+@click.argument("task", metavar="[TASK]", required=False)
 @click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
 @click.option(
     "--workers", type=click.IntRange(1), help="Worker processes to take; default: all free ones."
@@ -53,28 +81,49 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 @click.option(
     "--wait-for-workers", type=float, metavar="SECONDS", help="How long to wait for workers."
 )
+@click.option("--tag", multiple=True, help="Tag of the run, beside the task's; may be repeated.")
+@click.option("--detach", is_flag=True, help="Run in the background; prints the run's id.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
+@click.option("--run-id", default="", hidden=True, help="Id given out by --detach.")
+@adhoc_options
 @task_options
 @with_settings
 def run(
     settings: Settings,
-    task: str,
+    task: str | None,
     deployment: str | None,
     workers: int | None,
     wait_for_workers: float | None,
+    tag: tuple[str, ...],
+    detach: bool,
     quiet: bool,
     as_json: bool,
+    run_id: str,
+    adhoc: Adhoc,
     options: TaskOptions,
 ) -> None:
-    """Run a task file and report.
+    """Run a task file, or one scenario, and report.
 
     Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
     started for the run, and removed with it.
     """
-    summary = _run(
-        settings, task, deployment, workers, wait_for_workers, options, Progress(quiet=quiet)
+    if (task is None) == (not adhoc.given):
+        raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
+    if detach:
+        click.echo(start_detached(settings.conf.data_dir, new_run_id()))
+        return
+    wanted = Wanted(
+        source=task,
+        adhoc=adhoc,
+        options=options,
+        deployment=deployment,
+        workers=workers,
+        wait_s=wait_for_workers,
+        tags=tag,
+        run_id=run_id,
     )
+    summary = _run(settings, wanted, Progress(quiet=quiet))
     if as_json:
         click.echo(json.dumps(summary))
     else:
@@ -82,23 +131,16 @@ def run(
     sys.exit(summary["exit_code"])
 
 
-def _run(
-    settings: Settings,
-    source: str,
-    deployment_name: str | None,
-    workers: int | None,
-    wait_s: float | None,
-    options: TaskOptions,
-    progress: Progress,
-) -> dict[str, Any]:
+def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
     conf = settings.conf
     logging.basicConfig(
         level=conf.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
     )
-    task, plugins = read_task(source, conf, options)
-    deployment = _deployment(settings, deployment_name)
+    task, plugins = _task(conf, wanted)
+    deployment = _deployment(settings, wanted.deployment)
     users = users_needed(task, plugins)
-    processes = _processes(workers or conf.worker.processes, task, plugins, users)
+    processes = _processes(wanted.workers or conf.worker.processes, task, plugins, users)
+    wait_s = conf.coordinator.wait_for_workers_s if wanted.wait_s is None else wanted.wait_s
     interruption = Interruption()
     with (
         _interruptible(interruption, progress),
@@ -106,7 +148,7 @@ def _run(
             conf,
             processes=processes,
             virtual_users=max(conf.worker.virtual_users, -(-users // processes)),
-            plugin_paths=[*conf.coordinator.plugin_path, *options.plugin_path],
+            plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
         ) as connection,
         progress,
     ):
@@ -116,16 +158,28 @@ def _run(
             deployment=deployment,
             conf=conf,
             options=RunOptions(
-                workers=processes if connection.local else workers,
-                wait_s=conf.coordinator.wait_for_workers_s if wait_s is None else wait_s,
+                workers=processes if connection.local else wanted.workers,
+                wait_s=wait_s,
+                run_id=wanted.run_id,
+                tags=wanted.tags,
             ),
             connection=connection,
             interruption=interruption,
             progress=progress,
         )
         where = "local mode" if connection.local else "shared workers"
-        progress.say(f"run {one.run_id}: {len(task.workloads)} workloads, {where}")
+        count = len(task.workloads)
+        progress.say(
+            f"run {one.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
+        )
         return one.execute()
+
+
+def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
+    if wanted.source is not None:
+        return read_task(wanted.source, conf, wanted.options)
+    plugins = read_plugins(conf, wanted.options)
+    return checked(wanted.adhoc.document(), "--scenario", plugins), plugins
 
 
 def _deployment(settings: Settings, name: str | None) -> Deployment | None:

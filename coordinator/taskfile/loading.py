@@ -21,7 +21,12 @@ def load(source: str, *, args: Mapping[str, Any], plugins: Plugins) -> Task:
     Raises TaskError with all problems of the first of these steps that finds any, and
     PluginError where the plug-ins themselves cannot be read.
     """
-    task = parse(read(source, args), source)
+    return checked(read(source, args), source, plugins)
+
+
+def checked(value: Any, source: str, plugins: Plugins) -> Task:
+    """The task of a document that has been read. Raises TaskError, PluginError."""
+    task = parse(value, source)
     problems = semantics.check(task, plugins)
     if problems:
         raise TaskError(source, problems)

@@ -1,0 +1,96 @@
+"""A task from options, for runs without a file: `run --scenario NAME --rps 50 --duration 30`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import yaml
+
+from osbench.common.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adhoc:
+    """What the options say; `scenario` is None where there is a task file."""
+
+    scenario: str | None
+    #: Texts `name=value`, the value in YAML.
+    arg: tuple[str, ...]
+    rps: float | None
+    duration: float | None
+    times: int | None
+    concurrency: int | None
+    timeout: float | None
+
+    @property
+    def given(self) -> bool:
+        """A scenario is named."""
+        return self.scenario is not None
+
+    def document(self) -> dict[str, Any]:
+        """The task document. Raises UsageError for options that do not go together."""
+        return {
+            "version": 2,
+            "title": f"{self.scenario} from the command line",
+            "subtasks": [
+                {
+                    "title": str(self.scenario),
+                    "scenario": {str(self.scenario): self._arguments()},
+                    "runner": self._runner(),
+                }
+            ],
+        }
+
+    def _arguments(self) -> dict[str, Any]:
+        found = {}
+        for text in self.arg:
+            name, equals, value = text.partition("=")
+            if not equals or not name:
+                raise UsageError(f"--arg {text}: write name=value")
+            try:
+                found[name] = yaml.safe_load(value)
+            except yaml.YAMLError:
+                found[name] = value
+        return found
+
+    def _runner(self) -> dict[str, Any]:
+        limit = {} if self.timeout is None else {"timeout": self.timeout}
+        if self.rps is not None:
+            return {"rps": {"rps": self.rps, "times": self._arrivals(self.rps), **limit}}
+        users = self.concurrency or 1
+        if self.duration is not None:
+            if self.times is not None:
+                raise UsageError("--times and --duration do not go together without --rps")
+            config = {"duration": self.duration, "concurrency": users, **limit}
+            return {"constant_for_duration": config}
+        return {"constant": {"times": self.times or users, "concurrency": users, **limit}}
+
+    def _arrivals(self, rps: float) -> int:
+        if self.concurrency is not None:
+            raise UsageError("--rps and --concurrency do not go together: arrivals do not wait")
+        if (self.times is None) == (self.duration is None):
+            raise UsageError("--rps needs --duration or --times, not both")
+        return self.times or max(1, math.floor(rps * float(self.duration or 0)))
+
+
+def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a click command: its options come as one `Adhoc` named `adhoc`."""
+
+    @click.option("--scenario", metavar="NAME", help="Run one scenario, without a task file.")
+    @click.option("--arg", multiple=True, metavar="NAME=VALUE", help="Argument of the scenario.")
+    @click.option("--rps", type=click.FloatRange(0, min_open=True), help="Arrivals a second.")
+    @click.option("--duration", type=click.FloatRange(0), metavar="SECONDS", help="For how long.")
+    @click.option("--times", type=click.IntRange(1), help="How many iterations.")
+    @click.option("--concurrency", type=click.IntRange(1), help="Virtual users, without --rps.")
+    @click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Per iteration.")
+    @functools.wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        names = ("scenario", "arg", "rps", "duration", "times", "concurrency", "timeout")
+        return command(*args, adhoc=Adhoc(**{name: given.pop(name) for name in names}), **given)
+
+    return collected

@@ -1,0 +1,147 @@
+"""The commands `runs`, `status` and `abort`: what has been run here, and what runs now."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.common import Group, Settings, echo_table, with_settings
+from osbench.coordinator.report.text import render
+from osbench.coordinator.rundir import RunDirectory
+
+COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "tags")
+
+
+@click.group(cls=Group)
+def runs() -> None:
+    """List, show and delete the runs in the data directory."""
+
+
+@runs.command("list")
+@click.option("--tag", multiple=True, help="Only runs with this tag; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@with_settings
+def list_(settings: Settings, tag: tuple[str, ...], as_json: bool) -> None:
+    """List runs, oldest first.
+
+    \b
+    Examples:
+      osbench-coord runs list
+      osbench-coord runs list --tag nightly --json
+    """
+    found = [described(one) for one in RunDirectory.all(settings.conf.data_dir)]
+    rows = [row for row in found if set(tag) <= set(row["tags"])]
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    table = Table(*COLUMNS, box=None)
+    for row in rows:
+        table.add_row(*(_cell(row[name]) for name in COLUMNS))
+    echo_table(table)
+
+
+@runs.command()
+@click.argument("run", default="last")
+@with_settings
+def show(settings: Settings, run: str) -> None:
+    """Print the report of a finished run, or where an unfinished one is.
+
+    RUN is an id, a unique beginning of one, or "last".
+    """
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    summary = directory.read("summary.json")
+    if summary is not None:
+        render(summary, Console())
+    else:
+        click.echo(_status(directory))
+
+
+@runs.command()
+@click.argument("run", nargs=-1, required=True)
+@with_settings
+def delete(settings: Settings, run: tuple[str, ...]) -> None:
+    """Delete runs with everything that was measured."""
+    for name in run:
+        directory = RunDirectory.find(settings.conf.data_dir, name)
+        directory.delete()
+        click.echo(f"deleted {directory.path.name}", err=True)
+
+
+@click.command()
+@click.argument("run", default="last")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+@with_settings
+def status(settings: Settings, run: str, as_json: bool) -> None:
+    """Say where a run is: the last one, unless RUN names another."""
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    if as_json:
+        click.echo(json.dumps({**described(directory), "status": directory.read("status.json")}))
+    else:
+        click.echo(_status(directory))
+
+
+@click.command()
+@click.argument("run", default="last")
+@click.option("--now", is_flag=True, help="Do not wait for running iterations.")
+@with_settings
+def abort(settings: Settings, run: str, now: bool) -> None:
+    """End a run whose coordinator is on this machine, as Ctrl-C would.
+
+    Running iterations end and the run reports; with --now they are given up.
+    """
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    holder = directory.coordinator()
+    if not holder:
+        raise UsageError(f"run {directory.path.name} is not running on this machine")
+    for _ in range(2 if now else 1):
+        os.kill(holder, signal.SIGINT)
+    click.echo(f"run {directory.path.name} was told to end", err=True)
+
+
+def described(directory: RunDirectory) -> dict[str, Any]:
+    """One run as `runs list` shows it."""
+    asked = directory.read("run.json") or {}
+    summary = directory.read("summary.json")
+    found: dict[str, Any] = {
+        "run": directory.path.name,
+        "task": asked.get("task", ""),
+        "tags": asked.get("tags", []),
+        "state": "finished" if summary else "running" if directory.coordinator() else "broken off",
+        "exit": summary["exit_code"] if summary else None,
+        "planned": None,
+        "ok": None,
+    }
+    if summary:
+        sums = [workload["accounting"] for workload in summary["workloads"]]
+        found["planned"] = sum(one["planned"] for one in sums)
+        found["ok"] = sum(one["ok"] for one in sums)
+    return found
+
+
+def _status(directory: RunDirectory) -> str:
+    row = described(directory)
+    text = f"run {row['run']} ({row['task']}): {row['state']}"
+    if row["exit"] is not None:
+        return f"{text}, exit code {row['exit']}"
+    note = directory.read("status.json")
+    if note is None:
+        return text
+    plan = f" of {note['planned']}" if note["planned"] is not None else ""
+    return (
+        f"{text}; {note['name']} {note['phase']} for {note['elapsed_s']:.0f} s: "
+        f"{note['settled']}{plan} done, {note['failed']} failed, {note['busy']} running "
+        f"on {note['workers']} workers"
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return ", ".join(value) if isinstance(value, list) else str(value)
