@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import warnings
-from typing import Any
+from typing import Any, cast
 
 from celery import Celery
 from kombu import Exchange, Queue
 
 from osbench.common import keys
+from osbench.common.redis_client import Client, reached
 
 #: Name of the one task: takes a sealed batch.
 TASK = "osbench.batch"
 
 #: Seconds after which RabbitMQ forgets an unread message, and a queue nobody reads.
 QUEUE_TTL_S = 60
+
+#: Keys of kombu on a Redis broker: bindings of queues, when they go, messages under way.
+_BINDING = f"{keys.PREFIX}_kombu.binding."
+_BINDING_DEADLINES = f"{keys.PREFIX}_kombu.binding_deadlines"
+_UNACKED = f"{keys.PREFIX}unacked"
+_UNACKED_INDEX = f"{keys.PREFIX}unacked_index"
 
 
 def application(broker_url: str) -> Celery:
@@ -63,3 +72,30 @@ def queue(incarnation: str) -> Queue:
             expires=QUEUE_TTL_S,
             message_ttl=QUEUE_TTL_S,
         )
+
+
+def forget(client: Client, incarnation: str) -> None:
+    """Remove all that a worker process that is gone has in Redis, Celery's part included.
+
+    Where the broker is not Redis there is no such part. Raises StoreAway, StoreError.
+    """
+    name = keys.queue(incarnation)
+    with reached():
+        waiting = cast(Any, client.hscan_iter(_UNACKED))
+        # delivered to it and not acknowledged: Celery would put them into its queue again
+        tags = [tag for tag, message in waiting if _routing_key(message) == name]
+        pipe = client.pipeline(transaction=False)
+        pipe.delete(
+            keys.worker(incarnation), keys.busy(incarnation), keys.PREFIX + name, _BINDING + name
+        )
+        pipe.zrem(_BINDING_DEADLINES, name)
+        if tags:
+            pipe.hdel(_UNACKED, *tags)
+            pipe.zrem(_UNACKED_INDEX, *tags)
+        pipe.execute()
+
+
+def _routing_key(message: bytes) -> str:
+    with contextlib.suppress(ValueError, IndexError, TypeError):
+        return str(json.loads(message)[2])
+    return ""

@@ -16,6 +16,10 @@ osbench:run:ID:ctl:INC  string, sealed control record
     written by the coordinator; gone when the run closes
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker
     written by the coordinator, read by the worker; gone at its exit, or when it is fenced
+osbench:_kombu.binding.osbench.w.INC, osbench:_kombu.binding_deadlines
+    set and sorted set, Celery's note of that queue on a Redis broker; gone with it
+osbench:unacked, osbench:unacked_index
+    hash and sorted set, Celery's messages on their way to a worker; gone as they are delivered
 
 All keys of a run also expire two days after the coordinator last renewed them, so that a run
 whose coordinator never came back does not stay for ever.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -87,17 +88,20 @@ class Dispatch:
         return found
 
     def _blind_batches(self, step: Step, crew: Sequence[Member]) -> list[Batch]:
-        found: list[Batch] = []
         users = sum(member.share for member in crew) or 1
         plan = self._ledger.available(step.budget)
+        sizes = []
         for member in crew:
             if member.rate or self._ledger.outstanding(member.incarnation):
                 continue
             fair = None if plan is None else math.ceil(plan * member.share / users)
-            for size in placement.blind_sizes(member.share, fair):
-                numbers = self._ledger.allot(size, step.budget)
-                if numbers:
-                    found.append(self._cut(member, numbers))
+            sizes.append([(member, size) for size in placement.blind_sizes(member.share, fair)])
+        found: list[Batch] = []
+        # small ones of all workers first: the numbers that start are then without large gaps
+        for member, size in (one for turn in zip_longest(*sizes) for one in turn if one):
+            numbers = self._ledger.allot(size, step.budget)
+            if numbers:
+                found.append(self._cut(member, numbers))
         return found
 
     def _resize(self, crew: Sequence[Member]) -> None:

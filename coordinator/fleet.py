@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from osbench.common import keys
+from osbench.common import broker, keys
 from osbench.common.envelope import Sealer
 from osbench.common.errors import FleetError, Untrusted
 from osbench.common.messages import Heartbeat
@@ -148,13 +148,8 @@ class Fleet:
         self._renewed_at = time.monotonic()
 
     def forget(self, incarnation: str) -> None:
-        """Remove what a given-up worker left: heartbeat, mark and queue."""
-        with reached():
-            self._client.delete(
-                keys.worker(incarnation),
-                keys.busy(incarnation),
-                keys.PREFIX + keys.queue(incarnation),
-            )
+        """Remove what a given-up worker left."""
+        broker.forget(self._client, incarnation)
 
     def release(self) -> None:
         """Free the workers of this run."""

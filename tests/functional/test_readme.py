@@ -31,6 +31,8 @@ class Machine:
         tools.mkdir()
         (tools / "redis-server").symlink_to(redis_executable())
         self._environment["PATH"] += f"{os.pathsep}{tools}"
+        # How late iterations start on a busy test machine is not what is tested.
+        self._environment["OS_BENCHMARK__LAG_LIMIT_S"] = "10"
 
     def run(self, block: Block) -> str:
         """Type a block and wait for its end; returns what it printed on stdout."""
