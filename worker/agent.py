@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from osbench import __version__
-from osbench.common import keys
+from osbench.common import broker, keys
 from osbench.common.clock import Offset, measure
 from osbench.common.envelope import Sealer, Vault
 from osbench.common.errors import OsbenchError, StoreAway
@@ -98,12 +98,9 @@ class Agent:
         self._draining.set()
 
     def farewell(self) -> None:
-        """Take this process off the list of workers."""
+        """Take this process, and what Celery keeps for it, off the list of workers."""
         with reached():
-            self._client.delete(
-                keys.worker(self._identity.incarnation),
-                keys.PREFIX + keys.queue(self._identity.incarnation),
-            )
+            broker.forget(self._client, self._identity.incarnation)
 
     def _greet(self) -> None:
         """After every (re)connection: who is the server, what time is it there?"""

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from osbench.worker.preparation import Preparation
 
 LOG = logging.getLogger(__name__)
 
+#: Longest wait for Celery's consumer to end, seconds.
+STOP_S = 2.0
 #: prctl option: how late a sleeping thread may be woken, nanoseconds.
 _PR_SET_TIMERSLACK = 29
 
@@ -44,8 +47,11 @@ def _sharpen_timers() -> None:
         libc.prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
 
 
-def _consume(app: Celery, name: str, agent: Agent) -> None:
-    """Run Celery's consumer in a thread; its only task hands batches to the agent."""
+def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
+    """Run Celery's consumer in a thread; its only task hands batches to the agent.
+
+    Answers a function that stops it, within a bound.
+    """
 
     def batch(data: bytes) -> None:
         agent.receive(data)
@@ -65,7 +71,15 @@ def _consume(app: Celery, name: str, agent: Agent) -> None:
         without_heartbeat=True,
         loglevel="WARNING",
     )
-    threading.Thread(target=controller.start, name="celery", daemon=True).start()
+    consumer = threading.Thread(target=controller.start, name="celery", daemon=True)
+    consumer.start()
+
+    def stop() -> None:
+        # Celery has no bound of its own here, and a broker that is away would hold us
+        threading.Thread(target=controller.stop, daemon=True).start()
+        consumer.join(STOP_S)
+
+    return stop
 
 
 def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) -> int:
@@ -99,13 +113,14 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
         signal.signal(number, lambda *_: leave.set())
     if lifeline is not None:
         threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
-    _consume(broker.application(conf.messaging.broker_url or url), name, agent)
+    stop = _consume(broker.application(conf.messaging.broker_url or url), name, agent)
     agent.start()
     while not leave.wait(0.5):
         pass
     agent.drain()
     agent.done.wait(conf.worker.drain_timeout_s)
     preparation.close(2.0)
+    stop()
     try:
         agent.farewell()
     except OsbenchError as error:
