@@ -59,3 +59,19 @@ def percentiles(
         )
         for percent, value, pair in zip(percents, values, bounds, strict=True)
     )
+
+
+def least_percentile(histogram: Histogram, percent: float, more: int | None) -> int:
+    """The least value, in nanoseconds, to which `more` samples at most can bring a percentile.
+
+    0 where it can become anything; `more` is None where their number is without end.
+    """
+    if not histogram.count:
+        return 0
+    if percent == 100:
+        return histogram.max
+    if more is None:
+        return 0
+    # all of them below what is there: samples move up by as many ranks
+    position = rank(histogram.count + more, percent) - more
+    return histogram.at_ranks((position,))[0] if position >= 1 else 0

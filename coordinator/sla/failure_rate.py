@@ -27,19 +27,36 @@ class FailureRate(Sla):
         "additionalProperties": False,
     }
 
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Refuse bounds that no percentage can keep."""
+        low, high = config.get("min", 0), config.get("max", 100)
+        return [] if low <= high else [f"min must not be above max, got min {low} and max {high}"]
+
     def check(self, statistics: Statistics) -> Verdict:
         """Compare the percentage with the bounds."""
         low, high = float(self.config.get("min", 0)), float(self.config.get("max", 100))
-        failed = statistics.count("failed") + statistics.count("timed_out")
+        failed = _failed(statistics)
         ran = statistics.count("ok") + failed
         if not ran:
-            return Verdict(criterion=self.NAME, success=False, detail="no iteration has ended")
+            return self.verdict(False, "no iteration has ended")
         percent = 100 * failed / ran
-        return Verdict(
-            criterion=self.NAME,
-            success=low <= percent <= high,
-            detail=(
-                f"{failed} of {ran} iterations failed: {percent:.4g} %,"
-                f" allowed {low:g} % to {high:g} %"
-            ),
+        return self.verdict(
+            low <= percent <= high,
+            f"{failed} of {ran} iterations failed: {percent:.4g} %,"
+            f" allowed {low:g} % to {high:g} %",
         )
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """Above `max` even if all that is left succeeds. `min` asks for failures: never."""
+        failed = _failed(statistics)
+        if not failed:
+            return None
+        # without end any share of failures can still become small, though never none at all
+        least = 100 * failed / plan if plan else 0.0
+        high = float(self.config.get("max", 100))
+        return self.check(statistics) if least > high or high == 0 else None
+
+
+def _failed(statistics: Statistics) -> int:
+    return statistics.count("failed") + statistics.count("timed_out")

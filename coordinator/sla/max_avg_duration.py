@@ -1,0 +1,38 @@
+"""SLA criterion `max_avg_duration`: the mean duration of successful iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.sla import Sla, Statistics, Verdict, remaining
+
+
+class MaxAvgDuration(Sla):
+    """The mean service time of successful iterations."""
+
+    NAME: ClassVar[str] = "max_avg_duration"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "seconds",
+    }
+
+    def check(self, statistics: Statistics) -> Verdict:
+        """Compare the mean with the limit."""
+        times = statistics.service.state("ok")
+        if not times.count:
+            return self.verdict(False, "no iteration has succeeded")
+        return self.verdict(
+            times.mean <= self.config * 1e9,
+            f"average of {times.count} successful iterations {times.mean / 1e9:.4g} s,"
+            f" allowed {self.config:g} s",
+        )
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """Above the limit even if all that is left succeeds and takes no time."""
+        times, left = statistics.service.state("ok"), remaining(statistics, plan)
+        if not times.count or left is None:
+            return None
+        least = times.sum / (times.count + left)
+        return self.check(statistics) if least > self.config * 1e9 else None

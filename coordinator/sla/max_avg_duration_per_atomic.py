@@ -1,0 +1,73 @@
+"""SLA criterion `max_avg_duration_per_atomic`: mean durations of atomic actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from osbench.common.blocks import Columns
+from osbench.common.outcomes import Outcome
+from osbench.common.sla import Sla, Statistics, Verdict
+from osbench.coordinator.actions import name_paths
+
+
+class MaxAvgDurationPerAtomic(Sla):
+    """The mean duration of each named action, over all its calls in successful iterations.
+
+    As in Rally, failed actions count where their iteration went on and succeeded, which is why
+    rows are read and not `Statistics`. Nested actions are named by path, "outer > inner".
+    """
+
+    NAME: ClassVar[str] = "max_avg_duration_per_atomic"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "additionalProperties": {"type": "number", "description": "seconds, by action"},
+        "minProperties": 1,
+    }
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        #: Calls and their nanoseconds by action.
+        self._calls = dict.fromkeys(config, 0)
+        self._sums = dict.fromkeys(config, 0)
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Refuse limits below 0."""
+        return [
+            f"the limit of {name} must not be negative, got {limit}"
+            for name, limit in config.items()
+            if limit < 0
+        ]
+
+    def add(self, columns: Columns) -> None:
+        """Add up the actions of successful iterations."""
+        lines = columns.actions
+        if not len(lines):
+            return
+        number, labels = name_paths(lines, columns.names)
+        succeeded = columns.outcome[lines[:, 0]] == Outcome.OK
+        for at, label in enumerate(labels):
+            if label not in self._calls:
+                continue
+            rows = lines[succeeded & (number == at)]
+            # left open, it lasted until its iteration's end
+            ended = np.where(rows[:, 4] < rows[:, 3], columns.ended[rows[:, 0]], rows[:, 4])
+            self._calls[label] += len(rows)
+            self._sums[label] += int((ended - rows[:, 3]).sum())
+
+    def check(self, statistics: Statistics) -> Verdict:
+        """Compare each mean with its limit; an action that no successful iteration had fails."""
+        success, said = True, []
+        for name, limit in self.config.items():
+            calls = self._calls[name]
+            if not calls:
+                success = False
+                said.append(f"{name}: in no successful iteration")
+                continue
+            mean = self._sums[name] / calls
+            success &= mean <= limit * 1e9
+            said.append(f"{name}: average of {calls} {mean / 1e9:.4g} s, allowed {limit:g} s")
+        return self.verdict(success, "; ".join(said))

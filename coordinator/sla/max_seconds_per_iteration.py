@@ -1,0 +1,35 @@
+"""SLA criterion `max_seconds_per_iteration`: no iteration takes longer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.sla import Sla, Statistics, Verdict
+
+
+class MaxSecondsPerIteration(Sla):
+    """The longest service time of all iterations that ran, failed ones too, as in Rally."""
+
+    NAME: ClassVar[str] = "max_seconds_per_iteration"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "seconds",
+    }
+
+    def check(self, statistics: Statistics) -> Verdict:
+        """Compare the longest iteration with the limit."""
+        times = [statistics.service.state(name) for name in ("ok", "failed", "timed_out")]
+        if not any(found.count for found in times):
+            return self.verdict(False, "no iteration has ended")
+        longest = max(found.max for found in times)
+        return self.verdict(
+            longest <= round(self.config * 1e9),
+            f"longest iteration {longest / 1e9:.4g} s, allowed {self.config:g} s",
+        )
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """The first iteration that took too long."""
+        verdict = self.check(statistics)
+        return verdict if statistics.start_lag.count and not verdict.success else None

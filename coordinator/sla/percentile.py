@@ -1,0 +1,95 @@
+"""SLA criterion `percentile`: limits of any percentile of durations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.histogram import Histogram
+from osbench.common.sla import Sla, Statistics, Verdict, remaining
+from osbench.coordinator.percentiles import least_percentile
+
+_LIMIT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "p": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 100,
+            "description": "the percentile; 100 is the longest duration",
+        },
+        "max_s": {"type": "number", "exclusiveMinimum": 0, "description": "its limit, seconds"},
+        "of": {
+            "enum": ["service", "response"],
+            "description": "time from start to end (the default), or from when it was due",
+        },
+        "action": {
+            "type": "string",
+            "minLength": 1,
+            "description": "an atomic action, nested ones as 'outer > inner'; else the iteration",
+        },
+    },
+    "required": ["p", "max_s"],
+    "additionalProperties": False,
+}
+
+
+class Percentile(Sla):
+    """Percentiles of successful iterations, or of successful calls of an atomic action.
+
+    The values are those of the report: told to 0.1 %, rounded up, never above the longest.
+    """
+
+    NAME: ClassVar[str] = "percentile"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [_LIMIT, {"type": "array", "items": _LIMIT, "minItems": 1}]
+    }
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Refuse response times of actions, which are not due at any time."""
+        return [
+            f"an action has no response time: leave out of, or action {limit['action']!r}"
+            for limit in _limits(config)
+            if "action" in limit and limit.get("of") == "response"
+        ]
+
+    def check(self, statistics: Statistics) -> Verdict:
+        """Compare each percentile with its limit."""
+        said = [_said(limit, _times(limit, statistics)) for limit in _limits(self.config)]
+        return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """Above a limit even if all that is left succeeds at once."""
+        left = remaining(statistics, plan)
+        for limit in _limits(self.config):
+            # how often an action will be called nobody knows
+            more = None if "action" in limit else left
+            least = least_percentile(_times(limit, statistics), limit["p"], more)
+            if least > round(limit["max_s"] * 1e9):
+                return self.check(statistics)
+        return None
+
+
+def _limits(config: Any) -> Sequence[Mapping[str, Any]]:
+    return [config] if isinstance(config, Mapping) else config
+
+
+def _times(limit: Mapping[str, Any], statistics: Statistics) -> Histogram:
+    if "action" in limit:
+        found = statistics.actions.get(limit["action"])
+        return found.state("ok") if found is not None else Histogram()
+    times = statistics.response if limit.get("of") == "response" else statistics.service
+    return times.state("ok")
+
+
+def _said(limit: Mapping[str, Any], times: Histogram) -> tuple[bool, str]:
+    what = limit.get("action") or f"{limit.get('of', 'service')} time"
+    name = f"p{limit['p']:g} of {what}"
+    if not times.count:
+        return False, f"{name}: nothing has succeeded"
+    value = times.percentile(limit["p"])
+    return (
+        value <= round(limit["max_s"] * 1e9),
+        f"{name} {value / 1e9:.4g} s, allowed {limit['max_s']:g} s",
+    )

@@ -1,0 +1,46 @@
+"""SLA criterion `performance_degradation`: the slowest iteration against the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.sla import Sla, Statistics, Verdict
+
+
+class PerformanceDegradation(Sla):
+    """How much longer the slowest successful iteration took than the fastest, in percent."""
+
+    NAME: ClassVar[str] = "performance_degradation"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "max_degradation": {
+                "type": "number",
+                "minimum": 0,
+                "description": "percent; 100 allows twice as long",
+            }
+        },
+        "required": ["max_degradation"],
+        "additionalProperties": False,
+    }
+
+    def check(self, statistics: Statistics) -> Verdict:
+        """Compare the ratio of longest and shortest service time with the limit."""
+        times = statistics.service.state("ok")
+        if not times.count:
+            return self.verdict(False, "no iteration has succeeded")
+        if not times.min:
+            return self.verdict(False, "the fastest iteration took no time to compare with")
+        percent, most = (times.max / times.min - 1) * 100, self.config["max_degradation"]
+        return self.verdict(
+            percent <= most,
+            f"from {times.min / 1e9:.4g} s to {times.max / 1e9:.4g} s: {percent:.4g} % slower,"
+            f" allowed {most:g} %",
+        )
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """Too far apart: further iterations can only widen it."""
+        verdict = self.check(statistics)
+        failed = statistics.service.state("ok").count and not verdict.success
+        return verdict if failed else None
