@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from osbench import __version__
 from osbench.common.config import load
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.worker import process
+from osbench.worker import presence
 from osbench.worker.supervisor import Supervisor
 
 EPILOG = """
@@ -20,6 +21,7 @@ Examples:
   osbench-worker                                one process per core, osbench.conf as found
   osbench-worker --processes 4 --label rack-7
   osbench-worker --plugin-path ./scenarios      the same plug-ins as the coordinator has
+  osbench-worker --check --processes 4          are they at work? for probes and scripts
 
 SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
 """
@@ -38,6 +40,12 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
     metavar="PATH",
     help="Python file, or folder of them, to load plug-ins from. May be repeated.",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Start nothing; exit with 0 if all worker processes of this host are heard in Redis, "
+    "1 if some are not, 3 if Redis does not answer.",
+)
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
 @click.version_option(__version__, prog_name="osbench-worker")
 def main(
@@ -46,6 +54,7 @@ def main(
     virtual_users: int | None,
     label: str | None,
     plugin_path: tuple[str, ...],
+    check: bool,
     lifeline: int | None,
 ) -> None:
     """Serve runs: claim iterations from a coordinator, run them, send back what was measured.
@@ -66,14 +75,32 @@ def main(
             format="%(asctime)s %(process)d %(levelname)s %(message)s",
             stream=sys.stderr,
         )
+        if check:
+            sys.exit(_check(conf))
         if lifeline is not None:
-            process.end(process.main(conf, list(plugin_path), lifeline))
+            _serve(conf, list(plugin_path), lifeline)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
     except OsbenchError as error:
         click.echo(f"osbench-worker: {error}", err=True)
-        if lifeline is not None:
-            process.end(error.exit_code)
         sys.exit(error.exit_code)
+
+
+def _serve(conf: Any, plugin_paths: list[str], lifeline: int) -> None:
+    # Celery takes longer to load than all else: neither a probe nor the supervisor needs it
+    from osbench.worker import process  # noqa: PLC0415 - see above
+
+    try:
+        process.end(process.main(conf, plugin_paths, lifeline))
+    except OsbenchError as error:
+        click.echo(f"osbench-worker: {error}", err=True)
+        process.end(error.exit_code)
+
+
+def _check(conf: Any) -> int:
+    expected = conf.worker.processes or os.cpu_count() or 1
+    heard = presence.heard(conf)
+    click.echo(f"{heard} of {expected} worker processes are heard")
+    return int(heard < expected)
 
 
 def _override(conf: Any, **given: Any) -> None:

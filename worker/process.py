@@ -23,6 +23,7 @@ from osbench.common.errors import OsbenchError
 from osbench.common.keyring import Keyring
 from osbench.common.plugins import Plugins
 from osbench.common.redis_client import check, connect
+from osbench.worker import presence
 from osbench.worker.agent import Agent, Identity
 from osbench.worker.preparation import Preparation
 
@@ -90,6 +91,7 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
     timeout_s = conf.messaging.redis_timeout_s
     check(connect(url, timeout_s), url)
     name = incarnation()
+    presence.register(conf, name)
     identity = Identity(
         incarnation=name,
         host=socket.gethostname(),
@@ -121,6 +123,7 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
     agent.done.wait(conf.worker.drain_timeout_s)
     preparation.close(2.0)
     stop()
+    presence.forget(conf, name)
     try:
         agent.farewell()
     except OsbenchError as error:
