@@ -1,0 +1,127 @@
+"""Runs without a file and in the background, and the commands that look at runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from commands import coord
+
+pytestmark = pytest.mark.functional
+
+
+def until_running(home: Path, run_id: str) -> dict:
+    """The status of a detached run once its load is under way."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        status = json.loads(coord(home, "status", run_id, "--json").stdout)
+        if status["status"] and status["status"]["settled"]:
+            return status
+        time.sleep(0.2)
+    raise AssertionError(f"run {run_id} does not get on: {status}")
+
+
+def until_over(home: Path, run_id: str) -> dict:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        status = json.loads(coord(home, "status", run_id, "--json").stdout)
+        if status["state"] == "finished":
+            return status
+        time.sleep(0.2)
+    raise AssertionError(f"run {run_id} does not end: {status}")
+
+
+def test_a_scenario_runs_without_a_file(tmp_path: Path) -> None:
+    done = coord(
+        tmp_path,
+        *("run", "--scenario", "Dummy.dummy", "--arg", "sleep=0.01"),
+        *("--times", "20", "--concurrency", "2", "--tag", "nightly", "--json"),
+    )
+
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    (workload,) = result["workloads"]
+    assert workload["name"] == "Dummy.dummy"
+    assert workload["accounting"]["ok"] == 20
+    assert workload["latency"]["service"]["ok"]["p50"] >= 0.01
+    assert result["tags"] == ["nightly"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "give a task file, or --scenario NAME"),
+        (("task.yaml", "--scenario", "Dummy.dummy"), "give a task file, or --scenario NAME"),
+        (("--scenario", "Dummy.dumy"), "Dummy.dummy"),
+        (("--scenario", "Dummy.dummy", "--rps", "5"), "--rps needs --duration or --times"),
+        (("--scenario", "Dummy.dummy", "--rps", "0"), "--rps"),
+        (("--scenario", "Dummy.dummy", "--arg", "sleep"), "write name=value"),
+        (("--scenario", "Dummy.failure", "--arg", "slep=1"), "slep"),
+        (
+            ("--scenario", "Dummy.dummy", "--rps", "5", "--concurrency", "2", "--times", "3"),
+            "--rps and --concurrency do not go together",
+        ),
+    ],
+)
+def test_bad_options_are_one_message(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    done = coord(tmp_path, "run", *options, "--json")
+
+    assert done.returncode == 2
+    assert told in json.dumps(json.loads(done.stdout)["error"])
+    assert "Traceback" not in done.stderr
+
+
+def test_a_detached_run_is_watched_aborted_shown_and_deleted(tmp_path: Path) -> None:
+    options = ("--scenario", "Dummy.dummy", "--arg", "sleep=0.02", "--concurrency", "2")
+    started = coord(tmp_path, "run", *options, "--duration", "120", "--detach")
+    run_id = started.stdout.strip()
+
+    running = until_running(tmp_path, run_id)
+    refused = coord(tmp_path, "runs", "delete", run_id)
+    aborted = coord(tmp_path, "abort", run_id)
+    over = until_over(tmp_path, run_id)
+    shown = coord(tmp_path, "runs", "show", run_id)
+    listed = coord(tmp_path, "runs", "list", "--json")
+    deleted = coord(tmp_path, "runs", "delete", run_id)
+
+    assert started.returncode == 0, started.stderr
+    assert running["state"] == "running"
+    assert refused.returncode == 2
+    assert "is running" in refused.stderr
+    assert aborted.returncode == 0
+    assert over["exit"] == 130
+    assert over["ok"] == over["planned"] > 0
+    assert "interrupted" in shown.stdout
+    assert [row["run"] for row in json.loads(listed.stdout)] == [run_id]
+    assert deleted.returncode == 0
+    assert not (tmp_path / ".osbench" / "runs" / run_id).exists()
+
+
+def test_a_detached_run_that_cannot_begin_says_why(tmp_path: Path) -> None:
+    done = coord(tmp_path, "run", "absent.yaml", "--detach")
+
+    assert done.returncode == 2
+    assert "absent.yaml" in done.stderr
+    assert "Error: Error" not in done.stderr
+
+
+def test_runs_are_found_by_tag(tmp_path: Path) -> None:
+    for tag in ("one", "two"):
+        done = coord(tmp_path, "run", "--scenario", "Dummy.dummy", "--tag", tag, "-q")
+        assert done.returncode == 0, done.stderr
+
+    found = coord(tmp_path, "runs", "list", "--tag", "two", "--json")
+    text = coord(tmp_path, "runs", "list")
+
+    assert [row["tags"] for row in json.loads(found.stdout)] == [["two"]]
+    assert text.stdout.count("finished") == 2
+
+
+def test_no_run_of_that_name(tmp_path: Path) -> None:
+    for command in (("status",), ("abort",), ("runs", "show"), ("results", "last")):
+        done = coord(tmp_path, *command)
+
+        assert done.returncode == 2
+        assert "no run" in done.stderr

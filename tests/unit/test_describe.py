@@ -1,0 +1,94 @@
+"""What the command line says of plug-ins and options, and the sample task it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from osbench.common.plugins import Plugins
+from osbench.coordinator.cli import main
+from osbench.coordinator.cli.describe import example
+
+
+def coord(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, env={"COLUMNS": "200"})
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_sample_task_is_valid_and_not_overwritten(tmp_path: Path) -> None:
+    written = coord("init", "first.yaml")
+    checked = coord("validate", "first.yaml")
+    again = coord("init", "first.yaml")
+
+    assert written.exit_code == 0
+    assert checked.exit_code == 0, checked.output
+    assert "2 workloads" in checked.output
+    assert again.exit_code == 2
+    assert "exists" in again.output
+
+
+@pytest.mark.parametrize("kind", ["runner", "sla"])
+def test_examples_fit_their_schemas(kind: str) -> None:
+    plugins = Plugins()
+
+    for name in plugins.names(kind):
+        schema = plugins.get(kind, name).CONFIG_SCHEMA
+        jsonschema.validate(example(schema), schema)
+
+
+def test_every_plugin_is_listed_with_a_sentence() -> None:
+    listed = coord("plugin", "list")
+
+    rows = [line.split(None, 2) for line in listed.output.splitlines()[1:]]
+    assert {"scenario", "runner", "sla"} <= {row[0] for row in rows}
+    assert [row[1] for row in rows if row[1] == "Dummy.dummy"] == ["Dummy.dummy"]
+    assert all(len(row) == 3 for row in rows)
+
+
+def test_a_runner_is_shown_with_schema_and_example() -> None:
+    shown = coord("plugin", "show", "runner", "rps")
+
+    sample = yaml.safe_load(shown.output.partition("example:")[2])
+    assert '"max_concurrency"' in shown.output
+    assert set(sample["runner"]["rps"]) >= {"times", "rps"}
+
+
+def test_a_scenario_is_shown_with_its_arguments() -> None:
+    shown = coord("plugin", "show", "scenario", "HttpRequests.check_request")
+
+    assert "url" in shown.output
+    assert "status_code" in shown.output
+
+
+def test_an_unknown_plugin_is_one_message() -> None:
+    shown = coord("plugin", "show", "runner", "rsp")
+
+    assert shown.exit_code == 2
+    assert "rps" in shown.output
+
+
+def test_options_are_shown_without_secrets(tmp_path: Path) -> None:
+    Path("osbench.conf").write_text("[messaging]\nredis_url = redis://:geheim@example.org/0\n")
+
+    shown = coord("config", "show", "--config-file", "osbench.conf")
+
+    assert "enable_profiler = True" in shown.output
+    assert "redis_url = ***" in shown.output
+    assert "geheim" not in shown.output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_command(shell: str) -> None:
+    script = coord("completion", shell)
+
+    assert script.exit_code == 0, script.output
+    assert "_OSBENCH_COORD_COMPLETE" in script.output
