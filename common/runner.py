@@ -84,6 +84,20 @@ class Runner:
         """Virtual users a closed runner keeps busy, or the most an open one may have (0: any)."""
         return int(self.config.get("concurrency", 1))
 
+    @property
+    def planned(self) -> int | None:
+        """Iterations of the whole plan; None where a duration decides how many they are."""
+        return None
+
+    @property
+    def lasts_s(self) -> float | None:
+        """Seconds in which iterations start, where the configuration says so."""
+        return None
+
+    def users(self, elapsed_s: float) -> int:
+        """Virtual users that a closed runner asks for at an instant, seconds after t0."""
+        return self.concurrency
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Say what should be offered at `elapsed_s` seconds after t0 (negative before it).
 

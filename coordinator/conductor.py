@@ -207,7 +207,7 @@ class Conductor:
         if since <= 0 or ended or not self._dispatch.wants(self._step):
             return
         granted = sum(member.share for member in self._members())
-        self._missing_s += since * max(0, self._runner.concurrency - granted)
+        self._missing_s += since * max(0, self._runner.users(elapsed) - granted)
 
     def _write_controls(self) -> None:
         self._state.controls.write(
@@ -369,14 +369,10 @@ class Conductor:
 
     def _close_ledger(self) -> None:
         ledger = self.book.ledger
-        budget = self._runner_times() if self._spec.open else self._step.budget
+        budget = self._runner.planned if self._spec.open else self._step.budget
         if budget is None:
             ledger.release_unused()
         ledger.close(budget)
-
-    def _runner_times(self) -> int | None:
-        times = self._runner.config.get("times")
-        return int(times) if times is not None else None
 
     # what the report asks
 
@@ -436,7 +432,7 @@ class Conductor:
                 name=self._spec.scenario,
                 phase=self._phase,
                 elapsed_s=max(0.0, self._elapsed()),
-                planned=self._step.budget if not self._spec.open else self._runner_times(),
+                planned=self._step.budget if not self._spec.open else self._runner.planned,
                 settled=self.book.ledger.settled,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,

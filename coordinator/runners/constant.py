@@ -6,12 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, without_effect
+from osbench.coordinator.runners.schemas import (
+    COUNT,
+    DRAFT,
+    RAMP_UP,
+    TIMEOUT,
+    risen,
+    without_effect,
+)
 
 
 class Constant(Runner):
     """Runs `times` iterations with `concurrency` virtual users over all workers.
 
+    The users are added evenly over the first `ramp_up` seconds (at once unless given).
     `max_cpu_count` is accepted for Rally's sake and has no effect.
     """
 
@@ -23,6 +31,7 @@ class Constant(Runner):
             "times": COUNT,
             "concurrency": COUNT,
             "timeout": TIMEOUT,
+            "ramp_up": RAMP_UP,
             "max_cpu_count": COUNT,
         },
         "additionalProperties": False,
@@ -44,11 +53,19 @@ class Constant(Runner):
         """Say that `max_cpu_count` has no effect."""
         return without_effect(config)
 
+    @property
+    def planned(self) -> int:
+        """As many as `times`."""
+        return int(self.config.get("times", 1))
+
+    def users(self, elapsed_s: float) -> int:
+        """Virtual users asked for at an instant."""
+        return risen(self.config, elapsed_s)
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Keep all virtual users busy until `times` iterations are settled."""
-        times = int(self.config.get("times", 1))
         return Step(
-            shares=split(self.concurrency, capacity),
-            budget=times,
-            done=totals.settled >= times,
+            shares=split(self.users(elapsed_s), capacity),
+            budget=self.planned,
+            done=totals.settled >= self.planned,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import COUNT, DRAFT
+from osbench.coordinator.runners.schemas import COUNT, DRAFT, RAMP_UP, risen
 
 #: Rally's bound of an iteration where the task names none, seconds.
 DEFAULT_TIMEOUT_S = 600
@@ -15,6 +15,7 @@ DEFAULT_TIMEOUT_S = 600
 class ConstantForDuration(Runner):
     """Keeps `concurrency` virtual users busy for `duration` seconds.
 
+    The users are added evenly over the first `ramp_up` seconds (at once unless given).
     Iterations that run when the time is up finish. A duration of 0 runs the scenario once per
     virtual user, as Rally documents it.
     """
@@ -27,19 +28,44 @@ class ConstantForDuration(Runner):
             "duration": {"type": "number", "minimum": 0},
             "concurrency": COUNT,
             "timeout": {"type": "number", "minimum": 1},
+            "ramp_up": RAMP_UP,
         },
         "required": ["duration"],
         "additionalProperties": False,
     }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse a ramp that would never reach its end."""
+        duration, ramp_up = config["duration"], config.get("ramp_up", 0)
+        if ramp_up <= duration:
+            return []
+        return [
+            f"ramp_up must not be more than duration, got ramp_up {ramp_up} and duration {duration}"
+        ]
 
     @property
     def timeout_s(self) -> float:
         """Bound of one iteration in seconds."""
         return float(self.config.get("timeout", DEFAULT_TIMEOUT_S))
 
+    @property
+    def planned(self) -> int | None:
+        """A duration of 0 runs once per virtual user; any other has no fixed number."""
+        return None if self.config["duration"] else self.concurrency
+
+    @property
+    def lasts_s(self) -> float:
+        """Seconds in which iterations start."""
+        return float(self.config["duration"])
+
+    def users(self, elapsed_s: float) -> int:
+        """Virtual users asked for at an instant."""
+        return risen(self.config, elapsed_s)
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Keep all virtual users busy until `duration`, then wait for what was allotted."""
-        shares = split(self.concurrency, capacity)
+        shares = split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:
             return Step(

@@ -7,14 +7,20 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals
-from osbench.coordinator.runners.schedule import Ramp, exact
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT, without_effect
-
-#: Seconds that arrivals are planned ahead.
-HORIZON_S = 15.0
-
-#: Rates in arrivals a second outside of which instants can't be told apart or told at all.
-SLOWEST, FASTEST = 1e-9, 1e9
+from osbench.coordinator.runners.rates import Ramp, exact
+from osbench.coordinator.runners.schedule import Schedule, schedule
+from osbench.coordinator.runners.schemas import (
+    ARRIVALS,
+    COUNT,
+    DRAFT,
+    FASTEST,
+    HORIZON_S,
+    SEED,
+    SLOWEST,
+    TIMEOUT,
+    seed_without_effect,
+    without_effect,
+)
 
 _AT_LEAST_ONE: Mapping[str, Any] = {"type": "number", "minimum": 1}
 
@@ -40,7 +46,8 @@ class Rps(Runner):
     """Starts `times` iterations at `rps` arrivals a second over all workers.
 
     `rps` is a rate, or a ramp: `start` arrivals a second for `duration` seconds (1 unless
-    given), then `step` more for as long, never above `end`, which stays. At most
+    given), then `step` more for as long, never above `end`, which stays. `arrivals` are `even`
+    or those of a `poisson` process that follows from `seed` (0 unless given). At most
     `max_concurrency` iterations (as many as `times` unless given) run at once; arrivals that
     find no room are dropped. `max_cpu_count` is accepted for Rally's sake and has no effect.
     """
@@ -56,6 +63,8 @@ class Rps(Runner):
             "timeout": TIMEOUT,
             "max_concurrency": COUNT,
             "max_cpu_count": COUNT,
+            "arrivals": ARRIVALS,
+            "seed": SEED,
         },
         "required": ["times", "rps"],
         "additionalProperties": False,
@@ -80,13 +89,18 @@ class Rps(Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Say that `max_cpu_count` has no effect."""
-        return without_effect(config)
+        """Say that `max_cpu_count`, or a seed of even arrivals, has no effect."""
+        return without_effect(config) + seed_without_effect(config)
 
     @property
     def concurrency(self) -> int:
         """The most iterations that may run at once."""
         return int(self.config.get("max_concurrency", self.config["times"]))
+
+    @property
+    def planned(self) -> int:
+        """As many as `times`."""
+        return int(self.config["times"])
 
     @cached_property
     def ramp(self) -> Ramp:
@@ -101,10 +115,14 @@ class Rps(Runner):
             duration=exact(rate.get("duration", 1)),
         )
 
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return schedule(self.ramp, self.config)
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Plan the arrivals of the next `HORIZON_S` seconds that are not planned yet."""
-        times = int(self.config["times"])
-        arrivals = self.ramp.due(totals.allotted, times, elapsed_s + HORIZON_S)
+        times = self.planned
+        arrivals = self._schedule.due(totals.allotted, times, elapsed_s + HORIZON_S)
         return Step(
             arrivals=arrivals.tolist(),
             done=totals.allotted >= times and totals.settled >= times,

@@ -2,106 +2,146 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-#: Arrivals one call of `Ramp.due` returns at most, so that a long pause costs bounded memory.
+from osbench.coordinator.runners.rates import Curve, Floats
+
+#: Arrivals one call of `due` returns at most, so that a long pause costs bounded memory.
 MOST = 1_000_000
 
-
-def exact(number: float) -> Fraction:
-    """The decimal number that a task file shows, not its nearest binary one: 0.1 is 1/10."""
-    return Fraction(str(number))
+#: Gaps that are drawn from one state of the generator of random numbers.
+BLOCK = 4_096
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """Arrivals at one steady rate."""
+class Schedule(Protocol):
+    """Due instants by arrival number, from 0."""
 
-    #: Number of the stage's first arrival.
-    first: int
-    #: Number of the first arrival after the stage; None where the stage does not end.
-    after: int | None
-    #: Due instant of the first arrival, seconds after t0.
-    first_s: float
-    #: Arrivals a second.
-    rate: Fraction
+    @property
+    def count(self) -> int | None:
+        """Arrivals in all; None is without end."""
 
-    def due(self, start: int, stop: int, horizon_s: float) -> NDArray[np.float64]:
-        """Due instants of the arrivals `start` to `stop` - 1 that come up to `horizon_s`."""
-        reach = int((horizon_s - self.first_s) * float(self.rate)) + 2
-        stop = min(stop, self.first + reach)
-        ranks = np.arange(start - self.first, stop - self.first, dtype=np.float64)
-        # every instant from the stage's own beginning: no drift, and the same however asked
-        instants = self.first_s + ranks * float(self.rate.denominator) / float(self.rate.numerator)
-        return instants[: np.searchsorted(instants, horizon_s, side="right")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ramp:
-    """Arrivals at rate `start` for `duration` seconds, then `step` more, up to `end`, which stays.
-
-    Arrival k is due when the integral of the rate reaches k: arrival 0 at t0, and a stage
-    goes on with the fraction of an arrival that the one before left.
-    """
-
-    #: Arrivals a second.
-    start: Fraction
-    end: Fraction
-    step: Fraction = Fraction(1)
-    #: Seconds between two rates.
-    duration: Fraction = Fraction(1)
-
-    @cached_property
-    def last(self) -> int:
-        """Position of the stage that runs at rate `end`."""
-        return ceil((self.end - self.start) / self.step)
-
-    def rate(self, stage: int) -> Fraction:
-        """Arrivals a second in a stage, counted from 0."""
-        return min(self.start + stage * self.step, self.end)
-
-    def before(self, stage: int) -> Fraction:
-        """Integral of the rate up to the beginning of `stage`, at most `last`."""
-        climb = self.step * (stage * (stage - 1)) / 2
-        return (self.start * stage + climb) * self.duration
-
-    def first(self, stage: int) -> int:
-        """Number of the first arrival of `stage`."""
-        return ceil(self.before(stage))
-
-    def stage(self, position: int) -> Stage:
-        """The stage at a position of 0 to `last`."""
-        first, rate = self.first(position), self.rate(position)
-        begin_s = position * self.duration
-        return Stage(
-            first=first,
-            after=self.first(position + 1) if position < self.last else None,
-            first_s=float(begin_s + (first - self.before(position)) / rate),
-            rate=rate,
-        )
-
-    def due(self, start: int, stop: int, horizon_s: float) -> NDArray[np.float64]:
+    def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
         """Due instants, seconds after t0, ascending, of arrivals `start` to `stop` - 1.
 
         Ends with the last one not after `horizon_s`, or earlier with `MOST` of them.
         """
+
+
+def schedule(curve: Curve, config: Mapping[str, Any]) -> Schedule:
+    """The schedule that a runner's `arrivals` and `seed` ask for."""
+    if config.get("arrivals", "even") == "poisson":
+        return Poisson(curve, int(config.get("seed", 0)))
+    return Even(curve)
+
+
+class Even:
+    """Arrival k is due when the integral of the rate passes k: the first at t0, at a steady rate.
+
+    A piece of the curve goes on with the fraction of an arrival that the one before left.
+    """
+
+    def __init__(self, curve: Curve) -> None:
+        self._curve = curve
+
+    @cached_property
+    def count(self) -> int | None:
+        """Arrivals in all; None is without end."""
+        return None if self._curve.total is None else ceil(self._curve.total)
+
+    def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
+        """Due instants of arrivals `start` to `stop` - 1, see `Schedule`."""
+        stop = start + MOST if stop is None else min(stop, start + MOST)
         parts = [np.empty(0)]
-        position = bisect_right(range(self.last + 1), start, key=self.first) - 1
-        stop = min(stop, start + MOST)
-        while start < stop:
-            stage = self.stage(position)
-            end = stop if stage.after is None else min(stop, stage.after)
-            part = stage.due(start, end, horizon_s)
-            parts.append(part)
-            start += len(part)
-            position += 1
+        for position in range(self._curve.position(start), self._curve.last + 1):
+            piece = self._curve.piece(position)
+            first = ceil(piece.before)
+            end = min(stop, first + piece.reach(horizon_s))
+            if piece.after is not None:
+                end = min(end, ceil(piece.after))
             if start < end:
+                ranks = np.arange(start - first, end - first, dtype=np.float64)
+                instants = piece.instants(first - piece.before, ranks)
+                parts.append(_until(instants, horizon_s))
+                start += len(parts[-1])
+            if start >= stop or piece.end_s is None or piece.end_s > horizon_s:
                 break
         return np.concatenate(parts)
+
+
+class Poisson:
+    """A Poisson process: gaps of unit rate, mapped through the inverse of the rate's integral.
+
+    The gaps come from a counter-based generator (Philox, Salmon et al., SC 2011) by the number
+    of their block, so that instants depend on nothing but seed and curve.
+    """
+
+    def __init__(self, curve: Curve, seed: int) -> None:
+        self._curve = curve
+        self._seed = seed
+        #: Sum of all gaps before each block that was reached.
+        self._before = [0.0]
+        self._kept: tuple[int, Floats] = (-1, np.empty(0))
+
+    @cached_property
+    def count(self) -> int | None:
+        """Arrivals in all; None is without end."""
+        if self._curve.total is None:
+            return None
+        total = float(self._curve.total)
+        block = 0
+        while self._levels(block)[-1] < total:
+            block += 1
+        return block * BLOCK + int(np.searchsorted(self._levels(block), total))
+
+    def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
+        """Due instants of arrivals `start` to `stop` - 1, see `Schedule`."""
+        stop = start + MOST if stop is None else min(stop, start + MOST)
+        parts = [np.empty(0)]
+        while start < stop:
+            block, rank = divmod(start, BLOCK)
+            levels = self._levels(block)[rank : rank + stop - start]
+            instants = np.concatenate([np.empty(0), *self._instants(levels, horizon_s)])
+            parts.append(_until(instants, horizon_s))
+            start += len(parts[-1])
+            if len(parts[-1]) < len(levels):
+                break
+        return np.concatenate(parts)
+
+    def _instants(self, levels: Floats, horizon_s: float) -> Iterator[Floats]:
+        """Where the integral of the rate passes levels, at least up to a horizon."""
+        start = self._curve.position(Fraction(float(levels[0])))
+        for position in range(start, self._curve.last + 1):
+            piece = self._curve.piece(position)
+            inside = len(levels)
+            if piece.after is not None:
+                inside = int(np.searchsorted(levels, float(piece.after)))
+            if inside:
+                yield piece.instants(Fraction(0), levels[:inside] - float(piece.before))
+                levels = levels[inside:]
+            if not len(levels) or piece.end_s is None or piece.end_s > horizon_s:
+                return
+
+    def _levels(self, block: int) -> Floats:
+        """Sums of the gaps up to each arrival of a block."""
+        for number in range(len(self._before) - 1, block):
+            self._before.append(float(self._levels(number)[-1]))
+        if self._kept[0] != block:
+            self._kept = (block, self._before[block] + self._gaps(block).cumsum())
+        return self._kept[1]
+
+    def _gaps(self, block: int) -> Floats:
+        generator = np.random.Philox(key=self._seed, counter=[0, 0, 0, block])
+        # 53 bits in the middle of their interval: never 0, whose logarithm has no end
+        uniform = ((generator.random_raw(BLOCK) >> np.uint64(11)) + 0.5) * 2.0**-53
+        gaps: Floats = -np.log(uniform)
+        return gaps
+
+
+def _until(instants: Floats, horizon_s: float) -> Floats:
+    return instants[: np.searchsorted(instants, horizon_s, side="right")]

@@ -38,11 +38,15 @@ class Serial(Runner):
         """One, whatever the task says."""
         return 1
 
+    @property
+    def planned(self) -> int:
+        """As many as `times`."""
+        return int(self.config.get("times", 1))
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Keep one virtual user busy until `times` iterations are settled."""
-        times = int(self.config.get("times", 1))
         return Step(
             shares=split(1, capacity),
-            budget=times,
-            done=totals.settled >= times,
+            budget=self.planned,
+            done=totals.settled >= self.planned,
         )

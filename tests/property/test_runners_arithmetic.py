@@ -4,14 +4,19 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 
-from hypothesis import given
+import numpy as np
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from osbench.common.runner import Totals, split
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
-from osbench.coordinator.runners.rps import HORIZON_S, Rps
+from osbench.coordinator.runners.rps import Rps
+from osbench.coordinator.runners.schemas import HORIZON_S
+from osbench.coordinator.runners.stages import StagedRate
 
+NOTHING = Totals(allotted=0, settled=0)
 CAPACITIES = st.lists(st.integers(0, 300), min_size=1, max_size=12)
 RATES = st.one_of(
     st.integers(1, 50_000),
@@ -111,3 +116,78 @@ def test_arrivals_follow_the_integral_of_the_rate(rate, instant, eighths):
     # the last arrival before the instant, and the first that is not: rounding apart
     assert number == 0 or due[0] < float(instant_s) + 1e-9
     assert due[min(number, 1)] >= float(instant_s) - 1e-9
+
+
+STAGES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "duration": st.integers(0, 20) | st.floats(0.001, 20),
+            "target": st.integers(0, 400) | st.floats(1e-9, 400),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+STARTS = st.integers(0, 300) | st.floats(1e-9, 300)
+KINDS = st.sampled_from(["even", "poisson"])
+
+
+def staged(start, stages, **more):
+    config = {"start": start, "stages": stages, **more}
+    assume(not StagedRate.check(config))
+    return StagedRate(config)
+
+
+@given(STARTS, STAGES, KINDS, PAUSES)
+def test_stages_plan_every_arrival_once_whatever_the_pattern_of_steps(start, stages, kind, pauses):
+    runner = staged(start, stages, arrivals=kind, seed=7)
+
+    arrivals = play(runner, pauses, runner.planned)
+
+    assert len(arrivals) == runner.planned
+    assert arrivals == play(runner, [], runner.planned)
+    assert arrivals == sorted(arrivals)
+    assert all(0 <= due <= runner.lasts_s + 1e-9 for due in arrivals)
+
+
+@given(STARTS, STAGES, st.floats(0, 120))
+def test_stages_follow_the_integral_of_the_rate(start, stages, instant_s):
+    runner = staged(start, stages)
+
+    arrivals = np.array(play(runner, [], runner.planned))
+    integral, rate, begin_s = 0.0, float(start), 0.0
+    for stage in stages:
+        length_s = min(max(0.0, instant_s - begin_s), stage["duration"])
+        slope = (stage["target"] - rate) / stage["duration"] if stage["duration"] else 0.0
+        integral += rate * length_s + slope * length_s**2 / 2
+        begin_s, rate = begin_s + stage["duration"], stage["target"]
+
+    # arrival k is due where the integral reaches k; the first at the very beginning
+    assert int((arrivals < instant_s - 1e-6).sum()) <= integral + 1
+    assert int((arrivals <= instant_s + 1e-6).sum()) >= integral - 1e-3
+
+
+@given(RATES, st.integers(1, 3000), PAUSES)
+def test_poisson_arrivals_at_a_rate_depend_on_the_seed_alone(rate, times, pauses):
+    config = {"times": times, "rps": rate, "arrivals": "poisson", "seed": 3}
+
+    arrivals = play(Rps(config), pauses, times)
+
+    assert arrivals == play(Rps(config), [], times)
+    assert arrivals != play(Rps({**config, "seed": 4}), [], times)
+    assert arrivals == sorted(arrivals)
+
+
+@given(st.integers(1, 500), st.floats(0.01, 100), st.lists(st.floats(-1, 101), max_size=20))
+def test_users_rise_one_after_another_and_are_all_there_at_the_end(users, ramp_up_s, instants):
+    config = {"duration": 100, "concurrency": users, "ramp_up": ramp_up_s}
+    runner = ConstantForDuration(config)
+
+    shares = [sum(runner.step(at, NOTHING, [1000, 1000]).shares) for at in sorted(instants)]
+
+    assert shares == sorted(shares)
+    assert all(1 <= share <= users for share in shares)
+    assert sum(runner.step(ramp_up_s, NOTHING, [1000, 1000]).shares) == users
+    assert sum(runner.step(ramp_up_s / 2, NOTHING, [1000]).shares) == pytest.approx(
+        users / 2, abs=1
+    )

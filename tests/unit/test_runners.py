@@ -1,14 +1,17 @@
 """What each runner asks for, and which configurations it refuses."""
 
 import jsonschema
+import numpy as np
 import pytest
 
 from osbench.common.runner import Totals
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
-from osbench.coordinator.runners.rps import HORIZON_S, Rps
+from osbench.coordinator.runners.rps import Rps
 from osbench.coordinator.runners.schedule import MOST
+from osbench.coordinator.runners.schemas import HORIZON_S
 from osbench.coordinator.runners.serial import Serial
+from osbench.coordinator.runners.stages import StagedRate
 
 NOTHING = Totals(allotted=0, settled=0)
 RAMP = {"times": 100, "rps": {"start": 5, "end": 20, "step": 5, "duration": 3}}
@@ -19,7 +22,7 @@ def accepts(runner, config):
     return schema.is_valid(config) and not runner.check(config)
 
 
-@pytest.mark.parametrize("runner", [Constant, ConstantForDuration, Rps, Serial])
+@pytest.mark.parametrize("runner", [Constant, ConstantForDuration, Rps, Serial, StagedRate])
 def test_schemas_are_schemas(runner):
     jsonschema.Draft7Validator.check_schema(runner.CONFIG_SCHEMA)
 
@@ -33,6 +36,20 @@ def test_schemas_are_schemas(runner):
         (ConstantForDuration, {"duration": 2.5, "concurrency": 4, "timeout": 1}),
         (Rps, {"times": 1, "rps": 0.1, "max_concurrency": 1, "max_cpu_count": 1, "timeout": 1}),
         (Rps, {"times": 1, "rps": {"start": 1, "end": 1, "step": 1}}),
+        (Constant, {"times": 3, "concurrency": 3, "ramp_up": 2.5}),
+        (ConstantForDuration, {"duration": 2, "concurrency": 4, "ramp_up": 2}),
+        (Rps, {"times": 1, "rps": 1, "arrivals": "poisson", "seed": 1}),
+        (StagedRate, {"stages": [{"duration": 1, "target": 5}]}),
+        (StagedRate, {"start": 5, "stages": [{"duration": 1, "target": 0}]}),
+        (
+            StagedRate,
+            {
+                "stages": [{"duration": 0, "target": 5}, {"duration": 1.5, "target": 5}],
+                "max_concurrency": 3,
+                "timeout": 1,
+                "arrivals": "even",
+            },
+        ),
         (Serial, {}),
         (Serial, {"times": 2, "timeout": 3, "whatever": [1]}),
     ],
@@ -64,6 +81,20 @@ def test_configurations_that_are_accepted(runner, config):
         (Rps, {"times": 1, "rps": {"start": 2, "end": 1, "step": 1}}),
         (Rps, {"times": 1, "rps": {"start": 1, "end": float("inf"), "step": 1}}),
         (Rps, {"times": 1, "rps": {"start": 1, "end": 2, "step": 1, "duration": 0.5}}),
+        (Constant, {"ramp_up": -1}),
+        (ConstantForDuration, {"duration": 1, "ramp_up": 1.5}),
+        (Rps, {"times": 1, "rps": 1, "arrivals": "random"}),
+        (Rps, {"times": 1, "rps": 1, "seed": -1}),
+        (StagedRate, {}),
+        (StagedRate, {"stages": []}),
+        (StagedRate, {"stages": [{"duration": 1}]}),
+        (StagedRate, {"stages": [{"duration": 0, "target": 9}]}),
+        (StagedRate, {"stages": [{"duration": 9, "target": 0}]}),
+        (StagedRate, {"stages": [{"duration": 1, "target": -1}]}),
+        (StagedRate, {"stages": [{"duration": 1, "target": 1e-12}, {"duration": 1, "target": 1}]}),
+        (StagedRate, {"stages": [{"duration": 1e-9, "target": 1}, {"duration": 1, "target": 1}]}),
+        (StagedRate, {"stages": [{"duration": 1e9, "target": 1e9}]}),
+        (StagedRate, {"stages": [{"duration": 1, "target": 1}], "times": 3}),
         (Serial, {"times": 0}),
         (Serial, {"timeout": "1"}),
     ],
@@ -204,3 +235,105 @@ def test_a_long_pause_is_caught_up_with_in_bounded_steps():
 
     assert len(first) == len(second) == MOST
     assert first[-1] < second[0]
+
+
+def seconds(arrivals):
+    return [sum(second <= due < second + 1 for due in arrivals) for second in range(12)]
+
+
+def test_stages_climb_stay_fall_and_pause():
+    config = {
+        "start": 10,
+        "stages": [
+            {"duration": 2, "target": 10},
+            {"duration": 2, "target": 30},
+            {"duration": 2, "target": 0},
+            {"duration": 2, "target": 0},
+            {"duration": 0, "target": 5},
+            {"duration": 2, "target": 5},
+        ],
+    }
+    runner = StagedRate(config)
+
+    arrivals = runner.step(0.0, NOTHING, [1]).arrivals
+
+    assert seconds(arrivals) == [10, 10, 15, 25, 23, 7, 0, 0, 5, 5, 0, 0]
+    assert runner.planned == len(arrivals) == 100
+    assert runner.lasts_s == 10
+    assert arrivals[:3] == [0.0, 0.1, 0.2]
+
+
+def test_a_rate_that_rises_from_nothing_is_the_square_root_of_the_number():
+    runner = StagedRate({"stages": [{"duration": 10, "target": 20}]})
+
+    arrivals = runner.step(0.0, NOTHING, [1]).arrivals
+
+    assert arrivals == pytest.approx([k**0.5 for k in range(100)])
+
+
+def test_stages_are_done_when_all_arrivals_are_settled():
+    runner = StagedRate({"start": 3, "stages": [{"duration": 1, "target": 3}]})
+
+    waiting = runner.step(9.0, Totals(allotted=3, settled=2), [1])
+    over = runner.step(9.0, Totals(allotted=3, settled=3), [1])
+
+    assert (waiting.arrivals, waiting.done) == ([], False)
+    assert over.done
+    assert runner.concurrency == 0
+
+
+def anderson_darling(gaps):
+    """The statistic of unit-rate exponential gaps, nothing estimated.
+
+    M. A. Stephens, EDF Statistics for Goodness of Fit, JASA 69 (1974), p. 730; above 3.857 in
+    one of 100 samples.
+    """
+    uniform = np.sort(-np.expm1(-gaps))
+    count = len(uniform)
+    weights = 2 * np.arange(1, count + 1) - 1
+    return -count - (weights * (np.log(uniform) + np.log1p(-uniform[::-1]))).mean()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63 - 1])
+def test_poisson_gaps_pass_an_anderson_darling_test(seed):
+    runner = Rps({"times": 40_000, "rps": 4_000, "arrivals": "poisson", "seed": seed})
+    even = Rps({"times": 40_000, "rps": 4_000})
+
+    gaps = np.diff(runner.step(0.0, NOTHING, [1]).arrivals, prepend=0.0) * 4_000
+    others = np.diff(even.step(0.0, NOTHING, [1]).arrivals, append=10.0) * 4_000
+
+    assert anderson_darling(gaps) < 3.857
+    assert anderson_darling(others) > 1000
+    assert abs(np.corrcoef(gaps[1:], gaps[:-1])[0, 1]) < 4 / 200
+
+
+def test_poisson_arrivals_of_stages_have_unit_gaps_in_the_integral_of_the_rate():
+    runner = StagedRate(
+        {
+            "stages": [{"duration": 10, "target": 4000}, {"duration": 5, "target": 0}],
+            "arrivals": "poisson",
+        }
+    )
+
+    arrivals = np.array(runner.step(0.0, NOTHING, [1]).arrivals)
+    rising = 200 * arrivals**2
+    falling = 30_000 - 400 * (15 - arrivals) ** 2
+    levels = np.where(arrivals < 10, rising, falling)
+
+    assert len(arrivals) == runner.planned == pytest.approx(30_000, abs=4 * 30_000**0.5)
+    assert anderson_darling(np.diff(levels, prepend=0.0)) < 3.857
+
+
+def test_a_seed_without_chance_is_named_as_without_effect():
+    assert "seed" in Rps.notes({"times": 1, "rps": 1, "seed": 2})[0]
+    assert "seed" in StagedRate.notes({"stages": [], "seed": 2, "arrivals": "even"})[0]
+    assert StagedRate.notes({"stages": [], "seed": 2, "arrivals": "poisson"}) == []
+
+
+def test_users_are_added_evenly():
+    runner = Constant({"times": 100, "concurrency": 4, "ramp_up": 8})
+
+    users = [sum(runner.step(at, NOTHING, [4, 4]).shares) for at in (-1, 0, 1.9, 2, 5, 7.9, 8, 9)]
+
+    assert users == [1, 1, 1, 2, 3, 4, 4, 4]
+    assert [runner.users(at) for at in (0, 8)] == [1, 4]

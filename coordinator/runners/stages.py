@@ -1,0 +1,126 @@
+"""The `stages` runner: arrivals at a rate that ramps from one target to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from osbench.common.runner import Runner, Step, Totals
+from osbench.coordinator.runners import schemas
+from osbench.coordinator.runners.rates import Stages
+from osbench.coordinator.runners.schedule import Schedule, schedule
+
+#: Arrivals of one workload: as many as can be drawn and counted.
+MOST_PLANNED = 10**10
+
+_RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": schemas.FASTEST}
+
+#: Shortest stage, seconds; a shorter one is meant as a jump.
+SHORTEST_S = 1e-3
+
+
+def _too_small(config: Mapping[str, Any]) -> list[str]:
+    rates = {"start": config.get("start", 0)}
+    lengths = {}
+    for position, stage in enumerate(config["stages"]):
+        rates[f"stages[{position}].target"] = stage["target"]
+        lengths[f"stages[{position}].duration"] = stage["duration"]
+    return [
+        f"{name} must be 0 or at least {least:g} {unit}, got {value}"
+        for values, least, unit in (
+            (rates, schemas.SLOWEST, "arrivals a second"),
+            (lengths, SHORTEST_S, "seconds"),
+        )
+        for name, value in values.items()
+        if 0 < value < least
+    ]
+
+
+class StagedRate(Runner):
+    """Starts iterations at a rate that goes linearly from `start` through every `target`.
+
+    `start` (0 unless given) and targets are arrivals a second over all workers; each stage
+    takes `duration` seconds, one of 0 seconds is a jump. At most `max_concurrency` iterations
+    (any number unless given) run at once; arrivals that find no room are dropped.
+    """
+
+    NAME: ClassVar[str] = "stages"
+    OPEN: ClassVar[bool] = True
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "$schema": schemas.DRAFT,
+        "type": "object",
+        "properties": {
+            "start": _RATE,
+            "stages": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "duration": {"type": "number", "minimum": 0, "maximum": 1e9},
+                        "target": _RATE,
+                    },
+                    "required": ["duration", "target"],
+                    "additionalProperties": False,
+                },
+            },
+            "max_concurrency": schemas.COUNT,
+            "timeout": schemas.TIMEOUT,
+            "arrivals": schemas.ARRIVALS,
+            "seed": schemas.SEED,
+        },
+        "required": ["stages"],
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse what no clock can pace, no arrival at all, and more than can be counted."""
+        problems = _too_small(config)
+        if problems:
+            return problems
+        total = Stages.of(config).total
+        if not total:
+            return ["stages hold no arrival: give a target above 0 and a duration"]
+        if total > MOST_PLANNED:
+            return [f"stages hold {float(total):.3g} arrivals, at most {MOST_PLANNED:.0e} can be"]
+        return []
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """Say that a seed has no effect on even arrivals."""
+        return schemas.seed_without_effect(config)
+
+    @property
+    def concurrency(self) -> int:
+        """The most iterations that may run at once; 0 is any number."""
+        return int(self.config.get("max_concurrency", 0))
+
+    @property
+    def lasts_s(self) -> float:
+        """Seconds of all stages."""
+        return self._curve.lasts_s
+
+    @property
+    def planned(self) -> int | None:
+        """Arrivals in all."""
+        return self._schedule.count
+
+    @cached_property
+    def _curve(self) -> Stages:
+        return Stages.of(self.config)
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return schedule(self._curve, self.config)
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Plan the arrivals of the next seconds that are not planned yet."""
+        count = self._schedule.count
+        assert count is not None
+        horizon_s = elapsed_s + schemas.HORIZON_S
+        return Step(
+            arrivals=self._schedule.due(totals.allotted, count, horizon_s).tolist(),
+            done=totals.allotted >= count and totals.settled >= count,
+        )
