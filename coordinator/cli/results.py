@@ -12,6 +12,7 @@ from rich.console import Console
 from osbench.common.blocks import Failure, decode_rows
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.cli.common import Settings, with_settings
+from osbench.coordinator.report import rally_json
 from osbench.coordinator.report.rows import CsvRows
 from osbench.coordinator.report.summary import FORMAT, to_error_json
 from osbench.coordinator.report.text import render
@@ -25,6 +26,9 @@ SUMMARY = "summary.json"
 @click.argument("run")
 @click.option("--json", "form", flag_value="json", help="Print the run as one JSON object.")
 @click.option("--csv", "form", flag_value="csv", help="Print every iteration as a line of CSV.")
+@click.option(
+    "--rally-json", "form", flag_value="rally", help="Print the run as Rally's task report does."
+)
 @with_settings
 def results(settings: Settings, run: str, form: str | None) -> None:
     """Print the results of RUN again: an id, the beginning of one, or "last".
@@ -34,11 +38,14 @@ def results(settings: Settings, run: str, form: str | None) -> None:
       osbench-coord results last
       osbench-coord results 20260401 --json | jq .workloads[0].latency.service.ok.p99
       osbench-coord results last --csv > iterations.csv
+      osbench-coord results last --rally-json > rally.json
     """
     try:
         directory = RunDirectory.find(str(settings.data_dir), run)
         if form == "csv":
             _print_rows(directory)
+        elif form == "rally":
+            rally_json.write(directory, read_summary(directory), sys.stdout)
         elif form == "json":
             click.echo(json.dumps(read_summary(directory), indent=1))
         else:
