@@ -45,6 +45,8 @@ class Workload:
     description: str = ""
     #: A suspect iteration of a lost worker may be run again.
     idempotent: bool = False
+    #: Iterations that start in the first seconds of the load are left out of the statistics.
+    warmup_s: float = 0.0
     #: Workload-level switch over deployment and configuration file; None leaves it to them.
     enable_profiler: bool | None = None
 

@@ -57,8 +57,18 @@ class Offered:
     #: Open runners: arrivals a second planned and started, over the planned span.
     rate_planned: float | None = None
     rate_offered: float | None = None
-    #: Why the load was cut short, or None: "interrupted".
+    #: Why the load was cut short, or None: "interrupted", or "sla" (aborted on SLA failure).
     cut_short: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warmup:
+    """What stands in the accounting and in the run directory, and not in the statistics."""
+
+    #: Seconds from t0 in which iterations that started were left out.
+    seconds: float = 0.0
+    #: Iterations left out.
+    left_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.common.sla import Verdict
 from osbench.common.task import Named
-from osbench.coordinator.accounting import Accounting, Offered, Tracing
+from osbench.coordinator.accounting import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.aggregation import WorkloadStatistics
 
 
@@ -24,6 +24,7 @@ class WorkloadReport:
     description: str = ""
     runner: Named
     accounting: Accounting
+    warmup: Warmup = Warmup()
     offered: Offered
     tracing: Tracing
     statistics: WorkloadStatistics

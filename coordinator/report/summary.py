@@ -77,6 +77,7 @@ def _workload(report: WorkloadReport) -> dict[str, Any]:
         "description": report.description,
         "runner": {"type": report.runner.name, "config": report.runner.config},
         "accounting": _accounting(report.accounting),
+        "warmup": dataclasses.asdict(report.warmup),
         "latency": {
             "service": _timings(statistics.service),
             "response": _timings(statistics.response),

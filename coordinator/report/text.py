@@ -162,6 +162,15 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     if counted:
         yield "besides", Text(", ".join(counted))
     yield "load", Text(_load(workload["offered"]))
+    if workload["warmup"]["seconds"]:
+        left_out, seconds = (workload["warmup"][key] for key in ("left_out", "seconds"))
+        yield (
+            "warm-up",
+            Text(
+                f"{count(left_out, 'iteration')} of the first {duration(seconds)} stand in the"
+                " sum above and in nothing else"
+            ),
+        )
     throughput = workload["throughput"]
     if throughput["ok_per_s"] is not None:
         rate, span = three_digits(throughput["ok_per_s"]), duration(throughput["span_s"])

@@ -141,6 +141,7 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
         description=workload.get("description", ""),
         idempotent=workload.get("idempotent", False),
+        warmup_s=float(workload.get("warmup", 0)),
         enable_profiler=workload.get("enable_profiler"),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -88,8 +88,21 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
     problems = validate(workload.runner.config, runner.CONFIG_SCHEMA, place)
     yield from problems
     if not problems:
-        for message in _answers(runner.check, workload.runner.config):
+        refused = _answers(runner.check, workload.runner.config)
+        for message in refused:
             yield Problem(place, message)
+        if not refused:
+            yield from _warmup(workload, runner(workload.runner.config))
+
+
+def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
+    lasts_s = runner.lasts_s
+    if workload.warmup_s and lasts_s is not None and workload.warmup_s >= lasts_s:
+        yield Problem(
+            inside(workload.place, "warmup"),
+            f"must be less than the {lasts_s:g} s in which iterations start,"
+            f" got {workload.warmup_s:g}",
+        )
 
 
 def _contexts(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
@@ -117,12 +130,14 @@ def _configured(kind: str, named: Named, place: str, plugins: Plugins) -> Iterat
     except PluginError as error:
         yield Problem(place, str(error))
         return
-    yield from validate(named.config, getattr(plugin, "CONFIG_SCHEMA", {}), place)
+    problems = validate(named.config, getattr(plugin, "CONFIG_SCHEMA", {}), place)
+    yield from problems
+    if kind == "sla" and not problems:
+        for message in _answers(plugin.check_config, named.config):
+            yield Problem(place, message)
 
 
-def _answers(
-    question: Callable[[Mapping[str, Any]], list[str]], config: Mapping[str, Any]
-) -> list[str]:
+def _answers(question: Callable[[Any], list[str]], config: Any) -> list[str]:
     try:
         return question(config)
     except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything

@@ -1,10 +1,12 @@
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 from sample_reports import constant_workload, full_report, rps_workload, run_report
 
+from osbench.coordinator.accounting import Warmup
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.report.text import render
 from osbench.coordinator.report.words import count, duration, plain, three_digits
@@ -116,3 +118,12 @@ def test_words_for_numbers():
     assert three_digits(0.01667) == "0.0167"
     assert three_digits(12345.6) == "12,346"
     assert plain("a" * 300) == "a" * 197 + "..."
+
+
+def test_a_warm_up_is_told_where_there_was_one():
+    warmed = replace(rps_workload(), warmup=Warmup(seconds=2.5, left_out=1234))
+
+    text = text_of(run_report(warmed), 120)
+
+    assert "1,234 iterations of the first 2.50s stand in the sum above" in text
+    assert "warm-up" not in text_of(run_report(rps_workload()))

@@ -312,3 +312,22 @@ def test_a_runner_whose_check_raises_is_a_problem(write, tmp_path):
 
     with pytest.raises(TaskError, match=r"runner\.broken: .*KeyError: 'absent'"):
         load(write(one(runner={"broken": {}})), args={}, plugins=plugins)
+
+
+WARMED = """
+version: 2
+title: Warm
+subtasks:
+  - title: One
+    scenario: {Dummy.dummy: {}}
+    runner: {constant_for_duration: {duration: 5}}
+    warmup: %s
+"""
+
+
+def test_a_warm_up_is_read_and_has_to_leave_something(write, plugins, refusal):
+    (workload,) = load(write(WARMED % 1.5), args={}, plugins=plugins).workloads
+
+    assert workload.warmup_s == 1.5
+    assert "less than the 5 s" in refusal(WARMED % 5)["subtasks[0].warmup"]
+    assert "at least 0" in refusal(WARMED % -1)["subtasks[0].warmup"]
