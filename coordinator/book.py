@@ -9,6 +9,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.messages import Block
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.ledger import Ledger
 from osbench.coordinator.selection import select
 
@@ -16,9 +17,10 @@ from osbench.coordinator.selection import select
 class Book:
     """Takes blocks that are on disk. Kept until the run closes: late results still count."""
 
-    def __init__(self, *, idempotent: bool) -> None:
+    def __init__(self, *, idempotent: bool, criteria: Criteria) -> None:
         self.ledger = Ledger(idempotent=idempotent)
         self.statistics = WorkloadStatistics()
+        self.criteria = criteria
         #: User-nanoseconds that users waited for work that then came.
         self.want_ns = 0
         #: Outputs and failures cut for size.
@@ -46,6 +48,7 @@ class Book:
             if not accepted.all():
                 columns = select(columns, accepted)
             self.statistics.add(columns, worker=worker)
+            self.criteria.add(columns)
         self.ledger.give_back(worker, _intervals(block.returned))
         return ran, busy_s
 

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from osbench.common.errors import FleetError, StoreAway, StoreLost
 from osbench.common.messages import Block, Fence, Specification
 from osbench.common.runner import Runner, Step, Totals, split
+from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Offered
 from osbench.coordinator.book import Book
+from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.dispatch import Dispatch
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
@@ -37,13 +39,14 @@ class Conductor:
         runner: Runner,
         *,
         idempotent: bool,
+        criteria: Criteria,
         progress: Callable[[Snapshot], None],
     ) -> None:
         self._state = state
         self._spec = specification
         self._runner = runner
         self._progress = progress
-        self.book = Book(idempotent=idempotent)
+        self.book = Book(idempotent=idempotent, criteria=criteria)
         self._number = specification.workload
         state.books[self._number] = self.book
         self._dispatch = Dispatch(state, self.book, specification)
@@ -54,6 +57,7 @@ class Conductor:
         #: Given up, their work not yet taken away.
         self._buried: list[Member] = []
         self._stop_s: float | None = None
+        self._cut_short: str | None = None
         self._away = False
         self._phase = "preparing"
         #: Workers the run began with, and since when there is none.
@@ -138,6 +142,8 @@ class Conductor:
 
     def _start(self) -> None:
         self._t0_at = self._state.offset.now_s() + LEAD_S
+        started = {"do": "start", "workload": self._number, "t0_at": self._t0_at}
+        self._state.directory.decide([started])
         self._ask()
         self._write_controls()
         self._dispatch.place(self._step, self._crew(), self._elapsed(), self._stop_s)
@@ -156,6 +162,7 @@ class Conductor:
         self._take_in(READ_S if self._elapsed() > 0 else 0.02)
         if self._away:
             self._reconnected()
+        self._watch_criteria()
         self._bury()
         now = time.monotonic()
         poll = now - self._polled >= POLL_S
@@ -189,8 +196,11 @@ class Conductor:
         capacity = [member.capacity for member in crew]
         self._step = self._runner.step(elapsed, totals, capacity)
         stop = self._step.stop_s
-        if self._state.interruption.level:
+        cause = self._state.stopped_for
+        if cause:
             stop = min(elapsed, stop) if stop is not None else elapsed
+            if not self._step.done and (self._stop_s is None or elapsed < self._stop_s):
+                self._cut_short = cause
         if stop is not None and (self._stop_s is None or stop < self._stop_s):
             self._stop_s = stop
         shares = self._open_parts(crew) if self._spec.open else self._step.shares or ()
@@ -208,6 +218,18 @@ class Conductor:
             return
         granted = sum(member.share for member in self._members())
         self._missing_s += since * max(0, self._runner.users(elapsed) - granted)
+
+    def _watch_criteria(self) -> None:
+        """Where the run is to abort on SLA failure: look for one that nothing can mend."""
+        state, book = self._state, self.book
+        if not state.abort_on_sla or state.breach:
+            return
+        self._breached(book.criteria.breach(book.statistics, self._plan()))
+
+    def _breached(self, verdict: Verdict | None) -> None:
+        if verdict is not None:
+            self._state.breach = f"{self._spec.scenario}: {verdict.criterion}: {verdict.detail}"
+            LOG.warning("the load is stopped for a failed SLA: %s", self._state.breach)
 
     def _write_controls(self) -> None:
         self._state.controls.write(
@@ -364,6 +386,13 @@ class Conductor:
 
     def _settle(self) -> None:
         self._close_ledger()
+        state, book = self._state, self.book
+        if self._plan() is not None and not book.ledger.accounting().not_started:
+            # the stop came after the last start
+            self._cut_short = None
+        if state.abort_on_sla and not state.breach and not state.interruption.level:
+            # nothing is to come that could mend what fails now
+            self._breached(next(iter(book.criteria.failing(book.statistics)), None))
         self._state.directory.decide([{"do": "close", "workload": self._number}])
         self._state.controls.change(self._members(), workload=-1, t0_at=None)
 
@@ -380,13 +409,12 @@ class Conductor:
         """How the load was offered, against what was asked."""
         statistics = self.book.statistics
         duration_s = (statistics.last_end or 0) / 1e9
-        cut_short = "interrupted" if self._state.interruption.level else None
         if self._spec.open:
             return Offered(
                 duration_s=duration_s,
                 rate_planned=self._dispatch.rate_planned,
                 rate_offered=statistics.rate_started,
-                cut_short=cut_short,
+                cut_short=self._cut_short,
             )
         users = self._runner.concurrency
         wanting_s = self.book.want_ns / 1e9 + self._missing_s
@@ -396,7 +424,7 @@ class Conductor:
             concurrency=users,
             concurrency_held=statistics.busy_s / asked_s if asked_s > 0 else None,
             waited_s=wanting_s / users,
-            cut_short=cut_short,
+            cut_short=self._cut_short,
         )
 
     def spans(self) -> tuple[int, int]:
@@ -417,6 +445,14 @@ class Conductor:
     def _crew(self) -> list[Member]:
         return [m for m in self._members() if m.active and m.ready]
 
+    def _plan(self) -> int | None:
+        return self._runner.planned if self._spec.open else self._step.budget
+
+    def _failing(self) -> tuple[str, ...]:
+        if not self.book.statistics.ran:
+            return ()
+        return tuple(v.criterion for v in self.book.criteria.failing(self.book.statistics))
+
     def _elapsed(self) -> float:
         return self._state.offset.now_s() - self._t0_at if self._t0_at else -LEAD_S
 
@@ -432,12 +468,13 @@ class Conductor:
                 name=self._spec.scenario,
                 phase=self._phase,
                 elapsed_s=max(0.0, self._elapsed()),
-                planned=self._step.budget if not self._spec.open else self._runner.planned,
+                planned=self._plan(),
                 settled=self.book.ledger.settled,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,
                 busy=sum(member.beat.busy for member in self._members()),
                 workers=len(self._crew()),
                 away=self._away,
+                failing=self._failing(),
             )
         )

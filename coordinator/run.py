@@ -30,19 +30,22 @@ from osbench.coordinator.accounting import Tracing
 from osbench.coordinator.channel import Channel, Controls
 from osbench.coordinator.conductor import Conductor
 from osbench.coordinator.connection import Connection
+from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.fleet import Fleet
 from osbench.coordinator.profiling import sampling
 from osbench.coordinator.report.model import RunReport, WorkloadReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.state import Interruption, RunState, Snapshot
-from osbench.coordinator.verdict import exit_code, generator_limits, judge
+from osbench.coordinator.verdict import exit_code, generator_limits
 
 LOG = logging.getLogger(__name__)
 
 #: Workers ship results at most this often, seconds; with many workers less often.
 SHIP_S = 0.2
 SHIP_S_PER_WORKER = 0.004
+#: At least this often where a run is to abort on SLA failure.
+SHIP_ABORT_S = 1.0
 #: Longest wait for workers to write out their spans, and to leave, at the end, seconds.
 FAREWELL_S = 3.0
 #: Between two notes of where the run is, seconds.
@@ -66,6 +69,8 @@ class RunOptions:
     run_id: str = ""
     #: Tags beside the task's own.
     tags: tuple[str, ...] = ()
+    #: Stop the load of all workloads once an SLA can't be met any more.
+    abort_on_sla: bool = False
 
 
 def runner_of(workload: Workload, plugins: Plugins) -> Runner:
@@ -191,6 +196,7 @@ class Run:
             boot=boot,
             greet=lambda: handshake(client),
             batch_ids=itertools.count(1),
+            abort_on_sla=self._options.abort_on_sla,
         )
         try:
             # the head stands before the first worker is marked: its session begins with it
@@ -220,7 +226,7 @@ class Run:
         number = 0
         for subtask in self._task.subtasks:
             for workload in subtask.workloads:
-                if self._interruption.level:
+                if self._interruption.level or state.breach:
                     # what was never begun is not part of the report's sums
                     return
                 runner = runner_of(workload, self._plugins)
@@ -230,6 +236,7 @@ class Run:
                     specification,
                     runner,
                     idempotent=workload.idempotent,
+                    criteria=Criteria(workload.sla, self._plugins),
                     progress=Noted(self._progress, state.directory),
                 )
                 self._conductors.append(
@@ -263,8 +270,13 @@ class Run:
             deployment=self._deployment.to_dict() if self._deployment else {},
             source_hash=plugin.source_hash,
             sample_rate=rate,
-            ship_interval_s=max(SHIP_S, SHIP_S_PER_WORKER * len(state.fleet.members)),
+            ship_interval_s=self._ship_interval_s(len(state.fleet.members)),
         )
+
+    def _ship_interval_s(self, workers: int) -> float:
+        interval_s = max(SHIP_S, SHIP_S_PER_WORKER * workers)
+        # an SLA failure is seen in what was shipped
+        return min(interval_s, SHIP_ABORT_S) if self._options.abort_on_sla else interval_s
 
     # the end
 
@@ -310,10 +322,12 @@ class Run:
             limits += [f"{workload.scenario}: {limit}" for limit in found]
             reports.append(report)
         notes = [self._broken] if self._broken else []
+        notes += self._aborted(state)
         notes += limits
         code = exit_code(
             broken=bool(self._broken),
             interrupted=self._interruption.level > 0,
+            aborted=bool(state.breach),
             accountings=[report.accounting for report in reports],
             limited=any(limits),
             verdicts=[verdict for report in reports for verdict in report.verdicts],
@@ -328,6 +342,14 @@ class Run:
             workloads=tuple(reports),
             notes=tuple(notes + self._remarks()),
         )
+
+    def _aborted(self, state: RunState) -> list[str]:
+        if not state.breach:
+            return []
+        begun = [workload for _, workload, _, _, _ in self._conductors]
+        left = [w.scenario for w in self._task.workloads if not any(w is one for one in begun)]
+        rest = f"; workloads not started: {', '.join(left)}" if left else ""
+        return [f"aborted for a failed SLA: {state.breach}{rest}"]
 
     def _remarks(self) -> list[str]:
         parallel = [s.title for s in self._task.subtasks if s.run_in_parallel]
@@ -361,7 +383,7 @@ class Run:
             offered=conductor.offered(),
             tracing=self._tracing(workload, conductor, rate),
             statistics=statistics,
-            verdicts=judge(workload.sla, statistics, self._plugins),
+            verdicts=book.criteria.judge(statistics),
             workers=tuple(_worker(member) for member in members),
         )
 

@@ -29,6 +29,8 @@ class Snapshot:
     busy: int
     workers: int
     away: bool
+    #: SLA criteria that the results so far do not meet.
+    failing: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,3 +61,14 @@ class RunState:
     greet: Callable[[], str]
     batch_ids: Iterator[int]
     books: dict[int, Book] = field(default_factory=dict)
+    #: Stop the load of all workloads once an SLA can't be met any more.
+    abort_on_sla: bool = False
+    #: Which one, and why; "" while there is none.
+    breach: str = ""
+
+    @property
+    def stopped_for(self) -> str | None:
+        """Why no more load is to be started: "interrupted", "sla", or None."""
+        if self.interruption.level:
+            return "interrupted"
+        return "sla" if self.breach else None

@@ -1,12 +1,10 @@
-"""What a finished run's numbers mean: SLA verdicts, the generator's limits, the exit code."""
+"""What a finished run's numbers mean: the generator's limits, the exit code."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osbench.common.plugins import Plugins
-from osbench.common.sla import Sla, Verdict
-from osbench.common.task import Named
+from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Accounting, Offered
 from osbench.coordinator.aggregation import WorkloadStatistics
 
@@ -14,18 +12,6 @@ from osbench.coordinator.aggregation import WorkloadStatistics
 DROPS_ALLOWED = 0.01
 #: Share of the asked user-seconds that must not be spent waiting for work.
 HELD_ASKED = 0.98
-
-
-def judge(
-    criteria: Sequence[Named], statistics: WorkloadStatistics, plugins: Plugins
-) -> tuple[Verdict, ...]:
-    """The verdict of every criterion of a workload."""
-    found = []
-    for named in criteria:
-        criterion = plugins.get("sla", named.name)
-        assert issubclass(criterion, Sla)
-        found.append(criterion(named.config).check(statistics))
-    return tuple(found)
 
 
 def generator_limits(
@@ -59,17 +45,23 @@ def exit_code(
     *,
     broken: bool,
     interrupted: bool,
+    aborted: bool,
     accountings: Sequence[Accounting],
     limited: bool,
     verdicts: Sequence[Verdict],
 ) -> int:
-    """The first that applies: 130, 3, 4, 1, 0 (design: exit codes of `run`)."""
+    """The first that applies: 130, 3, 4, 1, 0.
+
+    `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
+    started.
+    """
     if interrupted:
         return 130
     if broken or any(
-        sums.lost or sums.not_started or sums.drops.get("worker_lost") for sums in accountings
+        sums.lost or (sums.not_started and not aborted) or sums.drops.get("worker_lost")
+        for sums in accountings
     ):
         return 3
     if limited:
         return 4
-    return 0 if all(verdict.success for verdict in verdicts) else 1
+    return 1 if aborted or not all(verdict.success for verdict in verdicts) else 0

@@ -62,11 +62,12 @@ class Progress:
     def _line(self, snapshot: Snapshot) -> str:
         plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
         away = ", Redis away" if snapshot.away else ""
+        failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
             f"{snapshot.settled}{plan} done, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
-            f"{snapshot.workers} workers{away}"
+            f"{snapshot.workers} workers{away}{failing}"
         )
 
     def _rate(self, snapshot: Snapshot) -> float:

@@ -69,6 +69,7 @@ class Wanted:
     workers: int | None
     wait_s: float | None
     tags: tuple[str, ...]
+    abort_on_sla: bool
     run_id: str
 
 
@@ -82,6 +83,11 @@ class Wanted:
     "--wait-for-workers", type=float, metavar="SECONDS", help="How long to wait for workers."
 )
 @click.option("--tag", multiple=True, help="Tag of the run, beside the task's; may be repeated.")
+@click.option(
+    "--abort-on-sla-failure",
+    is_flag=True,
+    help="Stop all load once an SLA can't be met any more; start no further workload.",
+)
 @click.option("--detach", is_flag=True, help="Run in the background; prints the run's id.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
@@ -96,6 +102,7 @@ def run(
     workers: int | None,
     wait_for_workers: float | None,
     tag: tuple[str, ...],
+    abort_on_sla_failure: bool,
     detach: bool,
     quiet: bool,
     as_json: bool,
@@ -121,6 +128,7 @@ def run(
         workers=workers,
         wait_s=wait_for_workers,
         tags=tag,
+        abort_on_sla=abort_on_sla_failure,
         run_id=run_id,
     )
     summary = _run(settings, wanted, Progress(quiet=quiet))
@@ -162,6 +170,7 @@ def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, An
                 wait_s=wait_s,
                 run_id=wanted.run_id,
                 tags=wanted.tags,
+                abort_on_sla=wanted.abort_on_sla,
             ),
             connection=connection,
             interruption=interruption,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.sla import Sla, Statistics, Verdict, remaining
+from osbench.coordinator.report.words import duration
 
 
 class MaxAvgDuration(Sla):
@@ -25,8 +26,8 @@ class MaxAvgDuration(Sla):
             return self.verdict(False, "no iteration has succeeded")
         return self.verdict(
             times.mean <= self.config * 1e9,
-            f"average of {times.count} successful iterations {times.mean / 1e9:.4g} s,"
-            f" allowed {self.config:g} s",
+            f"average of {times.count} successful iterations {duration(times.mean / 1e9)},"
+            f" allowed {duration(self.config)}",
         )
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:

@@ -11,6 +11,7 @@ from osbench.common.blocks import Columns
 from osbench.common.outcomes import Outcome
 from osbench.common.sla import Sla, Statistics, Verdict
 from osbench.coordinator.actions import name_paths
+from osbench.coordinator.report.words import duration
 
 
 class MaxAvgDurationPerAtomic(Sla):
@@ -69,5 +70,6 @@ class MaxAvgDurationPerAtomic(Sla):
                 continue
             mean = self._sums[name] / calls
             success &= mean <= limit * 1e9
-            said.append(f"{name}: average of {calls} {mean / 1e9:.4g} s, allowed {limit:g} s")
+            average = f"average of {calls} {duration(mean / 1e9)}"
+            said.append(f"{name}: {average}, allowed {duration(limit)}")
         return self.verdict(success, "; ".join(said))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.sla import Sla, Statistics, Verdict
+from osbench.coordinator.report.words import duration
 
 
 class MaxSecondsPerIteration(Sla):
@@ -26,7 +27,7 @@ class MaxSecondsPerIteration(Sla):
         longest = max(found.max for found in times)
         return self.verdict(
             longest <= round(self.config * 1e9),
-            f"longest iteration {longest / 1e9:.4g} s, allowed {self.config:g} s",
+            f"longest iteration {duration(longest / 1e9)}, allowed {duration(self.config)}",
         )
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:

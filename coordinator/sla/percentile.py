@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from osbench.common.histogram import Histogram
 from osbench.common.sla import Sla, Statistics, Verdict, remaining
 from osbench.coordinator.percentiles import least_percentile
+from osbench.coordinator.report.words import duration
 
 _LIMIT: Mapping[str, Any] = {
     "type": "object",
@@ -91,5 +92,5 @@ def _said(limit: Mapping[str, Any], times: Histogram) -> tuple[bool, str]:
     value = times.percentile(limit["p"])
     return (
         value <= round(limit["max_s"] * 1e9),
-        f"{name} {value / 1e9:.4g} s, allowed {limit['max_s']:g} s",
+        f"{name} {duration(value / 1e9)}, allowed {duration(limit['max_s'])}",
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.sla import Sla, Statistics, Verdict
+from osbench.coordinator.report.words import duration, three_digits
 
 
 class PerformanceDegradation(Sla):
@@ -35,8 +36,8 @@ class PerformanceDegradation(Sla):
         percent, most = (times.max / times.min - 1) * 100, self.config["max_degradation"]
         return self.verdict(
             percent <= most,
-            f"from {times.min / 1e9:.4g} s to {times.max / 1e9:.4g} s: {percent:.4g} % slower,"
-            f" allowed {most:g} %",
+            f"from {duration(times.min / 1e9)} to {duration(times.max / 1e9)}:"
+            f" {three_digits(percent)} % slower, allowed {most:g} %",
         )
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from osbench.common.sla import Sla, Statistics, Verdict, remaining
 from osbench.coordinator.percentiles import least_percentile
+from osbench.coordinator.report.words import duration
 
 
 class StartLag(Sla):
@@ -37,7 +38,7 @@ class StartLag(Sla):
         value = lag.percentile(percent)
         return self.verdict(
             value <= round(most * 1e9),
-            f"p{percent:g} start lag {value / 1e9:.4g} s, allowed {most:g} s",
+            f"p{percent:g} start lag {duration(value / 1e9)}, allowed {duration(most)}",
         )
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.sla import Sla, Statistics, Verdict
+from osbench.coordinator.report.words import three_digits
 
 
 class Throughput(Sla):
@@ -33,5 +34,6 @@ class Throughput(Sla):
         rate = statistics.count("ok") * 1e9 / max(last - first, 1)
         least = self.config["min"]
         return self.verdict(
-            rate >= least, f"{rate:.4g} successful iterations/s, at least {least:g}/s asked for"
+            rate >= least,
+            f"{three_digits(rate)} successful iterations/s, at least {least:g}/s asked for",
         )
