@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -30,8 +30,12 @@ Ints = NDArray[np.int64]
 _FIRST, _LAST = min(Outcome), max(Outcome)
 
 
-def _bytes(code: str, values: Iterable[int]) -> bytes:
-    column = array(code, values)
+#: Rows transposed at once: `zip` makes an object a row, and some ten thousand new ones would have
+#: the garbage collector go through the whole process, again and again.
+_CHUNK = 512
+
+
+def _bytes(column: array[int]) -> bytes:
     if sys.byteorder == "big":
         column.byteswap()
     return column.tobytes()
@@ -39,32 +43,54 @@ def _bytes(code: str, values: Iterable[int]) -> bytes:
 
 def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
     """Pack rows into columns. `t0_ns` is the start of the load on the rows' own clock."""
-    iteration, outcome, due, started, ended, idle, failure, actions, extra = zip(*rows, strict=True)
+    iteration, due, started, ended, idle = (array("q") for _ in range(5))
+    outcome, failure, lengths, actions = bytearray(), array("I"), array("I"), array("q")
+    extra: list[tuple[int, Any]] = []
+    for at in range(0, len(rows), _CHUNK):
+        part = rows[at : at + _CHUNK]
+        numbers, outcomes, dues, starts, ends, idles, fails, steps, extras = zip(*part, strict=True)
+        iteration.extend(array("q", numbers))
+        outcome.extend(outcomes)
+        due.extend(array("q", dues))
+        started.extend(array("q", starts))
+        ended.extend(array("q", ends))
+        idle.extend(array("q", idles))
+        failure.extend(array("I", fails))
+        lengths.extend([len(flat) // WIDTH for flat in steps])
+        if any(steps):
+            actions.extend(chain.from_iterable(steps))
+        if any(extras):
+            extra.extend((row[0], row[8]) for row in part if row[8] is not None)
     columns: dict[str, Any] = {
         "rows": len(rows),
         "t0": t0_ns,
-        "iteration": _bytes("q", iteration),
+        "iteration": _bytes(iteration),
         "outcome": bytes(outcome),
-        "due": _bytes("q", due),
-        "started": _bytes("q", started),
-        "ended": _bytes("q", ended),
+        "due": _bytes(due),
+        "started": _bytes(started),
+        "ended": _bytes(ended),
     }
     # most columns of most workloads are all zero: not sent
     if any(idle):
-        columns["idle"] = _bytes("q", idle)
+        columns["idle"] = _bytes(idle)
     if any(failure):
-        columns["failure"] = _bytes("I", failure)
-    if any(actions):
-        columns["lengths"] = _bytes("I", (len(a) // WIDTH for a in actions))
-        columns["actions"] = _bytes("q", chain.from_iterable(actions))
+        columns["failure"] = _bytes(failure)
+    if actions:
+        columns["lengths"] = _bytes(lengths)
+        columns["actions"] = _bytes(actions)
         columns["names"] = list(names)
-    if any(extra):
-        kept = [(row[0], row[8]) for row in rows if row[8] is not None]
-        traced = [(number, parts[0]) for number, parts in kept if parts[0]]
-        columns["traced"] = _bytes("q", (number for number, _ in traced))
-        columns["traces"] = b"".join(trace for _, trace in traced)
-        columns["outputs"] = [[number, parts[1]] for number, parts in kept if parts[1]]
+    if extra:
+        columns |= _extras(extra)
     return columns
+
+
+def _extras(extra: Sequence[tuple[int, Any]]) -> dict[str, Any]:
+    traced = [(number, trace) for number, (trace, _) in extra if trace]
+    return {
+        "traced": _bytes(array("q", (number for number, _ in traced))),
+        "traces": b"".join(trace for _, trace in traced),
+        "outputs": [[number, outputs] for number, (_, outputs) in extra if outputs],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
