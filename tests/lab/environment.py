@@ -46,6 +46,6 @@ def _make(folder: Path, requirements: Path) -> None:
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = (done.stdout + done.stderr)[-2000:]
+            said = " ".join((done.stdout + done.stderr).splitlines()[-2:])
             missing(f"the environment of {folder.name} cannot be made: {said}")
     (folder / ".done").touch()
