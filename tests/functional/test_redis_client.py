@@ -1,0 +1,304 @@
+"""Our Redis client behind a line that loses single replies: it tells, and never sends twice."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from osbench.common.errors import StoreAway, StoreError
+from osbench.common.redis_client import check, connect, handshake, reached
+from osbench.common.store import RedisStore
+from servers import free_port, redis_server
+
+pytestmark = pytest.mark.functional
+
+SECRET = "s3cret-word"
+
+
+class Line:
+    """Passes on what client and server say; can lose the reply to a command it sees.
+
+    `lose(word, how)` arms it for the next request that holds `word`: the request is passed on,
+    its reply is not. "cut" then ends the connection, "stall" keeps it open and silent.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._target = ("127.0.0.1", port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._word: bytes | None = None
+        self._how = ""
+        #: Requests that went through, by the word the line was armed with last.
+        self.seen = 0
+        self._watched = b"\0"
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def lose(self, word: bytes, how: str) -> None:
+        self._word, self._how, self._watched, self.seen = word, how, word, 0
+
+    def close(self) -> None:
+        for end in (self._listener, *self._open):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._target)
+                self._open += [client, server]
+                deaf = threading.Event()
+                threading.Thread(target=self._up, args=(client, server, deaf), daemon=True).start()
+                threading.Thread(
+                    target=self._down, args=(client, server, deaf), daemon=True
+                ).start()
+
+    def _up(self, client: socket.socket, server: socket.socket, deaf: threading.Event) -> None:
+        with contextlib.suppress(OSError):
+            while data := client.recv(65536):
+                if self._watched in data:
+                    self.seen += 1
+                if self._word is not None and self._word in data:
+                    self._word = None
+                    deaf.set()
+                server.sendall(data)
+            server.shutdown(socket.SHUT_WR)
+
+    def _down(self, client: socket.socket, server: socket.socket, deaf: threading.Event) -> None:
+        with contextlib.suppress(OSError):
+            while data := server.recv(65536):
+                if not deaf.is_set():
+                    client.sendall(data)
+                elif self._how == "cut":
+                    break
+            client.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def line(redis) -> Iterator[Line]:
+    found = Line(redis.port)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def client(redis, line):
+    """Ours, over the line."""
+    found = connect(f"redis://:{redis.password}@127.0.0.1:{line.port}/0", timeout_s=0.5)
+    with reached():
+        found.ping()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def direct(redis):
+    """Somebody else's, straight to the server."""
+    found = redis.client()
+    yield found
+    found.close()
+
+
+def calls(direct, command: str) -> int:
+    """How often the server has executed a command."""
+    found = direct.info("commandstats").get(f"cmdstat_{command}")
+    return 0 if found is None else int(found["calls"])
+
+
+@pytest.fixture(params=["cut", "stall"])
+def how(request) -> str:
+    return request.param
+
+
+def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_told(client, line, direct, how):
+    line.lose(b"mark", how)
+
+    with pytest.raises(StoreAway), reached():
+        client.set("mark", "ours", nx=True)
+
+    assert direct.get("mark") == b"ours"
+    assert line.seen == 1
+    assert calls(direct, "set") == 1
+
+
+def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
+    store = RedisStore(client, "r1")
+    store.open({"epoch": "e1"})
+    line.lose(b"block-1", how)
+
+    with pytest.raises(StoreAway):
+        store.append(b"block-1")
+
+    assert line.seen == 1
+    assert direct.xlen("osbench:run:r1:results") == 1
+
+
+def test_a_claim_whose_reply_is_lost_is_ours_when_asked_again(client, line, direct, how):
+    store = RedisStore(client, "r1")
+    store.open({"epoch": "e1", "boot": "b1"})
+    store.claim("e1", "b1", "w1", [1])
+    line.lose(b"EVALSHA", how)
+
+    with pytest.raises(StoreAway):
+        store.claim("e1", "b1", "w1", [2, 3])
+
+    assert line.seen == 1
+    assert store.claim("e1", "b1", "w2", [2]) == ["w1"]
+    assert store.claim("e1", "b1", "w1", [2, 3]) == ["w1", "w1"]
+
+
+def test_what_was_taken_away_is_known_when_asked_again(client, line, how):
+    store = RedisStore(client, "r1")
+    store.open({"epoch": "e1", "boot": "b1"})
+    store.claim("e1", "b1", "w1", [2])
+    line.lose(b"HSETNX", how)
+
+    with pytest.raises(StoreAway):
+        store.take_away([1, 2])
+
+    assert line.seen == 1
+    assert store.take_away([1, 2]) == [True, False]
+
+
+def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
+    line.lose(b"counter", how)
+    with pytest.raises(StoreAway), reached():
+        client.incr("counter")
+
+    with reached():
+        again = client.incr("counter")
+
+    assert again == 2
+    assert handshake(client) == direct.info("server")["run_id"]
+
+
+def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, direct):
+    with reached():
+        client.set("key", "value")
+
+    redis.pause()
+    try:
+        with pytest.raises(StoreAway, match="does not answer"), reached():
+            client.get("key")
+    finally:
+        redis.resume()
+
+    with reached():
+        assert client.get("key") == b"value"
+
+
+def test_the_handshake_tells_a_restarted_server_from_the_one_before(redis, client):
+    before = handshake(client)
+
+    redis.restart()
+
+    assert handshake(client) != before
+
+
+def test_a_right_server_passes_the_check(redis, client):
+    check(client, redis.url)
+
+
+def test_a_wrong_password_is_refused_without_showing_it(redis):
+    url = f"redis://:{SECRET}@127.0.0.1:{redis.port}/0"
+
+    with pytest.raises(StoreError, match="refuses us") as caught:
+        check(connect(url, timeout_s=5.0), url)
+
+    assert SECRET not in str(caught.value)
+    assert f"127.0.0.1:{redis.port}" in str(caught.value)
+
+
+def test_a_missing_password_is_refused(redis):
+    url = f"redis://127.0.0.1:{redis.port}/0"
+
+    with pytest.raises(StoreError, match="check user and password"):
+        check(connect(url, timeout_s=5.0), url)
+
+
+def test_a_user_without_the_permission_is_refused(redis, direct):
+    direct.acl_setuser("narrow", enabled=True, passwords=[f"+{SECRET}"], commands=["+ping"])
+    url = f"redis://narrow:{SECRET}@127.0.0.1:{redis.port}/0"
+
+    with pytest.raises(StoreError, match="check user and password") as caught:
+        check(connect(url, timeout_s=5.0), url)
+
+    assert SECRET not in str(caught.value)
+
+
+def test_nobody_at_the_port_is_away_without_showing_the_password():
+    url = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
+
+    with pytest.raises(StoreAway, match="does not answer") as caught:
+        check(connect(url, timeout_s=5.0), url)
+
+    assert SECRET not in str(caught.value)
+
+
+def test_a_server_that_could_drop_results_is_refused():
+    with (
+        redis_server(password=SECRET, maxmemory_policy="allkeys-lru") as server,
+        pytest.raises(StoreError, match="allkeys-lru and could drop results") as caught,
+    ):
+        check(connect(server.url, timeout_s=5.0), server.url)
+
+    assert SECRET not in str(caught.value)
+    assert "config set maxmemory-policy noeviction" in str(caught.value)
+
+
+def test_a_full_server_is_away_not_wrong(direct, client):
+    direct.config_set("maxmemory", 1)
+
+    with pytest.raises(StoreAway, match="cannot serve now"), reached():
+        client.set("key", "value")
+
+    direct.config_set("maxmemory", 0)
+    with reached():
+        client.set("key", "value")
+
+
+def test_a_server_that_cannot_write_is_away(redis, direct, client):
+    direct.config_set("min-replicas-to-write", 1)
+
+    with pytest.raises(StoreAway, match="cannot serve now"), reached():
+        client.set("key", "value")
+
+
+def test_a_replica_is_away_not_wrong(direct, client):
+    direct.replicaof("127.0.0.1", free_port())
+
+    with pytest.raises(StoreAway, match="cannot serve now"), reached():
+        client.set("key", "value")
+
+
+def test_a_command_that_does_not_fit_the_key_is_an_error(client):
+    with reached():
+        client.set("key", "text")
+
+    with pytest.raises(StoreError, match="WRONGTYPE"), reached():
+        client.hget("key", "field")
+
+
+def test_an_old_server_is_refused(client, monkeypatch):
+    answers = {"server": {"redis_version": "6.0.16"}, "memory": {}}
+    monkeypatch.setattr(client, "info", answers.get)
+
+    with pytest.raises(StoreError, match=r"version 6\.0\.16; osbench needs 6\.2 or newer"):
+        check(client, "redis://h:1")
+
+
+@pytest.mark.parametrize(
+    "url", [f"http://u:{SECRET}@h", f"redis://:{SECRET}/x@h:6379", f"redis://:{SECRET}@h:port"]
+)
+def test_a_malformed_address_is_refused_without_showing_the_password(url):
+    with pytest.raises(StoreError, match="is not an address of Redis") as caught:
+        connect(url, timeout_s=1.0)
+
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
