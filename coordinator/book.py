@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from osbench.common.blocks import Failure, decode_rows
+import numpy as np
+
+from osbench.common.blocks import Columns, Failure, decode_rows
 from osbench.common.errors import Untrusted
 from osbench.common.messages import Block
 from osbench.common.outcomes import Outcome
@@ -17,10 +19,15 @@ from osbench.coordinator.selection import select
 class Book:
     """Takes blocks that are on disk. Kept until the run closes: late results still count."""
 
-    def __init__(self, *, idempotent: bool, criteria: Criteria) -> None:
+    def __init__(self, *, idempotent: bool, criteria: Criteria, warmup_s: float = 0.0) -> None:
         self.ledger = Ledger(idempotent=idempotent)
         self.statistics = WorkloadStatistics()
         self.criteria = criteria
+        self.warmup_ns = int(warmup_s * 1e9)
+        #: Rows that count in the ledger alone: the load was warming up.
+        self.warmup_rows = 0
+        #: User-seconds of all iterations that ran.
+        self.busy_s = 0.0
         #: User-nanoseconds that users waited for work that then came.
         self.want_ns = 0
         #: Outputs and failures cut for size.
@@ -47,10 +54,22 @@ class Book:
             accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
             if not accepted.all():
                 columns = select(columns, accepted)
+            self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
+            columns = self._warm(columns)
             self.statistics.add(columns, worker=worker)
             self.criteria.add(columns)
         self.ledger.give_back(worker, _intervals(block.returned))
         return ran, busy_s
+
+    def _warm(self, columns: Columns) -> Columns:
+        """The rows of iterations that started, or were due and dropped, after the warm-up."""
+        if not self.warmup_ns:
+            return columns
+        ran = columns.outcome <= Outcome.TIMED_OUT
+        warm = np.where(ran, columns.started, columns.due) >= self.warmup_ns
+        cold = len(columns) - int(np.count_nonzero(warm))
+        self.warmup_rows += cold
+        return select(columns, warm) if cold else columns
 
 
 def _failure(entry: list[object]) -> Failure:

@@ -12,7 +12,6 @@ from osbench.common.runner import Runner, Step, Totals, split
 from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Offered
 from osbench.coordinator.book import Book
-from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.dispatch import Dispatch
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
@@ -38,15 +37,14 @@ class Conductor:
         specification: Specification,
         runner: Runner,
         *,
-        idempotent: bool,
-        criteria: Criteria,
+        book: Book,
         progress: Callable[[Snapshot], None],
     ) -> None:
         self._state = state
         self._spec = specification
         self._runner = runner
         self._progress = progress
-        self.book = Book(idempotent=idempotent, criteria=criteria)
+        self.book = book
         self._number = specification.workload
         state.books[self._number] = self.book
         self._dispatch = Dispatch(state, self.book, specification)
@@ -418,11 +416,11 @@ class Conductor:
             )
         users = self._runner.concurrency
         wanting_s = self.book.want_ns / 1e9 + self._missing_s
-        asked_s = statistics.busy_s + wanting_s
+        asked_s = self.book.busy_s + wanting_s
         return Offered(
             duration_s=duration_s,
             concurrency=users,
-            concurrency_held=statistics.busy_s / asked_s if asked_s > 0 else None,
+            concurrency_held=self.book.busy_s / asked_s if asked_s > 0 else None,
             waited_s=wanting_s / users,
             cut_short=self._cut_short,
         )

@@ -31,7 +31,9 @@ class Dispatch:
         self._ledger = book.ledger
         self._spec = specification
         self._dues = Dues()
-        self._first_due = self._last_due = 0
+        #: Arrivals planned after the warm-up, and when the first and last of them are due.
+        self._arrivals = self._first_due = self._last_due = 0
+        self._warm_ns = book.warmup_ns
         #: Batches whose sending failed: to be taken away before anything else.
         self.doubtful: list[int] = []
         self._sized: set[str] = set()
@@ -43,10 +45,10 @@ class Dispatch:
 
     @property
     def rate_planned(self) -> float | None:
-        """Arrivals a second from the first due instant to the last."""
-        if self._ledger.allotted < 2 or self._last_due <= self._first_due:
+        """Arrivals a second from the first due instant after the warm-up to the last."""
+        if self._arrivals < 2 or self._last_due <= self._first_due:
             return None
-        return (self._ledger.allotted - 1) / ((self._last_due - self._first_due) / 1e9)
+        return (self._arrivals - 1) / ((self._last_due - self._first_due) / 1e9)
 
     def wants(self, step: Step) -> bool:
         """There is work that could be placed."""
@@ -149,10 +151,12 @@ class Dispatch:
         dues = nanoseconds(step.arrivals)
         if stop_s is not None:
             dues = dues[dues < int(stop_s * 1e9)]
-        if len(dues):
-            if not self._ledger.allotted:
-                self._first_due = int(dues[0])
-            self._last_due = int(dues[-1])
+        warm = dues[dues >= self._warm_ns]
+        if len(warm):
+            if not self._arrivals:
+                self._first_due = int(warm[0])
+            self._last_due = int(warm[-1])
+            self._arrivals += len(warm)
         for part in slices(dues):
             found.extend(self._deal(part, crew))
         return found

@@ -26,7 +26,8 @@ from osbench.common.redis_client import connect, handshake
 from osbench.common.runner import Runner
 from osbench.common.store import RedisStore
 from osbench.common.task import Subtask, Task, Workload
-from osbench.coordinator.accounting import Tracing
+from osbench.coordinator.accounting import Tracing, Warmup
+from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
 from osbench.coordinator.conductor import Conductor
 from osbench.coordinator.connection import Connection
@@ -162,6 +163,7 @@ class Run:
                     "runner": {workload.runner.name: workload.runner.config},
                     "sla": {named.name: named.config for named in workload.sla},
                     "idempotent": workload.idempotent,
+                    "warmup": workload.warmup_s,
                 }
                 for workload in self._task.workloads
             ],
@@ -235,8 +237,11 @@ class Run:
                     state,
                     specification,
                     runner,
-                    idempotent=workload.idempotent,
-                    criteria=Criteria(workload.sla, self._plugins),
+                    book=Book(
+                        idempotent=workload.idempotent,
+                        criteria=Criteria(workload.sla, self._plugins),
+                        warmup_s=workload.warmup_s,
+                    ),
                     progress=Noted(self._progress, state.directory),
                 )
                 self._conductors.append(
@@ -380,6 +385,7 @@ class Run:
                 duplicates=book.duplicates,
                 refused=refused + sum(member.beat.refused for member in members),
             ),
+            warmup=Warmup(seconds=workload.warmup_s, left_out=book.warmup_rows),
             offered=conductor.offered(),
             tracing=self._tracing(workload, conductor, rate),
             statistics=statistics,

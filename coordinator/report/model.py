@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.sla import Verdict
@@ -24,7 +24,7 @@ class WorkloadReport:
     description: str = ""
     runner: Named
     accounting: Accounting
-    warmup: Warmup = Warmup()
+    warmup: Warmup = field(default_factory=Warmup)
     offered: Offered
     tracing: Tracing
     statistics: WorkloadStatistics
