@@ -180,6 +180,8 @@ class Conductor:
         else:
             self._dispatch.place(self._step, self._crew(), self._elapsed(), stop_s)
         self._dispatch.drain_leaving(self._members())
+        if poll and self._elapsed() > 0:
+            self._dispatch.rescue(self._members())
         if poll:
             # acknowledgements travel with the rhythm of the heartbeats
             state.controls.change(self._members())

@@ -22,6 +22,9 @@ from osbench.coordinator.state import RunState
 
 LOG = logging.getLogger(__name__)
 
+#: A worker that has been idle for so long, with batches under way to it, did not get them.
+IDLE_S = 3.0
+
 
 class Dispatch:
     """The placing of one workload's iterations."""
@@ -249,6 +252,17 @@ class Dispatch:
     def take_away(self, incarnation: str) -> None:
         """Revoke all open batches of a worker that was given up."""
         self._take([n for n, b in self._ledger.batches.items() if b.worker == incarnation])
+
+    def rescue(self, members: Sequence[Member]) -> None:
+        """Take back what a worker that is idle was sent: the message never reached it."""
+        for member in members:
+            if member.idle_s < IDLE_S:
+                continue
+            stuck = self._ledger.open_batches(member.incarnation)
+            if stuck:
+                LOG.warning("batches %s did not reach worker %s", stuck, member.incarnation)
+                self._take(stuck)
+                member.idle_s = 0.0
 
     def take_back_unclaimed(self, members: Sequence[Member]) -> None:
         """The load is over: what was not claimed will not start."""

@@ -18,6 +18,8 @@ class Member:
     beat: Heartbeat
     #: Seconds of successful polls in which the beat did not change.
     silence_s: float = 0.0
+    #: Seconds for which its heartbeats have said that it runs nothing and has nothing claimed.
+    idle_s: float = 0.0
     #: Given up.
     fenced: bool = False
     #: Wants no more work: it drains, or has too many stuck threads.
@@ -61,6 +63,7 @@ class Member:
             self.silence_s += since_s
             return
         self.silence_s = 0.0
+        self.idle_s = 0.0 if beat.busy or beat.queued else self.idle_s + since_s
         self.beat = beat
         self.leaving = beat.state in ("draining", "stuck")
         if beat.generation == self.generation and beat.busy <= self.share:
@@ -81,6 +84,7 @@ class Member:
     def begin(self) -> None:
         """A new workload starts."""
         self.ready = self.unfit = False
+        self.idle_s = 0.0
         self.generation = 0
         self.granted = (-1, None)
         self.target = self.share = self.held = 0
