@@ -187,3 +187,5 @@ class Specification(Message):
     sample_rate: float
     #: Longest time between two result blocks of a worker, seconds.
     ship_interval_s: float
+    #: Seconds after t0 in which shares change often: control records are read at short intervals.
+    eager_s: float = 0.0

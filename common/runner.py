@@ -94,6 +94,11 @@ class Runner:
         """Seconds in which iterations start, where the configuration says so."""
         return None
 
+    @property
+    def ramp_up_s(self) -> float:
+        """Seconds in which a closed runner adds its virtual users."""
+        return 0.0
+
     def users(self, elapsed_s: float) -> int:
         """Virtual users that a closed runner asks for at an instant, seconds after t0."""
         return self.concurrency

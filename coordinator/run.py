@@ -49,6 +49,8 @@ SHIP_S_PER_WORKER = 0.004
 SHIP_ABORT_S = 1.0
 #: Longest wait for workers to write out their spans, and to leave, at the end, seconds.
 FAREWELL_S = 3.0
+#: In a longer ramp, seconds, it means little that workers learn of new users with a heartbeat.
+LONG_RAMP_S = 60.0
 #: Between two notes of where the run is, seconds.
 STATUS_S = 1.0
 
@@ -275,6 +277,7 @@ class Run:
             deployment=self._deployment.to_dict() if self._deployment else {},
             source_hash=plugin.source_hash,
             sample_rate=rate,
+            eager_s=runner.ramp_up_s if runner.ramp_up_s <= LONG_RAMP_S else 0.0,
             ship_interval_s=self._ship_interval_s(len(state.fleet.members)),
         )
 

@@ -128,7 +128,7 @@ class Agent:
 
     def _pause_s(self) -> float:
         session = self._session
-        if session is not None and (session.engine is None or self._draining.is_set()):
+        if session is not None and (session.eager or self._draining.is_set()):
             return EAGER_S
         return min(BEAT_S, max(0.01, self._last_beat + BEAT_S - time.monotonic()))
 

@@ -92,6 +92,14 @@ class Session:
         return "idle"
 
     @property
+    def eager(self) -> bool:
+        """News may come any moment: before the load, and while users are added."""
+        if self.engine is None or self._ready is None:
+            return True
+        eager_ns = int(self._ready.specification.eager_s * 1e9)
+        return monotonic_ns() < self.engine.t0_ns + eager_ns
+
+    @property
     def busy(self) -> int:
         """Iterations in hand."""
         return len(self.engine.inflight) if self.engine is not None else 0

@@ -58,6 +58,11 @@ class Constant(Runner):
         """As many as `times`."""
         return int(self.config.get("times", 1))
 
+    @property
+    def ramp_up_s(self) -> float:
+        """Seconds in which the virtual users are added."""
+        return float(self.config.get("ramp_up", 0))
+
     def users(self, elapsed_s: float) -> int:
         """Virtual users asked for at an instant."""
         return risen(self.config, elapsed_s)

@@ -59,6 +59,11 @@ class ConstantForDuration(Runner):
         """Seconds in which iterations start."""
         return float(self.config["duration"])
 
+    @property
+    def ramp_up_s(self) -> float:
+        """Seconds in which the virtual users are added."""
+        return float(self.config.get("ramp_up", 0))
+
     def users(self, elapsed_s: float) -> int:
         """Virtual users asked for at an instant."""
         return risen(self.config, elapsed_s)
