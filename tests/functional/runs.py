@@ -19,7 +19,10 @@ import jsonschema
 import psutil
 from commands import environment
 
-from osbench.coordinator.local import watchdog
+from osbench.common.envelope import Sealer
+from osbench.common.keyring import Keyring
+from osbench.common.messages import Heartbeat
+from osbench.coordinator.fleet import Fleet
 from servers import RedisServer, folder
 
 SCHEMA = json.loads(
@@ -100,10 +103,8 @@ class Started:
     def end(self) -> None:
         """End it and what it has started, whatever state it is in."""
         if self.process.poll() is None:
-            tree = [
-                self.process,
-                *psutil.Process(self.process.pid).children(recursive=True),
-            ]
+            started = psutil.Process(self.process.pid).children(recursive=True)
+            tree = [self.process, *started]
             for one in tree:
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
                     one.kill()
@@ -256,9 +257,7 @@ class Cluster:
     def start_worker(self, *arguments: str) -> Started:
         """Start a supervisor with one process, as on a host of its own; does not wait."""
         label = f"host-{len(self.workers)}"
-        worker = self.site.start(
-            "osbench-worker", "--processes", "1", "--label", label, *arguments
-        )
+        worker = self.site.start("osbench-worker", "--processes", "1", "--label", label, *arguments)
         self.workers.append(worker)
         return worker
 
@@ -270,15 +269,20 @@ class Cluster:
         assert isinstance(found, list)
         return found
 
-    def await_idle(self, count: int) -> list[dict[str, Any]]:
+    def await_idle(self, count: int) -> list[Heartbeat]:
         """Wait until exactly so many workers are there and free."""
+        client = self.redis.client()
+        fleet = Fleet(client, Sealer(Keyring.load(self.site.data / "keys")))
         deadline = time.monotonic() + 60
         while True:
-            present = self.listed()
-            if len(present) == count and all(one["state"] == "idle" for one in present):
-                return present
-            assert time.monotonic() < deadline, present
-            time.sleep(0.1)
+            present = fleet.present()
+            if len(present) == count and all(
+                beat.state == "idle" and not holder for beat, holder in present
+            ):
+                client.close()
+                return [beat for beat, _ in present]
+            assert time.monotonic() < deadline, (present, [one.said() for one in self.workers])
+            time.sleep(0.05)
 
     def keys(self) -> set[str]:
         """Every key in Redis."""
@@ -289,8 +293,11 @@ class Cluster:
             client.close()
 
     def run_keys(self) -> set[str]:
-        """Every key that is no worker's heartbeat and no binding of a living queue."""
-        return {key for key in self.keys() if not key.startswith("osbench:worker:")}
+        """Every key but those that living workers have: heartbeats, and bindings of queues."""
+        names = [key.rpartition(":")[2] for key in self.keys() if "osbench:worker:" in key]
+        kept = {f"osbench:worker:{name}" for name in names}
+        kept |= {f"osbench:_kombu.binding.osbench.w.{name}" for name in names}
+        return self.keys() - kept - {"osbench:_kombu.binding_deadlines"}
 
 
 def by_iteration(rows: Sequence[Mapping[str, str]], *outcomes: str) -> set[int]:

@@ -1,0 +1,159 @@
+"""A coordinator and two workers started by hand against one Redis with a password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from runs import Cluster, Started, site
+
+from servers import redis_server
+
+pytestmark = pytest.mark.functional
+
+SHORT = {
+    "scenario": {"Dummy.dummy": {"sleep": 0.01}},
+    "runner": {"constant": {"times": 200, "concurrency": 4}},
+}
+LONG = {
+    "scenario": {"Dummy.dummy": {"sleep": 0.05}},
+    "runner": {"constant": {"times": 2000, "concurrency": 4}},
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis)
+        for _ in range(2):
+            found.start_worker()
+        found.await_idle(2)
+        yield found
+
+
+@pytest.fixture
+def holder(cluster: Cluster) -> Iterator[Started]:
+    """A run that holds both workers."""
+    run = cluster.site.start(
+        "osbench-coord", "run", "--json", cluster.site.task(LONG, name="long.json")
+    )
+    run.await_said("running")
+    yield run
+    if run.process.poll() is None:
+        run.interrupt()
+        run.finish()
+    cluster.await_idle(2)
+
+
+def test_workers_are_listed_with_what_they_can_do(cluster: Cluster) -> None:
+    present = cluster.listed()
+
+    shown = cluster.site.coord("workers")
+
+    assert {one["label"] for one in present} == {"host-0", "host-1"}
+    assert len({one["incarnation"] for one in present}) == 2
+    for one in present:
+        assert (one["state"], one["run"], one["held_by"]) == ("idle", "", "")
+        assert (one["capacity"], one["stuck"], one["refused"]) == (256, 0, 0)
+        assert abs(one["offset_s"]) < 60
+    assert shown.code == 0
+    assert all(word in shown.out for word in ("host-0", "host-1", "idle", "offset"))
+    assert shown.err == ""
+
+
+def test_a_run_is_spread_over_both_and_leaves_no_key(cluster: Cluster) -> None:
+    done = cluster.site.run(cluster.site.task(SHORT))
+
+    left = cluster.run_keys()
+
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 200
+    (workload,) = done.result["workloads"]
+    assert {one["label"] for one in workload["workers"]} == {"host-0", "host-1"}
+    assert left == set()
+    assert cluster.await_idle(2)
+
+
+def test_both_workers_had_their_part(cluster: Cluster) -> None:
+    done = cluster.site.run(cluster.site.task(SHORT))
+
+    (workload,) = done.result["workloads"]
+
+    assert done.code == 0, done.err
+    assert len(workload["workers"]) == 2
+    assert not any(one["lost"] for one in workload["workers"])
+
+
+def test_the_same_workers_serve_one_run_after_another(cluster: Cluster) -> None:
+    before = {beat.incarnation for beat in cluster.await_idle(2)}
+
+    codes = [cluster.site.run(cluster.site.task(SHORT, SHORT)).code for _ in range(2)]
+
+    assert codes == [0, 0]
+    assert {beat.incarnation for beat in cluster.await_idle(2)} == before
+
+
+def test_one_worker_can_be_asked_for(cluster: Cluster) -> None:
+    done = cluster.site.run(cluster.site.task(SHORT), "--workers", "1")
+
+    (workload,) = done.result["workloads"]
+
+    assert done.code == 0, done.err
+    assert len(workload["workers"]) == 1
+
+
+def test_a_second_run_is_told_who_holds_the_workers(cluster: Cluster, holder: Started) -> None:
+    held = {one["held_by"] for one in cluster.listed()}
+
+    second = cluster.site.run(cluster.site.task(SHORT), "--wait-for-workers", "1")
+
+    assert second.code == 2
+    (run_id,) = held
+    assert run_id in holder.said()
+    assert run_id in second.result["error"]["message"]
+    assert holder.process.poll() is None
+
+
+def test_a_second_run_gets_the_workers_when_the_first_ends(
+    cluster: Cluster, holder: Started
+) -> None:
+    second = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(SHORT))
+    second.wait_for(lambda: len(list((cluster.site.data / "runs").iterdir())) > 1)
+
+    holder.interrupt()
+
+    first = holder.finish()
+    assert first.code == 130
+    assert first.sums["not_started"] > 0
+    done = second.finish()
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 200
+
+
+def test_a_killed_coordinator_frees_its_workers_in_a_minute(
+    cluster: Cluster, holder: Started
+) -> None:
+    holder.process.kill()
+    holder.process.wait()
+    client = cluster.redis.client()
+    # what a minute without its coordinator does to a worker's mark
+    for key in client.scan_iter("osbench:busy:*"):
+        client.delete(key)
+    client.close()
+
+    cluster.await_idle(2)
+
+    done = cluster.site.run(cluster.site.task(SHORT))
+    assert done.code == 0, done.err
+
+
+def test_a_worker_that_leaves_takes_its_keys_along(cluster: Cluster) -> None:
+    before = cluster.keys()
+    third = cluster.start_worker()
+    cluster.await_idle(3)
+
+    third.process.terminate()
+
+    assert third.finish().code == 0
+    cluster.workers.remove(third)
+    assert cluster.keys() == before
