@@ -11,7 +11,7 @@ from time import monotonic_ns
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.messages import Batch
 from osbench.worker.body import Body
-from osbench.worker.engine import Engine, User
+from osbench.worker.engine import GIVEN_UP, NOT_STARTED, Engine, User
 
 
 class ClosedEngine(Engine):
@@ -25,12 +25,13 @@ class ClosedEngine(Engine):
 
     def add(self, batch: Batch) -> None:
         with self._changed:
+            self.added += len(batch)
             self._claimed.extend(batch.intervals)
             self._changed.notify_all()
 
     @property
     def queued(self) -> int:
-        waiting = sum(high - low for low, high in list(self._claimed))
+        waiting = sum(high - low for low, high in self._claimed.copy())
         return waiting + operator.length_hint(self._source)
 
     def take_back(self) -> list[Interval]:
@@ -47,50 +48,54 @@ class ClosedEngine(Engine):
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
         if wait_s > 0:
             time.sleep(wait_s)
-        due = max(self.t0_ns, monotonic_ns() if wait_s < -0.05 else self.t0_ns)
-        source = self._source
+        due = user.free_ns
+        source: Iterator[int] = iter(range(0))
         run = self.run
         while True:
             iteration = next(source, 0)
-            started = monotonic_ns()
-            if iteration and user.number < self.share and started < self.stop_ns:
-                if not run(iteration, due, started, user):
-                    return
-                due = monotonic_ns()
-                continue
             if iteration:
-                self.give_back([(iteration, iteration + 1)])
-            found = self._more(user, source)
+                ended = run(iteration, due, user)
+                if ended > NOT_STARTED:
+                    due = ended
+                    continue
+                if ended == GIVEN_UP:
+                    return
+            found = self._more(user, due)
             if found is None:
                 return
-            source, parked = found
-            if parked:
-                due = monotonic_ns()
+            source, due = found
 
-    def _more(self, user: User, old: Iterator[int]) -> tuple[Iterator[int], bool] | None:
-        """Wait for the next source of numbers; None to leave. True if the user was parked."""
+    def _more(self, user: User, due: int) -> tuple[Iterator[int], int] | None:
+        """Wait for numbers and the right to start them; None to leave.
+
+        Answers a source of numbers and since when the user is free to start one: `due`, or
+        later where the share had no place for it.
+        """
         begin = monotonic_ns()
         parked = False
         with self._changed:
-            while True:
-                if self.stopped:
-                    return None
+            while not self.stopped:
                 if user.number >= self.share:
                     parked = True
-                elif monotonic_ns() >= self.stop_ns:
-                    pass
-                elif self._source is not old and operator.length_hint(self._source):
-                    break
-                elif self._claimed:
-                    low, high = self._claimed.popleft()
-                    self._source = iter(range(low, high))
-                    if not self._claimed:
-                        self._hungry()
-                    break
-                else:
-                    old = self._source
+                elif monotonic_ns() < self.stop_ns:
+                    if parked:
+                        parked = False
+                        begin = due = self._shared_ns
+                    if self._refill():
+                        self.want_ns += max(0, monotonic_ns() - begin)
+                        return self._source, due
                     self._hungry()
-                self._changed.wait(0.5)
-            if not parked:
-                self.want_ns += monotonic_ns() - max(begin, self.t0_ns)
-            return self._source, parked
+                self._changed.wait()
+        return None
+
+    def _refill(self) -> bool:
+        """Have numbers in the source that all users share; False where none are claimed."""
+        if operator.length_hint(self._source):
+            return True
+        if not self._claimed:
+            return False
+        low, high = self._claimed.popleft()
+        self._source = iter(range(low, high))
+        if not self._claimed:
+            self._hungry()
+        return True

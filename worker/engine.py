@@ -2,7 +2,8 @@
 
 Virtual users are threads: OSProfiler's state is thread-local and OpenStack clients block.
 Each running iteration stands in `inflight` under its number; whoever pops it, the thread that
-finished it or the watchdog whose patience ended, reports it, so that it is reported once.
+finished it or the watchdog whose patience ended, reports it, so that it is reported once. A
+thread that finds its iteration gone does nothing more but leave.
 List and dict operations used here are atomic under the interpreter's lock; nothing on the hot
 path takes another.
 """
@@ -10,11 +11,13 @@ path takes another.
 from __future__ import annotations
 
 import ctypes
+import logging
 import sys
 import threading
-import traceback
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
+from types import FrameType
 from typing import Any
 
 from osbench.common.atomic import WIDTH, Recorder
@@ -23,11 +26,16 @@ from osbench.common.intervals import Interval, Intervals
 from osbench.common.messages import Batch
 from osbench.common.outcomes import Outcome
 from osbench.worker.body import Body
+from osbench.worker.failures import spoken
+
+LOG = logging.getLogger(__name__)
 
 #: How often the watchdog looks, seconds.
 WATCH_S = 0.02
 #: An instant that never comes.
 NEVER = 1 << 62
+#: What `Engine.run` answers in place of the instant at which the iteration ended.
+NOT_STARTED, GIVEN_UP = 0, -1
 OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_OUT)
 
 
@@ -38,14 +46,21 @@ class IterationTimeout(BaseException):
 class User:
     """A virtual user: a thread that runs iterations one after another."""
 
-    __slots__ = ("injected", "number", "thread")
+    __slots__ = ("free_ns", "injected", "number", "thread")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, free_ns: int) -> None:
         self.number = number
+        #: Since when it could have run something, monotonic nanoseconds.
+        self.free_ns = free_ns
         self.thread: threading.Thread | None = None
         #: Set once an exception was sent to the thread, which must not end before: its
-        #: identity could be given to another thread.
-        self.injected = threading.Event()
+        #: identity could be given to another thread. A plain flag, because an exception that
+        #: lands within an Event or a lock may leave it locked for good.
+        self.injected = False
+
+
+#: Deadline, user, due, started, recorder.
+Entry = tuple[int, User, int, int, Recorder]
 
 
 class Engine:
@@ -58,17 +73,30 @@ class Engine:
         self.stop_ns = stop_ns
         #: Finished rows; the shipper takes them from the front.
         self.rows: list[Row] = []
-        #: iteration -> (deadline, user, due, started, recorder, scenario-less profiler)
-        self.inflight: dict[int, tuple[int, User, int, int, Recorder]] = {}
+        #: What runs now, by iteration number.
+        self.inflight: dict[int, Entry] = {}
+        #: Numbers claimed so far, and those of them that a result block holds. Between the two
+        #: a number may for a moment stand nowhere but in a thread's local variable.
+        self.added = 0
+        self.shipped = 0
+        #: Some rows hold outputs.
+        self.bulky = False
         #: Threads whose iteration timed out and that still run.
         self.abandoned: list[threading.Thread] = []
         #: User-nanoseconds waited for work that then came.
         self.want_ns = 0
         self.share = 0
         self.stopped = False
+        self._limit_ns = body.timeout_ns or NEVER
         self._hungry = hungry
         self._returned = Intervals()
         self._users: dict[int, User] = {}
+        self._staff = threading.Lock()
+        #: Instant of the last change of `share`.
+        self._shared_ns = t0_ns
+        #: The system had no thread for a user.
+        self._short = False
+        self._next_expiry = 0
         self._changed = threading.Condition()
         self._watch = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         self._watch.start()
@@ -92,37 +120,59 @@ class Engine:
         """Remove and return what was claimed and not started; only once nothing starts."""
         raise NotImplementedError
 
+    @property
+    def staff(self) -> int:
+        """Users that must be there whether or not there is work."""
+        return self.share
+
     # users
 
     def set_share(self, share: int) -> None:
         """Have this many virtual users."""
         with self._changed:
+            self._shared_ns = max(self.t0_ns, monotonic_ns())
             self.share = share
-            if not self.stopped:
-                self.hire()
             self._changed.notify_all()
+        self._fill()
 
-    def hire(self) -> None:
-        """Start the users that `share` asks for and that are not there."""
-        for number in range(self.share):
-            if number not in self._users:
-                self._start_user(number)
+    def _fill(self) -> None:
+        """Start the users that must be there and are not."""
+        for number in range(self.staff):
+            if number not in self._users and not self.employ(number, self._shared_ns):
+                return
+        self._short = False
 
-    def _start_user(self, number: int) -> None:
-        user = User(number)
-        thread = threading.Thread(
-            target=self._live, args=(user,), name=f"user-{number}", daemon=True
-        )
-        user.thread = thread
-        self._users[number] = user
-        thread.start()
+    def employ(self, number: int, free_ns: int) -> bool:
+        """Start a user that is not there yet; False where the system has no thread for it."""
+        with self._staff:
+            if number in self._users or number >= self.share or self.stopped:
+                return True
+            user = User(number, free_ns)
+            user.thread = threading.Thread(
+                target=self._live, args=(user,), name=f"user-{number}", daemon=True
+            )
+            self._users[number] = user
+            try:
+                user.thread.start()
+            except RuntimeError as error:
+                del self._users[number]
+                if not self._short:
+                    LOG.error("virtual user %d of %d: %s", number + 1, self.share, error)
+                self._short = True
+                return False
+        return True
+
+    def dismiss(self, user: User) -> None:
+        """Forget a user that leaves or was given up."""
+        with self._staff:
+            if self._users.get(user.number) is user:
+                del self._users[user.number]
 
     def _live(self, user: User) -> None:
         try:
             self.serve(user)
         except IterationTimeout:
-            # the injection may land between the iteration and our own code
-            user.injected.wait()
+            _await_injection(user)
 
     @property
     def users(self) -> int:
@@ -131,44 +181,76 @@ class Engine:
 
     # one iteration
 
-    def run(self, iteration: int, due: int, started: int, user: User) -> bool:
-        """Run and record one iteration; False when it was given up and the user must leave."""
+    def run(self, iteration: int, due: int, user: User) -> int:
+        """Run and record one iteration; answers when it ended, NOT_STARTED or GIVEN_UP."""
         body = self.body
-        tracer = body.tracer
-        profiler = None
-        if tracer is not None and tracer.sampled(iteration):
-            profiler = tracer.begin(iteration)
+        recorder = Recorder(body.names)
+        started = monotonic_ns()
+        self.inflight[iteration] = (started + self._limit_ns, user, due, started, recorder)
+        # looked at only now: whoever lowers the share then finds in `inflight` all that may start
+        if user.number >= self.share or started >= self.stop_ns:
+            return self._withdraw(iteration, user)
+        if body.tracer is not None:
+            self._trace(iteration, recorder)
             started = monotonic_ns()
-        recorder = Recorder(body.names, profiler)
-        deadline = started + body.timeout_ns if body.timeout_ns else NEVER
-        self.inflight[iteration] = (deadline, user, due, started, recorder)
         scenario = None
         error: BaseException | None = None
+        message = ""
         try:
             scenario = body.instance(iteration, recorder)
             body.function(scenario, **body.arguments(iteration))
             ended = monotonic_ns()
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
             ended = monotonic_ns()
-            error = caught
+            error, message = caught, spoken(caught)
         if self.inflight.pop(iteration, None) is None:
-            user.injected.wait()
-            return False
-        idle = scenario._idle_ns if scenario is not None else 0
-        trace = b""
-        if profiler is not None and tracer is not None:
-            trace = tracer.end(
-                profiler, None if error is None else (type(error).__name__, str(error))
-            )
-        extra = body.extras(scenario, trace)
-        outcome, failure = OK, 0
+            _await_injection(user)
+            return GIVEN_UP
+        outcome = OK
+        failure = idle = 0
+        outputs = extra = None
+        if scenario is not None:
+            idle, outputs = scenario._idle_ns, scenario._outputs
+        if outputs is not None or recorder.profiler is not None:
+            extra = self._extras(recorder, outputs, error, message)
         if error is not None:
-            outcome, failure = FAILED, body.failures.number(error)
+            outcome, failure = FAILED, body.failures.number(error, message)
             error = None
-        self.rows.append(
-            (iteration, outcome, due, started, ended, idle, failure, recorder.actions, extra)
-        )
-        return True
+        actions: Sequence[int] = tuple(recorder.actions)
+        if recorder.open >= 0:
+            actions = _closed(actions, ended)
+        # of tuples of integers: a list in it would have the garbage collector look at every row
+        self.rows.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
+        return ended
+
+    def _trace(self, iteration: int, recorder: Recorder) -> None:
+        tracer = self.body.tracer
+        assert tracer is not None
+        if tracer.sampled(iteration):
+            recorder.profiler = tracer.begin(iteration)
+        else:
+            tracer.clear()
+
+    def _extras(
+        self,
+        recorder: Recorder,
+        outputs: list[bytes] | None,
+        error: BaseException | None,
+        message: str,
+    ) -> Any:
+        trace, tracer = b"", self.body.tracer
+        if recorder.profiler is not None and tracer is not None:
+            said = None if error is None else (type(error).__name__, message)
+            trace = tracer.end(recorder.profiler, said)
+        self.bulky = self.bulky or outputs is not None
+        return self.body.extras(outputs, trace)
+
+    def _withdraw(self, iteration: int, user: User) -> int:
+        if self.inflight.pop(iteration, None) is None:
+            _await_injection(user)
+            return GIVEN_UP
+        self.give_back([(iteration, iteration + 1)])
+        return NOT_STARTED
 
     # stopping
 
@@ -189,74 +271,89 @@ class Engine:
             found, self._returned = list(self._returned), Intervals()
         return found
 
+    @property
+    def unsettled(self) -> int:
+        """Numbers claimed that no result block holds yet, as results or as given back."""
+        return self.added - self.shipped
+
     def close(self) -> None:
         """End: nothing starts, users leave when their iteration is over."""
-        self.stop(0)
         self.stopped = True
-        with self._changed:
-            self._changed.notify_all()
+        self.stop(0)
 
     # the watchdog
 
     def _watch_loop(self) -> None:
-        wake = threading.Event()
         while not (self.stopped and not self.inflight):
-            wake.wait(WATCH_S)
-            now = monotonic_ns()
-            if now >= self.stop_ns:
-                rest = self.take_back()
-                if rest:
-                    self.give_back(rest)
-                    self._hungry()
-            if self.body.timeout_ns:
-                self._expire(now)
-            self.look(now)
+            time.sleep(WATCH_S)
+            try:
+                self._look_around()
+            except Exception:
+                LOG.exception("the watchdog goes on after an error of its own")
+
+    def _look_around(self) -> None:
+        now = monotonic_ns()
+        if now >= self.stop_ns:
+            rest = self.take_back()
+            if rest:
+                self.give_back(rest)
+                self._hungry()
+        if now >= self._next_expiry:
+            self._expire(now)
+        if self._short:
+            self._fill()
+        self.look(now)
 
     def look(self, now: int) -> None:
         """What a subclass checks with the watchdog's rhythm."""
 
     def _expire(self, now: int) -> None:
-        for iteration, entry in list(self.inflight.items()):
-            if entry[0] <= now and self.inflight.pop(iteration, None) is not None:
-                self._give_up(iteration, entry, now)
+        """Give up what is past its deadline; work out when there is anything to do again."""
+        earliest = now + self._limit_ns
+        frames: dict[int, FrameType] = {}
+        # a copy is made in one step; a list of the items is not, the collector may run within
+        for iteration, entry in self.inflight.copy().items():
+            if entry[0] > now:
+                earliest = min(earliest, entry[0])
+            elif self.inflight.pop(iteration, None) is not None:
+                frames = frames or sys._current_frames()
+                self._give_up(iteration, entry, now, frames)
+        self._next_expiry = earliest
         self.abandoned = [thread for thread in self.abandoned if thread.is_alive()]
 
     def _give_up(
-        self, iteration: int, entry: tuple[int, User, int, int, Recorder], now: int
+        self, iteration: int, entry: Entry, now: int, frames: dict[int, FrameType]
     ) -> None:
         _, user, due, started, recorder = entry
         thread = user.thread
         assert thread is not None and thread.ident is not None
-        failure = self.body.failures.timed_out(self.body.timeout_ns / 1e9, _stack(thread.ident))
-        trace = b""
+        failure = self.body.failures.timed_out(self._limit_ns / 1e9, frames.get(thread.ident))
+        extra: Any = None
         if recorder.profiler is not None and self.body.tracer is not None:
-            trace = self.body.tracer.abandon(recorder.profiler)
-        extra: Any = (trace, None) if trace else None
+            extra = (self.body.tracer.abandon(recorder.profiler), None)
         actions = _closed(recorder.actions, now)
         self.rows.append((iteration, TIMED_OUT, due, started, now, 0, failure, actions, extra))
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(thread.ident), ctypes.py_object(IterationTimeout)
         )
-        user.injected.set()
+        user.injected = True
         self.abandoned.append(thread)
-        with self._changed:
-            if not self.stopped and self._users.get(user.number) is user:
-                self._start_user(user.number)
+        self.dismiss(user)
+        self.employ(user.number, now)
 
 
-def _closed(actions: list[int], now: int) -> list[int]:
-    """A copy of an unfinished iteration's actions whose open ones end now, failed."""
-    copy = actions[: len(actions) // WIDTH * WIDTH]
+def _await_injection(user: User) -> None:
+    """Let the exception that is on its way arrive here, not in the interpreter's clean-up."""
+    while not user.injected:
+        time.sleep(0.001)
+    # a thread that takes the interpreter's lock looks for exceptions sent to it
+    time.sleep(0)
+
+
+def _closed(actions: Sequence[int], now: int) -> tuple[int, ...]:
+    """A copy of an iteration's actions in which those still open end now, failed."""
+    copy = list(actions[: len(actions) // WIDTH * WIDTH])
     for at in range(0, len(copy), WIDTH):
         if not copy[at + 3]:
             copy[at + 3], copy[at + 4] = now, 1
-    return copy
-
-
-def _stack(ident: int) -> str:
-    frame = sys._current_frames().get(ident)
-    if frame is None:
-        return ""
-    frames = traceback.extract_stack(frame)
-    # leave out the engine's own frames: threading, _live, serve, run
-    return "".join(traceback.format_list(frames[5:] or frames))
+    return tuple(copy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from types import FrameType, TracebackType
 from typing import Any
 
 #: Limits of what is kept of one failure, characters.
@@ -11,6 +12,21 @@ MESSAGE_LIMIT = 1000
 TRACEBACK_LIMIT = 8000
 #: Distinct failures of one workload and process; the rest share one entry.
 DISTINCT_LIMIT = 1000
+#: Modules whose frames say nothing about a failure: they stand around every scenario.
+_OURS = frozenset({"osbench.worker.engine", "osbench.worker.body"})
+
+
+def spoken(error: BaseException) -> str:
+    """The message of an exception. Never raises: a scenario's exception may do anything."""
+    try:
+        return str(error)
+    except BaseException as broken:  # noqa: BLE001 - SystemExit, too, would end the user's thread
+        return f"(its message cannot be formed: {type(broken).__name__})"
+
+
+def printable(text: str) -> str:
+    """`text` as UTF-8 can carry it: a file name that is not UTF-8 holds lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 class Failures:
@@ -23,37 +39,43 @@ class Failures:
         #: Failures beyond the limit, and messages or tracebacks that were shortened.
         self.cut = 0
 
-    def number(self, error: BaseException) -> int:
-        """The number of an exception, from 1."""
-        frames = []
+    def number(self, error: BaseException, message: str) -> int:
+        """The number of an exception with its message, from 1. Never raises."""
+        places = []
         step = error.__traceback__
         while step is not None:
-            frames.append((step.tb_frame.f_code, step.tb_lineno))
+            places.append((step.tb_frame.f_code, step.tb_lineno))
             step = step.tb_next
-        try:
-            message = str(error)
-        except Exception as broken:  # noqa: BLE001 - a scenario's exception may do anything
-            message = f"(its message cannot be formed: {type(broken).__name__})"
-        key = (type(error), message, tuple(frames))
+        key = (type(error), message[:MESSAGE_LIMIT], tuple(places))
         known = self._numbers.get(key)
         if known is not None:
             return known
-        # the first frame is the engine's own call of the scenario
-        shown = error.__traceback__.tb_next if error.__traceback__ else None
-        text = "".join(traceback.format_exception(type(error), error, shown))
+        # formatting costs a hundred times as much as all the rest: not for what is not kept
+        text = "" if self._full else _formatted(error)
         return self._add(key, type(error).__name__, message, text)
 
-    def timed_out(self, limit_s: float, stack: str) -> int:
-        """The number of a timeout whose thread stood at `stack`."""
-        message = f"no end after {limit_s:g} s"
-        key = ("timeout", limit_s, stack)
-        return self._numbers.get(key) or self._add(key, "IterationTimeout", message, stack)
+    def timed_out(self, limit_s: float, frame: FrameType | None) -> int:
+        """The number of a timeout whose thread stands at `frame`. Never raises."""
+        stack: list[tuple[FrameType, int]] = []
+        while frame is not None and frame.f_globals.get("__name__") not in _OURS:
+            stack.append((frame, frame.f_lineno or 0))
+            frame = frame.f_back
+        key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        text = "" if self._full else _listed(stack)
+        return self._add(key, "IterationTimeout", f"no end after {limit_s:g} s", text)
+
+    @property
+    def _full(self) -> bool:
+        return len(self._numbers) >= DISTINCT_LIMIT
 
     def _add(self, key: Any, etype: str, message: str, text: str) -> int:
         with self._lock:
             if key in self._numbers:
                 return self._numbers[key]
-            if len(self._numbers) >= DISTINCT_LIMIT:
+            if self._full:
                 self.cut += 1
                 key, etype, message, text = "other", "(other)", "more than 1,000 kinds", ""
                 if key in self._numbers:
@@ -63,7 +85,7 @@ class Failures:
                 message, text = message[:MESSAGE_LIMIT], text[-TRACEBACK_LIMIT:]
             number = len(self._numbers) + 1
             self._numbers[key] = number
-            self._fresh.append([number, etype, message, text])
+            self._fresh.append([number, *map(printable, (etype, message, text))])
             return number
 
     def fresh(self) -> list[list[Any]]:
@@ -71,3 +93,20 @@ class Failures:
         with self._lock:
             found, self._fresh = self._fresh, []
             return found
+
+
+def _formatted(error: BaseException) -> str:
+    shown: TracebackType | None = error.__traceback__
+    while shown is not None and shown.tb_frame.f_globals.get("__name__") in _OURS:
+        shown = shown.tb_next
+    try:
+        return "".join(traceback.format_exception(type(error), error, shown))
+    except Exception as broken:  # noqa: BLE001 - a scenario's exception may do anything
+        return f"(its traceback cannot be formed: {type(broken).__name__})"
+
+
+def _listed(stack: list[tuple[FrameType, int]]) -> str:
+    try:
+        return "".join(traceback.StackSummary.extract(reversed(stack)).format())
+    except Exception as broken:  # noqa: BLE001 - the thread runs on while we read its stack
+        return f"(its stack cannot be formed: {type(broken).__name__})"
