@@ -200,6 +200,8 @@ class Ledger:
             self._forget_over(worker)
         if worker in self._fenced or self._closed:
             doubtful = self._suspect.intersection(numbers)
+            # not started here, but perhaps by the worker that had it first
+            doubtful.subtract(self._rerun.intersection(doubtful))
             self._suspect.subtract(doubtful)
             back.update(doubtful)
         back.subtract(self._settled.intersection(back))

@@ -167,6 +167,10 @@ class SimulatedWorker:
         self.intake.clear()
         self.give_back(len(self.waiting))
 
+    def send_again(self) -> None:
+        """Take all that is not acknowledged for lost."""
+        self._resend = True
+
     def ship(self) -> None:
         """Send what there is, first again what may not have arrived. Raises StoreAway."""
         if self._resend:
