@@ -1,0 +1,135 @@
+"""Ctrl-C during a run: once lets iterations end, twice stops at once; the sums hold."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from runs import Cluster, Started, by_iteration, site
+
+from servers import CountingServer, redis_server
+
+pytestmark = pytest.mark.functional
+
+TIMES = 3000
+CLOSED = {"constant": {"times": TIMES, "concurrency": 4}}
+OPEN = {"rps": {"times": TIMES, "rps": 20}}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis)
+        for _ in range(2):
+            found.start_worker()
+        found.await_idle(2)
+        yield found
+
+
+def start(cluster: Cluster, counting: CountingServer, runner: dict[str, Any], *how: str) -> Started:
+    """Start a run against the counting server and wait for its first requests."""
+    request = {"url": counting.url, "method": "GET", "status_code": 200}
+    task = cluster.site.task(
+        {"scenario": {"HttpRequests.check_request": request}, "runner": runner}
+    )
+    run = cluster.site.start("osbench-coord", "run", *how, task)
+    run.wait_for(lambda: counting.counts.total() >= 4)
+    return run
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("runner", [CLOSED, OPEN], ids=["constant", "rps"])
+def test_once_lets_running_iterations_end(
+    cluster: Cluster, counting: CountingServer, runner: dict[str, Any], how: signal.Signals
+) -> None:
+    counting.delay_s = 0.5
+    run = start(cluster, counting, runner, "--json")
+
+    run.process.send_signal(how)
+
+    done = run.finish()
+    sums = done.sums
+    assert done.code == 130
+    assert sums["planned"] == TIMES
+    assert sums["lost"] == 0
+    assert sums["not_started"] > 0
+    assert "stopping" in done.err
+    ran = by_iteration(cluster.site.rows("last"), "ok")
+    assert len(ran) == sums["ok"]
+    # what was running has ended and is reported; what is not reported was never started
+    assert set(counting.counts) == ran
+    assert set(counting.counts.values()) == {1}
+    cluster.await_idle(2)
+    assert cluster.run_keys() == set()
+
+
+def test_once_prints_the_report(cluster: Cluster, counting: CountingServer) -> None:
+    counting.delay_s = 0.1
+    run = start(cluster, counting, CLOSED)
+
+    run.interrupt()
+
+    done = run.finish()
+    assert done.code == 130
+    assert "HttpRequests.check_request" in done.out
+    assert "not started" in done.out
+    assert "Exit code 130" in done.out
+
+
+def test_twice_stops_at_once_and_says_what_was_lost(
+    cluster: Cluster, counting: CountingServer
+) -> None:
+    counting.delay_s = 20
+    run = start(cluster, counting, CLOSED, "--json")
+
+    run.interrupt()
+    run.await_said("stopping")
+    run.interrupt()
+
+    done = run.finish(within_s=15)
+    sums = done.sums
+    assert done.code == 130
+    assert sums["planned"] == TIMES
+    assert sums["lost"] >= 4
+    assert sums["ok"] == 0
+    assert set(counting.counts.values()) == {1}
+    assert len(counting.counts) <= sums["lost"]
+    assert "Traceback" not in done.err
+    assert cluster.run_keys() == set()
+
+
+def test_twice_in_local_mode_leaves_nothing(cluster: Cluster, counting: CountingServer) -> None:
+    counting.delay_s = 20
+    with site() as here:
+        request = {"url": counting.url, "method": "GET", "status_code": 200}
+        task = here.task({"scenario": {"HttpRequests.check_request": request}, "runner": CLOSED})
+        run = here.start("osbench-coord", "run", "--json", task)
+        run.wait_for(lambda: counting.counts.total() >= 4)
+
+        run.interrupt()
+        run.await_said("stopping")
+        run.interrupt()
+
+        done = run.finish(within_s=30)
+        assert done.code == 130
+        assert done.sums["planned"] == TIMES
+        here.await_nothing_left()
+
+
+def test_before_the_load_there_is_a_message_and_nothing_else(cluster: Cluster) -> None:
+    task = cluster.site.task(
+        {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 1, "concurrency": 1}}}
+    )
+    run = cluster.site.start("osbench-coord", "run", "--json", "--workers", "3", task)
+    run.await_said("run ")
+
+    run.interrupt()
+
+    done = run.finish()
+    assert done.code == 130
+    assert "interrupted" in done.result["error"]["message"]
+    assert "Traceback" not in done.err
+    cluster.await_idle(2)
+    assert cluster.run_keys() == set()
