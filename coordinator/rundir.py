@@ -50,14 +50,14 @@ class RunDirectory:
     def all(cls, data_dir: str) -> list[RunDirectory]:
         """Every run, oldest first."""
         root = Path(data_dir) / "runs"
-        return [cls(path) for path in sorted(root.iterdir())] if root.is_dir() else []
+        folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+        return [cls(path) for path in sorted(folders)]
 
     @classmethod
     def find(cls, data_dir: str, name: str) -> RunDirectory:
         """The run of an id, of a unique beginning of one, or the "last". Raises UsageError."""
         root = Path(data_dir) / "runs"
-        folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-        runs = sorted(path.name for path in folders)
+        runs = [run.path.name for run in cls.all(data_dir)]
         found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
         if name in runs:
             found = [name]
