@@ -24,6 +24,8 @@ class CountingServer:
         self.delay_s = delay_s
         #: Requests by (value of X-Osbench-Run, iteration number).
         self.by_run: Counter[tuple[str, int]] = Counter()
+        #: Instants (time.monotonic) at which requests with an iteration number came.
+        self.instants: list[float] = []
         #: Requests without an iteration number.
         self.anonymous = 0
         #: The header names and values of the last request, names in lower case.
@@ -115,6 +117,7 @@ class CountingServer:
         if number is None:
             self.anonymous += 1
         else:
+            self.instants.append(time.monotonic())
             self.by_run[headers.get("x-osbench-run", ""), int(number)] += 1
 
 
