@@ -1,0 +1,1 @@
+"""Parts of osbench measured in a process of their own, as the coordinator calls them."""

@@ -1,0 +1,45 @@
+"""What the coordinator does with a read of the result stream, without the read itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.harness.stream import Stream
+from osbench.common.envelope import Sealer
+from osbench.common.messages import Block
+from osbench.coordinator.book import Book
+from osbench.coordinator.rundir import RunDirectory
+
+
+class Intake:
+    """Verifies, decodes, writes to disk, settles and counts, in the coordinator's order."""
+
+    def __init__(self, folder: Path, stream: Stream, sealer: Sealer) -> None:
+        self._sealer = sealer
+        self._stream = stream
+        self.directory = RunDirectory.create(str(folder), "bench")
+        self.book = Book(idempotent=False)
+
+    def cut(self, blocks: Sequence[int]) -> None:
+        """Give the iterations of some blocks out, as they were before their results come."""
+        ledger = self.book.ledger
+        for block in blocks:
+            worker, numbers = self._stream.numbers(block)
+            allotted = ledger.allot(self._stream.rows, None)
+            assert list(allotted) == list(numbers), "blocks are cut in order"
+            ledger.cut(1 + block, worker, allotted)
+
+    def take(self, entries: Sequence[bytes]) -> None:
+        """One read."""
+        blocks = [Block.parse(self._sealer.open(Block.KIND, data)) for data in entries]
+        self.directory.keep(block.body() for block in blocks)
+        for block in blocks:
+            self.book.take(block)
+
+    def close(self, rows: int) -> None:
+        """Check that every row was counted, and clean up."""
+        sums = self.book.ledger.accounting()
+        assert sums.ok + sums.failed == rows, sums
+        assert self.book.statistics.service.ok.count == sums.ok
+        self.directory.close()

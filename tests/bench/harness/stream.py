@@ -1,0 +1,88 @@
+"""Result blocks as two workers would send them, made from a few patterns without much CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.blocks import encode_rows
+from osbench.common.envelope import Sealer
+from osbench.common.intervals import Intervals
+from osbench.common.messages import Block
+from osbench.common.outcomes import Outcome
+
+RUN = "bench"
+WORKERS = ("host.1", "host.2")
+#: One row in a hundred failed, one in a hundred is traced.
+ONE_IN = 100
+#: Blocks that differ; more are the same with other iteration numbers.
+_PATTERNS = 8
+#: Rows end out of order by as many places, as with so many virtual users.
+_DISORDER = 64
+
+Ints = NDArray[np.int64]
+
+
+class Stream:
+    """Sealed blocks of a fixed number of rows, one worker after the other, numbers from 1."""
+
+    def __init__(self, rows: int, sealer: Sealer) -> None:
+        self.rows = rows
+        self._sealer = sealer
+        random = np.random.default_rng(1)
+        self._patterns = [_pattern(rows, random) for _ in range(_PATTERNS)]
+
+    def numbers(self, block: int) -> tuple[str, Intervals]:
+        """The worker and the iteration numbers of a block, which counts from 0."""
+        first = 1 + block * self.rows
+        return WORKERS[block % len(WORKERS)], Intervals([(first, first + self.rows)])
+
+    def sealed(self, block: int) -> bytes:
+        """A block as it lies in the result stream."""
+        columns = dict(self._patterns[block % _PATTERNS])
+        first = 1 + block * self.rows
+        for name in ("iteration", "traced"):
+            columns[name] = (np.frombuffer(columns[name], "<i8") + first).tobytes()
+        turn = block // len(WORKERS)
+        message = Block(
+            run=RUN,
+            epoch="epoch",
+            incarnation=WORKERS[block % len(WORKERS)],
+            number=1 + turn,
+            workload=0,
+            columns=columns,
+            failures=[[1, "ValueError", "as planned", "Traceback"]] if turn == 0 else [],
+        )
+        return self._sealer.seal(Block.KIND, message.body())
+
+    def values(self) -> Iterator[Ints]:
+        """Nanoseconds a block has for each histogram: service, response, lag, two actions."""
+        for columns in self._patterns:
+            due, started, ended = (
+                np.frombuffer(columns[name], "<i8") for name in ("due", "started", "ended")
+            )
+            yield np.stack([ended - started, ended - due, started - due, ended - started - 2,
+                            ended - started - 4])  # fmt: skip
+
+
+def _pattern(rows: int, random: np.random.Generator) -> dict[str, Any]:
+    order = np.argsort(np.arange(rows) + random.random(rows) * _DISORDER)
+    started = np.sort(random.integers(0, 10**9, rows))[order]
+    ended = started + random.lognormal(16, 1, rows).astype(np.int64)
+    lag = random.lognormal(11, 1, rows).astype(np.int64)
+    chance = random.random((2, rows)) < 1 / ONE_IN
+    # a pattern without a trace would have other columns
+    chance[1, 0] = True
+    found = []
+    for row in range(rows):
+        begin, end = int(started[row]), int(ended[row])
+        actions = [0, -1, begin + 1, end - 1, 0, 1, 0, begin + 2, end - 2, 0]
+        outcome = Outcome.FAILED if chance[0, row] else Outcome.OK
+        extra = (random.bytes(16), None) if chance[1, row] else None
+        due = begin - int(lag[row])
+        failure = int(chance[0, row])
+        found.append((int(order[row]), int(outcome), due, begin, end, 0, failure, actions, extra))
+    return encode_rows(found, ("outer", "inner"), 0)

@@ -1,0 +1,47 @@
+"""Rally, in a database of its own."""
+
+from __future__ import annotations
+
+import json
+
+from bench.stage import MARGIN_S, BenchError, Stage
+
+_CONFIG = """[DEFAULT]
+log_file = {folder}/rally.log
+[database]
+connection = sqlite:///{folder}/rally.sqlite
+"""
+
+
+class Rally:
+    """Rally's commands with a configuration of their own."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._folder = stage.subfolder("rally")
+        self._config = self._folder / "rally.conf"
+        self._config.write_text(_CONFIG.format(folder=self._folder))
+        self._call("db", "create")
+        self._call("env", "create", "--name", "bench")
+
+    def noop_rate(self, concurrency: int, seconds: float) -> float:
+        """Iterations a second of Dummy.dummy, over the load's duration as Rally says it."""
+        runner = {"constant_for_duration": {"duration": seconds, "concurrency": concurrency}}
+        task = self._folder / "task.json"
+        subtask = {"title": "bench", "scenario": {"Dummy.dummy": {}}, "runner": runner}
+        task.write_text(json.dumps({"version": 2, "title": "bench", "subtasks": [subtask]}))
+        report = self._folder / "report.json"
+        self._call("task", "start", str(task))
+        self._call("task", "report", "--json", "--out", str(report))
+        (one,) = json.loads(report.read_text())["tasks"]
+        workload = one["subtasks"][0]["workloads"][0]
+        if workload["failed_iteration_count"] or not workload["total_iteration_count"]:
+            raise BenchError("Rally's iterations failed")
+        return float(workload["total_iteration_count"] / workload["load_duration"])
+
+    def _call(self, *arguments: str) -> None:
+        rally = self._stage.peers.parent / "rally"
+        self._stage.finish(
+            [rally, "--config-file", self._config, *arguments],
+            within_s=self._stage.block_s * 4 + MARGIN_S,
+        )

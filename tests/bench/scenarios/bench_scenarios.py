@@ -1,0 +1,46 @@
+"""Scenarios that do as little as there is to measure."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from osbench.common.deployment import Deployment
+from osbench.plugin import atomic, scenario
+from osbench.worker.sessions import Sessions
+
+
+class Bench(scenario.Scenario):
+    """No-ops, a sleep, and a request by keystoneauth1."""
+
+    @scenario.configure(name="Bench.noop")
+    def noop(self) -> None:
+        """Do nothing."""
+
+    @scenario.configure(name="Bench.action")
+    def action(self) -> None:
+        """Do nothing, in an atomic action."""
+        with atomic.ActionTimer(self, "nothing"):
+            pass
+
+    @scenario.configure(name="Bench.sleep")
+    def sleep(self, sleep_s: float) -> None:
+        """Sleep."""
+        time.sleep(sleep_s)
+
+
+class Keystoneauth(scenario.Scenario):
+    """Requests by the sessions that OpenStack scenarios use."""
+
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """Open the deployment's sessions."""
+        deployment: Deployment = context["deployment"]
+        context["sessions"] = Sessions(deployment)
+
+    @scenario.configure(name="Bench.keystoneauth_get")
+    def get(self, url: str) -> None:
+        """One GET."""
+        with atomic.ActionTimer(self, "get"):
+            sessions: Sessions = self.context["sessions"]
+            sessions.session().get(url, authenticated=False)
