@@ -73,7 +73,8 @@ class Session:
         self.problem = ""
         self.source_hash = ""
         self.draining = False
-        self.over = False
+        self._fenced = False
+        self._released = False
         self._version = 0
         self._preparing = -1
         self._serving = -1
@@ -98,6 +99,15 @@ class Session:
             return True
         eager_ns = int(self._ready.specification.eager_s * 1e9)
         return monotonic_ns() < self.engine.t0_ns + eager_ns
+
+    @property
+    def over(self) -> bool:
+        """Nothing more is to be done for this run here.
+
+        A process that was given up still ends what it has in hand: its results may settle
+        iterations that otherwise count as lost.
+        """
+        return self._released or (self._fenced and not self.busy)
 
     @property
     def busy(self) -> int:
@@ -161,7 +171,6 @@ class Session:
 
     def close(self) -> None:
         """End the run in this process."""
-        self.over = True
         self.claimer.close()
         if self.engine is not None:
             self.engine.close()
@@ -173,8 +182,11 @@ class Session:
 
     def _apply(self, control: Control, offset: Offset) -> None:
         self.outbox.acknowledge(control.acknowledged)
-        if control.fenced or control.released:
-            self.over = True
+        self._released = control.released
+        if control.fenced and not self._fenced:
+            self._fenced = True
+            self.drain()
+        if control.released or control.fenced:
             return
         if control.workload != self._preparing:
             self._leave()
