@@ -1,0 +1,49 @@
+"""Batch sizes are positive, sum to what was meant, and leave nobody without work."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osbench.common.messages import Heartbeat
+from osbench.coordinator import placement
+from osbench.coordinator.member import Member
+
+shares = st.integers(1, 2000)
+rates = st.floats(0.001, 1e6)
+
+
+def member(share: int, rate: float) -> Member:
+    beat = Heartbeat(
+        incarnation="w", beat=1, host="h", pid=1, label="", version="1", capacity=9, state="running"
+    )
+    return Member(beat, share=share, rate=rate)
+
+
+@given(shares, st.one_of(st.none(), st.integers(0, 10**9)))
+def test_blind_batches_are_the_fair_part_and_no_more(share: int, fair: int | None) -> None:
+    sizes = placement.blind_sizes(share, fair)
+
+    bound = placement.BLIND * share
+    assert sum(sizes) == (bound if fair is None else min(fair, bound))
+    assert all(size > 0 for size in sizes)
+    if fair is not None:
+        assert max(sizes, default=0) <= max(share, fair // 8)
+
+
+@given(shares, rates, st.one_of(st.none(), st.integers(1, 10**9)), st.integers(1, 200))
+def test_a_batch_has_work_and_is_never_too_large(
+    share: int, rate: float, left: int | None, workers: int
+) -> None:
+    one = member(share, rate)
+
+    size = placement.batch_size(one, left, workers)
+
+    assert 1 <= size <= placement.too_large(one)
+
+
+@given(shares, rates, st.integers(0, 10**7))
+def test_a_worker_has_at_least_two_iterations_a_user_once_its_room_is_filled(
+    share: int, rate: float, outstanding: int
+) -> None:
+    assert placement.room(member(share, rate), outstanding) + outstanding >= 2 * share

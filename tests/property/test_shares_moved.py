@@ -1,0 +1,150 @@
+"""Virtual users move between workers and are never more than asked for."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from osbench.common.messages import Heartbeat
+from osbench.common.runner import split
+from osbench.coordinator.member import Member
+from osbench.coordinator.shares import regrant
+
+
+def member(name: int, capacity: int) -> Member:
+    beat = Heartbeat(
+        incarnation=f"w{name}",
+        beat=0,
+        host="h",
+        pid=1,
+        label="",
+        version="1",
+        capacity=capacity,
+        state="running",
+    )
+    return Member(beat, ready=True)
+
+
+class Worker:
+    """What a worker does with its share: it lets go of users when their iterations end."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.generation = self.share = self.busy = 0
+
+    def follow(self) -> None:
+        """Read the control record; users that are asked for become busy at once."""
+        self.generation, self.share = self.member.generation, self.member.share
+        self.busy = max(self.busy, self.share)
+
+    def finish(self, count: int) -> None:
+        self.busy = max(self.share, self.busy - count)
+
+    def beat(self) -> None:
+        beat = self.member.beat
+        fields = {name: getattr(beat, name) for name in ("incarnation", "host", "capacity")}
+        self.member.hear(
+            Heartbeat(
+                **fields,
+                beat=beat.beat + 1,
+                pid=1,
+                label="",
+                version="1",
+                state="running",
+                generation=self.generation,
+                busy=self.busy,
+            ),
+            0.5,
+        )
+
+
+class Sharing(RuleBasedStateMachine):
+    """Workers come, lose capacity and lag behind; the users asked for change."""
+
+    @initialize(asked=st.integers(1, 30), capacities=st.lists(st.integers(1, 20), min_size=1))
+    def begin(self, asked: int, capacities: list[int]) -> None:
+        self.asked = self.bound = asked
+        self.workers = [Worker(member(at, size)) for at, size in enumerate(capacities[:5])]
+
+    @property
+    def members(self) -> list[Member]:
+        return [worker.member for worker in self.workers]
+
+    def grant(self) -> list[Member]:
+        before = {m: (m.share, m.generation) for m in self.members}
+        targets = split(self.asked, [m.capacity for m in self.members])
+        changed = regrant(self.members, targets)
+        for m in self.members:
+            assert (m in changed) == (m.share != before[m][0])
+            assert m.generation == before[m][1] + (m in changed)
+            assert changed.count(m) <= 1
+        return changed
+
+    @rule()
+    def ask(self) -> None:
+        self.grant()
+
+    @rule(size=st.integers(1, 20))
+    def join(self, size: int) -> None:
+        if len(self.workers) < 6:
+            self.workers.append(Worker(member(len(self.workers), size)))
+
+    @rule(asked=st.integers(1, 30))
+    def change(self, asked: int) -> None:
+        # what was granted for more may be held for a while
+        self.bound = max(self.bound, asked) if asked < self.asked else asked
+        self.bound = max(self.bound, sum(max(m.share, m.held) for m in self.members))
+        self.asked = asked
+
+    @rule(at=st.integers(0, 5), leaving=st.booleans())
+    def leave(self, at: int, leaving: bool) -> None:
+        self.workers[at % len(self.workers)].member.leaving = leaving
+
+    @rule(at=st.integers(0, 5), count=st.integers(0, 5), reads=st.booleans())
+    def work(self, at: int, count: int, reads: bool) -> None:
+        worker = self.workers[at % len(self.workers)]
+        if reads:
+            worker.follow()
+        worker.finish(count)
+        leaving = worker.member.leaving
+        worker.beat()
+        worker.member.leaving = leaving
+
+    @invariant()
+    def never_more_than_asked(self) -> None:
+        if not hasattr(self, "workers"):
+            return
+        assert sum(max(m.share, m.held) for m in self.members) <= self.bound
+        # the truth behind it: users that really have an iteration
+        assert sum(worker.busy for worker in self.workers) <= self.bound
+        assert all(m.share <= m.target <= m.beat.capacity for m in self.members if m.share)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "workers"):
+            return
+        for worker in self.workers:
+            worker.member.leaving = False
+        for _ in range(len(self.workers) + 2):
+            self.grant()
+            for worker in self.workers:
+                worker.follow()
+                worker.finish(99)
+                worker.beat()
+        assert [m.share for m in self.members] == list(
+            split(self.asked, [m.capacity for m in self.members])
+        )
+        assert not self.grant()
+
+
+TestSharing = Sharing.TestCase
+
+
+@given(st.lists(st.integers(0, 10), min_size=1, max_size=6))
+def test_new_workers_get_all_of_their_targets_at_once(targets: list[int]) -> None:
+    members = [member(at, 10) for at in range(len(targets))]
+
+    changed = regrant(members, targets)
+
+    assert [m.share for m in members] == targets
+    assert changed == [m for m, target in zip(members, targets, strict=True) if target]
