@@ -40,7 +40,10 @@ class Failures:
         self.cut = 0
 
     def number(self, error: BaseException, message: str) -> int:
-        """The number of an exception with its message, from 1. Never raises."""
+        """The number of an exception with its message, from 1; takes its traceback off.
+
+        Never raises.
+        """
         places = []
         step = error.__traceback__
         while step is not None:
@@ -48,11 +51,13 @@ class Failures:
             step = step.tb_next
         key = (type(error), message[:MESSAGE_LIMIT], tuple(places))
         known = self._numbers.get(key)
-        if known is not None:
-            return known
-        # formatting costs a hundred times as much as all the rest: not for what is not kept
-        text = "" if self._full else _formatted(error)
-        return self._add(key, type(error).__name__, message, text)
+        if known is None:
+            # formatting costs a hundred times as much as all the rest: not for what is not kept
+            text = "" if self._full else _formatted(error)
+            known = self._add(key, type(error).__name__, message, text)
+        # an object that is raised again would otherwise carry all earlier places along
+        BaseException.with_traceback(error, None)
+        return known
 
     def timed_out(self, limit_s: float, frame: FrameType | None) -> int:
         """The number of a timeout whose thread stands at `frame`. Never raises."""
