@@ -2,13 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# the peers of `make bench` live apart: what they need must not decide what osbench gets
+PEERS := .venv-bench
+ROWS ?= all
+ROUNDS ?= 3
+BLOCK ?= 5
+OUTPUT ?= build/bench.json
 
-.PHONY: help setup demo test lint types check clean
+.PHONY: help setup demo test lint types check clean bench
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
 	@echo "make check   lint, types and import rules"
+	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make clean   removes what the other targets made"
 
 $(VENV)/.ready: setup.cfg pyproject.toml
@@ -35,5 +42,15 @@ types: setup
 
 check: lint types
 
+$(PEERS)/.ready: tests/bench/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r tests/bench/requirements.txt
+	@touch $@
+
+bench: setup $(PEERS)/.ready
+	@mkdir -p $(dir $(OUTPUT))
+	PYTHONPATH=tests $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
+		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache

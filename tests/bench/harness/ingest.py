@@ -20,12 +20,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, required=True, help="rows of a block")
     parser.add_argument("--blocks", type=int, required=True)
-    parser.add_argument("--values", type=Path, help="file for the values of one block")
+    parser.add_argument("--values", type=Path, help="file for the values of a row's histograms")
     given = parser.parse_args()
     sealer = Sealer(Keyring.generate())
     stream = Stream(given.rows, sealer)
     if given.values:
-        given.values.write_bytes(next(stream.values()).astype("<i8").tobytes())
+        given.values.write_bytes(stream.values().astype("<i8").tobytes())
     sealed = [stream.sealed(block) for block in range(given.blocks)]
     with tempfile.TemporaryDirectory() as folder:
         intake = Intake(Path(folder), stream, sealer)

@@ -8,7 +8,10 @@ from pathlib import Path
 from bench.harness.stream import Stream
 from osbench.common.envelope import Sealer
 from osbench.common.messages import Block
+from osbench.common.plugins import Plugins
+from osbench.common.task import Named
 from osbench.coordinator.book import Book
+from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.rundir import RunDirectory
 
 
@@ -19,7 +22,9 @@ class Intake:
         self._sealer = sealer
         self._stream = stream
         self.directory = RunDirectory.create(str(folder), "bench")
-        self.book = Book(idempotent=False)
+        # the criterion of a workload that names none
+        none_fails = Named(name="failure_rate", config={"max": 0})
+        self.book = Book(idempotent=False, criteria=Criteria((none_fails,), Plugins()))
 
     def cut(self, blocks: Sequence[int]) -> None:
         """Give the iterations of some blocks out, as they were before their results come."""

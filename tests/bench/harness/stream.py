@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ RUN = "bench"
 WORKERS = ("host.1", "host.2")
 #: One row in a hundred failed, one in a hundred is traced.
 ONE_IN = 100
-#: Blocks that differ; more are the same with other iteration numbers.
+#: Blocks that differ, and so many rows of them at least; more are the same with other numbers.
 _PATTERNS = 8
+_PATTERN_ROWS = 20_000
 #: Rows end out of order by as many places, as with so many virtual users.
 _DISORDER = 64
 
@@ -33,7 +33,8 @@ class Stream:
         self.rows = rows
         self._sealer = sealer
         random = np.random.default_rng(1)
-        self._patterns = [_pattern(rows, random) for _ in range(_PATTERNS)]
+        count = max(_PATTERNS, _PATTERN_ROWS // rows)
+        self._patterns = [_pattern(rows, random) for _ in range(count)]
 
     def numbers(self, block: int) -> tuple[str, Intervals]:
         """The worker and the iteration numbers of a block, which counts from 0."""
@@ -42,9 +43,9 @@ class Stream:
 
     def sealed(self, block: int) -> bytes:
         """A block as it lies in the result stream."""
-        columns = dict(self._patterns[block % _PATTERNS])
+        columns = dict(self._patterns[block % len(self._patterns)])
         first = 1 + block * self.rows
-        for name in ("iteration", "traced"):
+        for name in columns.keys() & {"iteration", "traced"}:
             columns[name] = (np.frombuffer(columns[name], "<i8") + first).tobytes()
         turn = block // len(WORKERS)
         message = Block(
@@ -58,14 +59,19 @@ class Stream:
         )
         return self._sealer.seal(Block.KIND, message.body())
 
-    def values(self) -> Iterator[Ints]:
-        """Nanoseconds a block has for each histogram: service, response, lag, two actions."""
+    def values(self) -> Ints:
+        """Nanoseconds that go into each of five histograms, a line a histogram.
+
+        Service time, response time, start lag, and the two actions of every row.
+        """
+        found = []
         for columns in self._patterns:
             due, started, ended = (
                 np.frombuffer(columns[name], "<i8") for name in ("due", "started", "ended")
             )
-            yield np.stack([ended - started, ended - due, started - due, ended - started - 2,
-                            ended - started - 4])  # fmt: skip
+            service = ended - started
+            found.append(np.stack([service, ended - due, started - due, service - 2, service - 4]))
+        return np.concatenate(found, axis=1)
 
 
 def _pattern(rows: int, random: np.random.Generator) -> dict[str, Any]:
@@ -74,8 +80,6 @@ def _pattern(rows: int, random: np.random.Generator) -> dict[str, Any]:
     ended = started + random.lognormal(16, 1, rows).astype(np.int64)
     lag = random.lognormal(11, 1, rows).astype(np.int64)
     chance = random.random((2, rows)) < 1 / ONE_IN
-    # a pattern without a trace would have other columns
-    chance[1, 0] = True
     found = []
     for row in range(rows):
         begin, end = int(started[row]), int(ended[row])
