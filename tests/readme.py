@@ -1,4 +1,4 @@
-"""The commands in README.md that tests run: blocks marked `<!-- test: STORY [server] -->`."""
+"""The commands in documents that tests run: blocks marked `<!-- test: STORY [server] -->`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^(?:<!-- test: (\S+)( server)? -->\n)?```sh\n(.*?)^```$", 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Commands as README has them."""
+    """Commands as a document has them."""
 
     #: What the block belongs to; blocks of a story are run in order. Empty: no test runs it.
     story: str
@@ -22,9 +22,9 @@ class Block:
     text: str
 
 
-def blocks(story: str | None = None) -> list[Block]:
+def blocks(story: str | None = None, document: str = "README.md") -> list[Block]:
     """The shell blocks of a story, or all of them, in their order."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
     found = [
         Block(story=name or "", server=bool(server), text=body)
         for name, server, body in _FENCE.findall(text)

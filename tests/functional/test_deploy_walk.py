@@ -1,0 +1,209 @@
+"""What docs/operations.md tells to type for deployment, with processes in place of containers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from compose_stand_in import Compose
+from kubernetes_stand_in import Cluster
+from readme import REPOSITORY, blocks
+
+from osbench.coordinator.rundir import RunDirectory
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+DOCUMENT = "docs/operations.md"
+
+
+class Terminal:
+    """A copy of what an operator has checked out; types lines there, keeps what they print."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "checkout"
+        self._home = home
+        self.variables: dict[str, str] = {}
+        self.printed: list[str] = []
+        self.compose: Compose | None = None
+        self.cluster = Cluster(home)
+        for name in ("deploy", "samples"):
+            shutil.copytree(
+                REPOSITORY / name,
+                self.folder / name,
+                ignore=shutil.ignore_patterns("secrets", "data", "__pycache__"),
+            )
+
+    def type(self, line: str) -> None:
+        """A line of the document."""
+        words = shlex.split(line)
+        match words:
+            case ["docker", "build", *rest]:
+                self._build(rest)
+            case ["docker", "compose", *rest]:
+                self._docker_compose(rest)
+            case ["kubectl", *rest]:
+                self._kubectl(rest)
+            case _:
+                self._shell(line)
+
+    def close(self) -> None:
+        """End all that is left."""
+        if self.compose:
+            self.compose.remove()
+        self.cluster.remove()
+
+    def _shell(self, line: str) -> None:
+        script = f"{line}\nenv -0"
+        done = subprocess.run(
+            ["bash", "-ec", script],
+            cwd=self.folder,
+            env={**os.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        if line.startswith("export "):
+            after = dict(one.split("=", 1) for one in done.stdout.rstrip("\0").split("\0"))
+            name = line.removeprefix("export ").partition("=")[0]
+            self.variables[name] = after[name]
+
+    def _build(self, words: list[str]) -> None:
+        file = self.folder / words[words.index("-f") + 1]
+        assert file.is_file()
+        # what the document builds is what compose.yaml runs
+        assert words[words.index("-t") + 1] == "osbench"
+
+    def _docker_compose(self, words: list[str]) -> None:
+        if self.compose is None:
+            file = self.folder / self.variables["COMPOSE_FILE"]
+            self.compose = Compose(self._home, file, self.variables)
+        match words:
+            case ["up", "--detach", "--scale", scale]:
+                name, _, count = scale.partition("=")
+                self.compose.up({name: int(count)})
+            case ["run", "--rm", service, *arguments]:
+                done = self.compose.run(service, arguments)
+                assert done.returncode == 0, (words, done.stdout, done.stderr)
+                self.printed.append(done.stdout)
+            case ["down"]:
+                self.compose.down()
+            case _:
+                raise AssertionError(f"nobody has taught this stand-in {words}")
+
+    def _kubectl(self, words: list[str]) -> None:
+        if words[0] == "-n":
+            namespace = self.cluster.of_kind("Namespace", words[1])
+            assert namespace["metadata"]["name"] == words[1]
+            words = words[2:]
+        match words:
+            case ["apply", "-k", path]:
+                self.cluster.apply(self.folder / path)
+            case ["rollout", "status", name]:
+                self.cluster.await_ready(name)
+            case ["wait", "--for=condition=complete", timeout, name]:
+                (pod,) = self.cluster.pods[name]
+                within_s = float(timeout.removeprefix("--timeout=").rstrip("s"))
+                assert pod.container.wait(within_s) == 0, pod.container.log()
+            case ["logs", name]:
+                (pod,) = self.cluster.pods[name]
+                self.printed.append(pod.container.log())
+            case ["scale", name, replicas]:
+                count = int(replicas.removeprefix("--replicas="))
+                self.cluster.scale(*name.split("/"), count)
+            case ["delete", name]:
+                self.cluster.delete(name)
+            case _:
+                raise AssertionError(f"nobody has taught this stand-in {words}")
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    with folder() as home:
+        found = Terminal(home)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def lines(story: str) -> list[list[str]]:
+    """The lines of a story's blocks."""
+    found = [block.text.strip().splitlines() for block in blocks(story, DOCUMENT)]
+    assert found, story
+    return found
+
+
+def workers_of(data_dir: Path) -> list[int]:
+    """For each run that a data directory has, how many workers ran iterations of it."""
+    return [
+        len({worker for worker, _ in run.columns(0)}) for run in RunDirectory.all(str(data_dir))
+    ]
+
+
+def test_one_host_with_containers_scales_as_the_document_tells(terminal: Terminal) -> None:
+    first, more = lines("compose")
+
+    for line in first:
+        terminal.type(line)
+    for line in more:
+        terminal.type(line)
+
+    assert terminal.compose is not None
+    table, one, two, printed = terminal.printed
+    assert table.count("idle") == 2
+    assert "Exit code 0" in one
+    assert "Exit code 0" in two
+    assert json.loads(printed)["exit_code"] == 0
+    assert workers_of(terminal.folder / "deploy" / "data") == [2, 4]
+    assert not terminal.compose.running
+    assert set(terminal.compose.stopped) == {0}
+
+
+def test_kubernetes_scales_as_the_document_tells(terminal: Terminal) -> None:
+    install, run, more = lines("kubernetes")
+
+    for line in [*install, *run, *more]:
+        terminal.type(line)
+
+    one, two = terminal.printed
+    assert "Exit code 0" in one
+    assert "Exit code 0" in two
+    assert workers_of(terminal.cluster.claims["osbench-runs"]) == [2, 4]
+
+
+def test_probes_tell_workers_that_are_away_from_a_redis_that_is(terminal: Terminal) -> None:
+    install, *_ = lines("kubernetes")
+    for line in install:
+        terminal.type(line)
+    one, two = terminal.cluster.pods["deployment/osbench-worker"]
+    (redis,) = terminal.cluster.pods["statefulset/osbench-redis"]
+
+    two.container.remove()
+    while two.probe("readinessProbe") == 0:
+        pass  # a heartbeat outlives its worker for seconds
+    with_redis = [(pod.probe("readinessProbe"), pod.probe("livenessProbe")) for pod in (one, two)]
+    redis.container.remove()
+    without = [(pod.probe("readinessProbe"), pod.probe("livenessProbe")) for pod in (one, two)]
+
+    assert with_redis == [(0, 0), (1, 1)]
+    assert without == [(3, 0), (3, 0)]
+
+
+def test_scaling_down_drains(terminal: Terminal) -> None:
+    install, *_ = lines("kubernetes")
+    for line in install:
+        terminal.type(line)
+
+    terminal.type("kubectl -n osbench scale deployment/osbench-worker --replicas=1")
+
+    (left,) = terminal.cluster.pods["deployment/osbench-worker"]
+    assert terminal.cluster.stopped == [0]
+    assert left.probe("readinessProbe") == 0
