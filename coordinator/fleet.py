@@ -17,6 +17,12 @@ from osbench.coordinator.member import Member
 LONGEST_POLL_S = 1.0
 
 
+def unverified(count: int) -> str:
+    """A sentence on heartbeats that were refused."""
+    subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
+    return f"{subject} with another key: copy the coordinator's key file to every worker."
+
+
 class Fleet:
     """Finds workers by their heartbeats, holds some for a run, notices who falls silent."""
 
@@ -25,13 +31,15 @@ class Fleet:
         self._sealer = sealer
         self._run = run_id
         self.members: dict[str, Member] = {}
-        #: Heartbeats that could not be verified.
+        #: Heartbeats that could not be verified: in all, and when last all were read.
         self.refused = 0
+        self.unverified = 0
         self._polled_at = time.monotonic()
         self._renewed_at = 0.0
 
     def present(self) -> list[tuple[Heartbeat, str]]:
         """All workers with a valid heartbeat, and the run that holds each or ""."""
+        self.unverified = 0
         with reached():
             names = sorted(cast(Iterable[bytes], self._client.scan_iter(f"{keys.PREFIX}worker:*")))
             if not names:
@@ -42,7 +50,9 @@ class Fleet:
         found = []
         for data, holder in zip(beats, holders, strict=True):
             beat = self._read(data)
-            if beat is not None:
+            if beat is None:
+                self.unverified += 1
+            else:
                 found.append((beat, holder.decode() if holder else ""))
         return found
 
@@ -97,6 +107,8 @@ class Fleet:
     ) -> str:
         held = sorted({holder for _, holder in present if holder and holder != self._run})
         others = f" Others are held by run {', '.join(held)}." if held else ""
+        if self.unverified:
+            others += f" {unverified(self.unverified)}"
         if count is not None and len(self.members) < count:
             got = len([1 for _, holder in present if holder in ("", self._run)])
             lack = f"{count} workers are asked for and {got} are free after {wait_s:g} s."

@@ -90,6 +90,9 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
     ring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s
     check(connect(url, timeout_s), url)
+    plugins = Plugins([*conf.worker.plugin_path, *plugin_paths])
+    # read now: a file that cannot be imported is told at start, not by the first run
+    plugins.scenario_names()
     name = incarnation()
     presence.register(conf, name)
     identity = Identity(
@@ -99,7 +102,7 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
         label=conf.worker.label,
         capacity=conf.worker.virtual_users,
     )
-    preparation = Preparation(conf, Plugins([*conf.worker.plugin_path, *plugin_paths]))
+    preparation = Preparation(conf, plugins)
     agent = Agent(
         identity=identity,
         connect=lambda: connect(url, timeout_s),

@@ -12,7 +12,7 @@ from osbench.common.envelope import Sealer
 from osbench.common.errors import UsageError
 from osbench.common.redis_client import check, connect
 from osbench.coordinator.cli.common import Settings, echo_table, with_settings
-from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.fleet import Fleet, unverified
 
 COLUMNS = (
     "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
@@ -40,6 +40,10 @@ def workers(settings: Settings, as_json: bool) -> None:
     check(client, url)
     fleet = Fleet(client, Sealer(settings.keyring()))
     present = fleet.present()
+    if fleet.unverified:
+        click.echo(unverified(fleet.unverified), err=True)
+    elif not present:
+        click.echo("no workers; start some with osbench-worker", err=True)
     if as_json:
         rows = [{**dataclasses.asdict(beat), "held_by": holder} for beat, holder in present]
         click.echo(json.dumps(rows))
@@ -60,10 +64,3 @@ def workers(settings: Settings, as_json: bool) -> None:
             beat.version,
         )
     echo_table(table)
-    if fleet.refused:
-        click.echo(
-            f"{fleet.refused} heartbeats could not be verified: those workers have other keys",
-            err=True,
-        )
-    if not present:
-        click.echo("no workers; start some with osbench-worker", err=True)
