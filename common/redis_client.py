@@ -84,10 +84,17 @@ def handshake(client: Client) -> str:
 
 
 def check(client: Client, url: str) -> None:
-    """Refuse a server that would lose or evict what a run needs. Raises StoreError."""
-    with reached(url):
-        version = str(client.info("server")["redis_version"])
-        policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
+    """Refuse a server that would lose or evict what a run needs, or is not there.
+
+    Raises StoreError.
+    """
+    try:
+        with reached(url):
+            version = str(client.info("server")["redis_version"])
+            policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
+    except StoreAway as error:
+        # nothing has begun: a wrong address rather than a run that lost its server
+        raise StoreError(f"{error}; is [messaging] redis_url right?") from None
     if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VERSION:
         raise StoreError(
             f"Redis at {mask_url(url)} is version {version}; osbench needs 6.2 or newer, or Valkey"

@@ -1,0 +1,328 @@
+"""Whatever is wrong with task, servers, keys or workers: one clear message and exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from runs import Cluster, Finished, Site, site
+
+from servers import RedisServer, free_port, redis_server
+
+pytestmark = pytest.mark.functional
+
+DUMMY: dict[str, Any] = {"Dummy.dummy": {"sleep": 0.01}}
+CONSTANT: dict[str, Any] = {"constant": {"times": 4, "concurrency": 2}}
+GOOD = {"scenario": DUMMY, "runner": CONSTANT}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A shared Redis, a key file, and no workers."""
+    with redis_server(password="functional") as redis, site() as here:
+        yield Cluster(here, redis)
+
+
+def is_refused(here: Site, *arguments: str, says: tuple[str, ...], at_once: bool = True) -> None:
+    """The same in both forms: one message that names what is wrong, no traceback, exit code 2.
+
+    Both run at once, where they do not take workers from one another.
+    """
+    plain = here.start("osbench-coord", "run", *arguments)
+    one = None if at_once else plain.finish()
+    as_json = here.start("osbench-coord", "run", "--json", *arguments)
+
+    one, other = one or plain.finish(), as_json.finish()
+
+    assert (one.code, other.code) == (2, 2), one.err + other.err
+    assert one.out == ""
+    told = other.result["error"]
+    problems = [f"{problem['place']}: {problem['message']}" for problem in told["problems"]]
+    for text in (one.err, "\n".join([told["message"], *problems])):
+        assert all(word in text for word in says), text
+        assert "Traceback" not in text
+    assert "Traceback" not in other.err
+
+
+@pytest.mark.parametrize(
+    ("workload", "says"),
+    [
+        ({**GOOD, "scenario": {"Dummy.dumy": {}}}, ("Dummy.dumy", "Dummy.dummy")),
+        ({**GOOD, "scenario": {"Dummy.dummy_exception": {"slep": 1}}}, ("slep",)),
+        ({**GOOD, "runner": {"constnat": {}}}, ("constnat", "constant")),
+        ({**GOOD, "runner": {"constant": {"tmies": 4}}}, ("tmies",)),
+        ({**GOOD, "runner": {"constant": {"times": "four"}}}, ("times", "four")),
+        (
+            {**GOOD, "runner": {"constant": {"times": 2, "concurrency": 5}}},
+            ("concurrency 5", "times 2"),
+        ),
+        ({**GOOD, "runner": {"rps": {"times": 4, "rps": 0}}}, ("rps", "0")),
+        ({**GOOD, "runner": {"rps": {"times": 4}}}, ("rps",)),
+        ({**GOOD, "sla": {"failure_rat": {"max": 0}}}, ("failure_rat", "failure_rate")),
+        ({**GOOD, "sla": {"failure_rate": {"max": "none"}}}, ("max", "none")),
+        ({**GOOD, "contexts": {"usres": {}}}, ("usres",)),
+        ({**GOOD, "slaa": {}}, ("slaa",)),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_wrong_task(cluster: Cluster, workload: dict[str, Any], says: tuple[str, ...]) -> None:
+    is_refused(cluster.site, cluster.site.task(workload), says=says)
+
+
+def test_all_problems_are_told_at_once(cluster: Cluster) -> None:
+    task = cluster.site.task(
+        {**GOOD, "scenario": {"Dummy.dumy": {}}}, {**GOOD, "runner": {"rps": {"rps": 0}}}
+    )
+
+    done = cluster.site.run(task)
+
+    assert done.code == 2
+    places = {problem["place"] for problem in done.result["error"]["problems"]}
+    assert len(places) >= 2
+
+
+def test_a_file_that_is_no_task(cluster: Cluster) -> None:
+    here = cluster.site
+    here.write("broken.yaml", "version: 2\ntitle: [")
+
+    is_refused(here, "broken.yaml", says=("broken.yaml",))
+    is_refused(here, "nowhere.yaml", says=("nowhere.yaml",))
+
+
+def test_an_unknown_option_in_the_configuration(cluster: Cluster) -> None:
+    here = cluster.site
+    file = here.configure(
+        cluster.messaging, {"coordinator": {"wait_for_worker": 3}}, name="typo.conf"
+    )
+
+    is_refused(
+        here,
+        here.task(GOOD),
+        "--config-file",
+        str(file),
+        says=("typo.conf", "wait_for_worker", "wait_for_workers_s"),
+    )
+
+
+def test_an_unknown_deployment(cluster: Cluster) -> None:
+    is_refused(cluster.site, cluster.site.task(GOOD), "--deployment", "nope", says=("nope",))
+
+
+def against(cluster: Cluster, redis_url: str) -> tuple[str, ...]:
+    """Arguments of a run with another Redis."""
+    file = cluster.site.configure({"messaging": {"redis_url": redis_url}}, name="other.conf")
+    return (cluster.site.task(GOOD), "--config-file", str(file))
+
+
+def test_a_redis_that_is_not_there(cluster: Cluster) -> None:
+    port = free_port()
+    url = f"redis://:wrong-secret@127.0.0.1:{port}/0"
+
+    arguments = against(cluster, url)
+
+    is_refused(cluster.site, *arguments, says=(f"127.0.0.1:{port}", "does not answer", "redis_url"))
+    assert "wrong-secret" not in cluster.site.run(*arguments).out
+
+
+def test_a_wrong_password_is_named_as_such_and_not_shown(cluster: Cluster) -> None:
+    url = cluster.redis.url.replace("functional", "wrong-secret")
+
+    arguments = against(cluster, url)
+
+    is_refused(cluster.site, *arguments, says=("refuses us", "password", "redis_url"))
+    assert "wrong-secret" not in cluster.site.run(*arguments).out
+
+
+def test_a_redis_without_the_password(cluster: Cluster) -> None:
+    url = cluster.redis.url.replace(":functional@", "")
+
+    is_refused(cluster.site, *against(cluster, url), says=("refuses us", "password"))
+
+
+def test_a_redis_that_evicts(cluster: Cluster) -> None:
+    with redis_server(maxmemory_policy="allkeys-lru") as evicting:
+        is_refused(
+            cluster.site,
+            *against(cluster, evicting.url),
+            says=("allkeys-lru", "maxmemory-policy noeviction"),
+        )
+
+
+def test_a_missing_key_file(cluster: Cluster) -> None:
+    file = cluster.site.configure(
+        cluster.messaging, {"security": {"key_file": "/nowhere/keys"}}, name="other.conf"
+    )
+    task = cluster.site.task(GOOD)
+
+    is_refused(
+        cluster.site,
+        task,
+        "--config-file",
+        str(file),
+        says=("/nowhere/keys", "osbench-coord keys new"),
+    )
+
+
+def test_a_worker_is_told_the_same(cluster: Cluster) -> None:
+    here = cluster.site
+    wrong = cluster.redis.url.replace("functional", "wrong-secret")
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"security": {"key_file": "/nowhere/keys"}}, "osbench-coord keys new"),
+        ({"messaging": {"redis_url": wrong}}, "password"),
+        ({"worker": {"plugin_path": "/nowhere/plugins"}}, "/nowhere/plugins"),
+    ]
+    files = [
+        here.configure(cluster.messaging, case, name=f"worker-{at}.conf")
+        for at, (case, _) in enumerate(cases)
+    ]
+    workers = [
+        here.start("osbench-worker", "--processes", "1", "--config-file", str(file))
+        for file in files
+    ]
+
+    ended = [worker.finish() for worker in workers]
+
+    assert [done.code for done in ended] == [2, 2, 2]
+    for done, (_, says) in zip(ended, cases, strict=True):
+        assert says in done.err
+        assert "Traceback" not in done.err
+        assert "wrong-secret" not in done.err
+
+
+def test_no_worker_in_time(cluster: Cluster) -> None:
+    is_refused(
+        cluster.site,
+        cluster.site.task(GOOD),
+        "--wait-for-workers",
+        "0.5",
+        says=("no free worker within 0.5 s", "osbench-worker"),
+    )
+    assert cluster.run_keys() == set()
+
+
+@pytest.fixture
+def worker(redis: RedisServer) -> Iterator[Cluster]:
+    """A cluster of its own, whose one worker the test starts."""
+    with site() as here:
+        yield Cluster(here, redis)
+
+
+def test_more_virtual_users_than_the_workers_have(worker: Cluster) -> None:
+    worker.start_worker("--virtual-users", "8")
+    worker.await_idle(1)
+    many = {**GOOD, "runner": {"constant": {"times": 100, "concurrency": 50}}}
+
+    is_refused(
+        worker.site,
+        worker.site.task(many),
+        "--wait-for-workers",
+        "0.5",
+        says=("50", "8", "--virtual-users"),
+        at_once=False,
+    )
+    worker.await_idle(1)
+
+
+def test_a_worker_with_another_key_is_not_used_and_shown_as_such(worker: Cluster) -> None:
+    here = worker.site
+    other = here.home / "other-keys"
+    made = here.coord("keys", "new", "--config-file", str(with_keys(worker, str(other))))
+    assert made.code == 0, made.err
+    worker.start_worker("--config-file", str(with_keys(worker, str(other))))
+    client = worker.redis.client()
+    worker.workers[0].wait_for(lambda: client.keys("osbench:worker:*"))
+    client.close()
+
+    listed = here.coord("workers")
+    done = here.run(here.task(GOOD), "--wait-for-workers", "0.5")
+
+    assert "1 worker signs its heartbeats with another key" in listed.err
+    assert done.code == 2
+    assert "no free worker" in done.result["error"]["message"]
+    assert "with another key" in done.result["error"]["message"]
+
+
+def with_keys(worker: Cluster, path: str) -> Any:
+    return worker.site.configure(
+        worker.messaging, {"security": {"key_file": path}}, name="other.conf"
+    )
+
+
+PLUGIN = '''
+from osbench.plugin import scenario
+
+
+@scenario.configure(name="Mine.act")
+class Act(scenario.Scenario):
+    """Version {}."""
+
+    def run(self):
+        pass
+'''
+MINE = {**GOOD, "scenario": {"Mine.act": {}}}
+
+
+def test_a_worker_without_the_plugin(worker: Cluster) -> None:
+    here = worker.site
+    plugin = here.write("plugins/mine.py", PLUGIN.format(1))
+    worker.start_worker()
+    worker.await_idle(1)
+
+    is_refused(
+        here,
+        here.task(MINE),
+        "--plugin-path",
+        str(plugin),
+        says=("Mine.act", "worker"),
+        at_once=False,
+    )
+    worker.await_idle(1)
+    assert here.run(here.task(GOOD)).code in (0, 4)
+    assert worker.run_keys() == set()
+
+
+def test_a_worker_with_another_version_of_the_plugin(worker: Cluster) -> None:
+    here = worker.site
+    ours = here.write("plugins/mine.py", PLUGIN.format(1))
+    theirs = here.write("elsewhere/mine.py", PLUGIN.format(2))
+    worker.start_worker("--plugin-path", str(theirs))
+    worker.await_idle(1)
+
+    is_refused(
+        here,
+        here.task(MINE),
+        "--plugin-path",
+        str(ours),
+        says=("Mine.act", "same plug-ins"),
+        at_once=False,
+    )
+    worker.await_idle(1)
+
+
+def test_a_plugin_that_cannot_be_imported(cluster: Cluster) -> None:
+    here = cluster.site
+    plugin = here.write("broken/mine.py", "import nothing_of_that_name\n")
+
+    is_refused(
+        here,
+        here.task(GOOD),
+        "--plugin-path",
+        str(plugin),
+        says=("mine.py:1", "nothing_of_that_name"),
+    )
+
+
+def test_in_local_mode_a_plugin_whose_warm_up_fails(cluster: Cluster) -> None:
+    text = PLUGIN.format(1) + (
+        "\n    @classmethod\n    def warm_up(cls, context):\n        raise OSError('no licence')\n"
+    )
+    with site() as here:
+        plugin = here.write("mine.py", text)
+
+        done: Finished = here.run(here.task(MINE), "--plugin-path", str(plugin))
+
+        assert done.code == 2
+        assert "OSError: no licence" in done.result["error"]["message"]
+        assert "Traceback" not in done.err
+        here.await_nothing_left()
