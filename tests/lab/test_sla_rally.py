@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from osbench.common.outcomes import RAN, Outcome
 from osbench.common.plugins import Plugins
 from osbench.common.sla import Sla
 
+PLUGINS = Plugins()
 pytestmark = pytest.mark.lab
 
 HERE = Path(__file__).parent
@@ -115,7 +118,7 @@ def has_data(criterion: str, config: Any, iterations: list[Iteration]) -> bool:
 
 def ours(criterion: str, config: Any, blocks: list[list[Iteration]]) -> Any:
     """Our verdict, of results that came in blocks."""
-    kind = Plugins().get("sla", criterion)
+    kind = PLUGINS.get("sla", criterion)
     assert issubclass(kind, Sla)
     judge = kind(config)
     parts = [columns(block) for block in blocks if block]
@@ -143,6 +146,31 @@ def test_verdicts_are_rallys_save_that_no_data_is_a_failure(
     else:
         assert not verdict.success
     assert verdict.criterion == theirs["criterion"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_many_outliers_as_rally_finds(rally: Rally, seed: int) -> None:
+    chance = random.Random(seed)
+    ticks = [
+        chance.choice([10, 20, 30]) if seed % 2 else chance.randint(50, 900) for _ in range(300)
+    ]
+    iterations = [
+        Iteration(ticks=one, outcome=chance.choice([Outcome.OK] * 5 + [Outcome.FAILED]))
+        for one in ticks
+    ]
+    config = {"max": 0, "sigmas": 0.5 + seed / 20.3, "min_iterations": 3 + seed}
+    theirs = rally.ask("outliers", config, iterations=as_rally(iterations))
+
+    verdict = ours("outliers", config, [iterations[:seed], iterations[seed:90], iterations[90:]])
+
+    assert first_number(verdict.detail) == first_number(theirs["detail"])
+    assert first_number(verdict.detail) > 0
+
+
+def first_number(text: str) -> int:
+    found = re.search(r"\d+", text)
+    assert found
+    return int(found[0])
 
 
 @pytest.mark.parametrize(("most", "success"), [(1, True), (0, False)])
@@ -192,6 +220,6 @@ def test_outliers_with_rallys_defaults(rally: Rally, most: int, success: bool) -
 def test_schemas_take_what_rally_takes(rally: Rally, criterion: str, config: Any) -> None:
     theirs = rally.ask(criterion, config)
 
-    schema = Plugins().get("sla", criterion).CONFIG_SCHEMA  # type: ignore[attr-defined]
+    schema = PLUGINS.get("sla", criterion).CONFIG_SCHEMA  # type: ignore[attr-defined]
 
     assert jsonschema.Draft7Validator(schema).is_valid(config) == (not theirs), theirs
