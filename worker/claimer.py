@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from time import monotonic_ns
 
 from osbench.common.errors import OsbenchError
@@ -18,6 +19,11 @@ LOG = logging.getLogger(__name__)
 #: Work claimed ahead, seconds: closed runners by rate, open ones by due instant.
 AHEAD_S = 2.0
 AHEAD_OPEN_S = 15.0
+#: Shortest time over which the rate is measured, nanoseconds; at most twice of it is.
+WINDOW_NS = 1_000_000_000
+
+#: An instant, and what was done and waited until then.
+Mark = tuple[int, int, int]
 
 
 class Claimer:
@@ -30,6 +36,9 @@ class Claimer:
         self._store = store
         self._engine: Engine | None = None
         self._taken = 0
+        #: The rate is measured from `_before`; `_mark` takes its place.
+        self._before: Mark = (0, 0, 0)
+        self._mark: Mark = (0, 0, 0)
         self.boot = ""
         #: Nothing is claimed while this is set.
         self.paused = False
@@ -50,6 +59,7 @@ class Claimer:
         """Claim for an engine from now on."""
         with self._lock:
             self._engine, self._taken = engine, 0
+            self._before = self._mark = (max(engine.t0_ns, monotonic_ns()), 0, 0)
             self._intake.serve(workload)
         self._need.set()
 
@@ -89,7 +99,10 @@ class Claimer:
                         pass
             except OsbenchError as error:
                 LOG.warning("no claim for now: %s", error)
-                threading.Event().wait(0.2)
+                time.sleep(0.2)
+            except Exception:
+                LOG.exception("claims go on after an error of our own")
+                time.sleep(0.2)
 
     def _claim(self) -> bool:
         engine = self._engine
@@ -115,10 +128,22 @@ class Claimer:
             return []
         if isinstance(engine, OpenEngine):
             return self._intake.due_before(now - engine.t0_ns + int(AHEAD_OPEN_S * 1e9))
-        queued = engine.queued
-        busy_ns = now - engine.t0_ns - engine.want_ns // max(1, engine.share)
-        done = self._taken - queued - len(engine.inflight)
-        ahead = 2 * engine.share
-        if done > 0 and busy_ns > 0:
-            ahead = max(engine.share, int(done / busy_ns * AHEAD_S * 1e9))
-        return self._intake.first(ahead - queued)
+        return self._intake.first(self._ahead(engine, now) - engine.queued)
+
+    def _ahead(self, engine: Engine, now: int) -> int:
+        """Numbers that should wait in the engine: what it gets through in `AHEAD_S`."""
+        share, want_ns = engine.share, engine.want_ns
+        if not share:
+            return 0
+        done = self._taken - engine.queued - len(engine.inflight)
+        if done <= 0:
+            # an iteration takes at least as long as they have run
+            running_s = (now - self._before[0]) / 1e9
+            return share if running_s < AHEAD_S else max(1, int(share * AHEAD_S / running_s))
+        if now - self._mark[0] >= WINDOW_NS and done - self._mark[1] >= share:
+            self._before, self._mark = self._mark, (now, done, want_ns)
+        begin, done_before, want_before = self._before
+        busy_ns = max(1, now - begin - (want_ns - want_before) // share)
+        # the first to end may be the shortest: no more than doubles at once
+        rate = (done - done_before) / busy_ns
+        return max(1, min(int(rate * AHEAD_S * 1e9), share + 2 * done))

@@ -134,6 +134,7 @@ class Engine:
             self.share = share
             self._changed.notify_all()
         self._fill()
+        self._hungry()
 
     def _fill(self) -> None:
         """Start the users that must be there and are not."""

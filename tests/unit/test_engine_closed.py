@@ -214,6 +214,9 @@ def test_users_say_that_they_are_hungry():
     asked = threading.Event()
     with closed(hungry=asked.set) as engine:
         engine.set_share(1)
+        assert asked.wait(10)
+        asked.clear()
+        engine.add(batch((1, 101)))
 
         assert asked.wait(10)
 
