@@ -197,13 +197,24 @@ def test_probes_tell_workers_that_are_away_from_a_redis_that_is(terminal: Termin
     assert without == [(3, 0), (3, 0)]
 
 
-def test_scaling_down_drains(terminal: Terminal) -> None:
-    install, *_ = lines("kubernetes")
-    for line in install:
+def test_scaling_down_in_a_run_drains_and_loses_nothing(terminal: Terminal) -> None:
+    install, run, _ = lines("kubernetes")
+    task = terminal.folder / "deploy" / "kubernetes" / "run" / "task.yaml"
+    task.write_text(task.read_text("utf-8").replace("times: 2000", "times: 5000"), "utf-8")
+    for line in [*install, *run[:3]]:
         terminal.type(line)
+    (job,) = terminal.cluster.pods["job/osbench-run"]
+    claim = terminal.cluster.claims["osbench-runs"]
+    while workers_of(claim) != [2]:
+        assert "Exit code" not in job.container.log(), job.container.log()
 
     terminal.type("kubectl -n osbench scale deployment/osbench-worker --replicas=1")
 
+    # 4 where the machine was too slow to hold the concurrency while users moved
+    assert job.container.wait(120.0) in (0, 4), job.container.log()
     (left,) = terminal.cluster.pods["deployment/osbench-worker"]
+    (summary,) = [found.read("summary.json") for found in RunDirectory.all(str(claim))]
+    assert summary is not None
+    assert summary["workloads"][0]["accounting"]["ok"] == 5000
     assert terminal.cluster.stopped == [0]
     assert left.probe("readinessProbe") == 0
