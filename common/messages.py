@@ -45,6 +45,8 @@ class Batch(Message):
     intervals: list[Interval]
     #: Open runners: due instants, little-endian int64 nanoseconds after t0, one a number.
     dues: bytes = b""
+    #: Rows of the workload's data file, one a number (`osbench.common.datarows.seal`).
+    rows: bytes = b""
 
     def __len__(self) -> int:
         return sum(high - low for low, high in self.intervals)
@@ -189,3 +191,6 @@ class Specification(Message):
     ship_interval_s: float
     #: Seconds after t0 in which shares change often: control records are read at short intervals.
     eager_s: float = 0.0
+    #: Header of the data file whose rows come with the batches, and the key that opens them.
+    columns: list[str] = field(default_factory=list)
+    rows_key: bytes = b""

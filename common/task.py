@@ -39,6 +39,8 @@ class Workload:
     #: Keyword arguments of the scenario; strings may hold {iteration} and {run}.
     args: Mapping[str, Any]
     runner: Named
+    #: CSV file whose row N holds arguments of iteration N, as the task file names it, or "".
+    args_from: str = ""
     contexts: tuple[Named, ...] = ()
     sla: tuple[Named, ...] = ()
     hooks: tuple[Hook, ...] = ()

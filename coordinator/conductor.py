@@ -12,6 +12,7 @@ from osbench.common.runner import Runner, Step, Totals, split
 from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Offered
 from osbench.coordinator.book import Book
+from osbench.coordinator.datafile import DataFile
 from osbench.coordinator.dispatch import Dispatch
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
@@ -39,6 +40,7 @@ class Conductor:
         *,
         book: Book,
         progress: Callable[[Snapshot], None],
+        data: DataFile | None = None,
     ) -> None:
         self._state = state
         self._spec = specification
@@ -47,7 +49,8 @@ class Conductor:
         self.book = book
         self._number = specification.workload
         state.books[self._number] = self.book
-        self._dispatch = Dispatch(state, self.book, specification)
+        self._data = data
+        self._dispatch = Dispatch(state, self.book, specification, data)
         self._t0_at = 0.0
         self._polled = 0.0
         self._shown = 0.0
@@ -195,6 +198,8 @@ class Conductor:
         totals = Totals(allotted=self._dispatch.planned, settled=ledger.decided)
         capacity = [member.capacity for member in crew]
         self._step = self._runner.step(elapsed, totals, capacity)
+        if self._data is not None:
+            self._step = self._data.within(self._step, totals)
         stop = self._step.stop_s
         cause = self._state.stopped_for
         if cause:
@@ -362,6 +367,13 @@ class Conductor:
         self._close_ledger()
 
     @property
+    def used_up(self) -> bool:
+        """The last row of the data file ended a load that would have gone on."""
+        if self._data is None or self._runner.planned is not None:
+            return False
+        return self.book.ledger.allotted >= len(self._data)
+
+    @property
     def begun(self) -> bool:
         """The load has started, so that there is something to report."""
         return bool(self._t0_at)
@@ -398,7 +410,9 @@ class Conductor:
 
     def _close_ledger(self) -> None:
         ledger = self.book.ledger
-        budget = self._runner.planned if self._spec.open else self._step.budget
+        # where a time ends the load, rows that nobody came to are no part of the plan
+        timed = self._step.stop_s is not None
+        budget = self._runner.planned if self._spec.open or timed else self._step.budget
         if budget is None:
             ledger.release_unused()
         ledger.close(budget)

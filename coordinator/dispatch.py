@@ -17,6 +17,7 @@ from osbench.common.runner import Step
 from osbench.coordinator import placement
 from osbench.coordinator.arrivals import Dues, Ints, deal, deal_numbers, nanoseconds, slices
 from osbench.coordinator.book import Book
+from osbench.coordinator.datafile import DataFile
 from osbench.coordinator.member import Member
 from osbench.coordinator.state import RunState
 
@@ -29,10 +30,18 @@ IDLE_S = 3.0
 class Dispatch:
     """The placing of one workload's iterations."""
 
-    def __init__(self, state: RunState, book: Book, specification: Specification) -> None:
+    def __init__(
+        self,
+        state: RunState,
+        book: Book,
+        specification: Specification,
+        data: DataFile | None = None,
+    ) -> None:
         self._state = state
         self._ledger = book.ledger
         self._spec = specification
+        self._data = data
+        self._limit = data.batch_limit if data is not None else None
         self._dues = Dues()
         #: Arrivals planned after the warm-up, and when the first and last of them are due.
         self._arrivals = self._first_due = self._last_due = 0
@@ -82,7 +91,7 @@ class Dispatch:
         while known:
             for member in list(known):
                 left = self._ledger.available(step.budget)
-                size = placement.batch_size(member, left, len(crew))
+                size = placement.batch_size(member, left, len(crew), self._limit)
                 room = placement.room(member, held[member])
                 if left == 0 or room <= 0 or (room < size and held[member] > member.share):
                     known.remove(member)
@@ -100,7 +109,9 @@ class Dispatch:
             if member.rate or self._ledger.outstanding(member.incarnation):
                 continue
             fair = None if plan is None else math.ceil(plan * member.share / users)
-            sizes.append([(member, size) for size in placement.blind_sizes(member.share, fair)])
+            sizes.append(
+                [(member, size) for size in placement.blind_sizes(member.share, fair, self._limit)]
+            )
         found: list[Batch] = []
         # small ones of all workers first: the numbers that start are then without large gaps
         for member, size in (one for turn in zip_longest(*sizes) for one in turn if one):
@@ -207,6 +218,7 @@ class Dispatch:
             batch=next(self._state.batch_ids),
             intervals=list(numbers),
             dues=dues,
+            rows=self._data.sealed(numbers) if self._data is not None else b"",
         )
         self._ledger.cut(batch.batch, member.incarnation, numbers)
         return batch

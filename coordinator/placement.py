@@ -17,21 +17,26 @@ BATCH_S = 1.0
 SHORTEST_S = 0.1
 #: Iterations that a virtual user may be sent before anything is known of their length.
 BLIND = 65536
+#: Batches with rows that a worker may be sent before anything is known.
+LIMITED = 8
 
 
-def blind_sizes(share: int, fair: int | None) -> list[int]:
+def blind_sizes(share: int, fair: int | None, limit: int | None = None) -> list[int]:
     """Batch sizes to send to one worker before anything is known.
 
     `fair` is the worker's part of the plan by its share; None is without end. All of it may be
     sent: what turns out to be too much is taken back before it is claimed. No batch is more
-    than an eighth of it, so that the end can be levelled out.
+    than an eighth of it, so that the end can be levelled out. Where a batch has a `limit`, for
+    the rows it carries, there are no more than some such batches.
     """
     total, largest = BLIND * share, BLIND * share
     if fair is not None:
         total = min(total, fair)
         largest = max(share, fair // 8)
+    if limit is not None:
+        total, largest = min(total, LIMITED * limit), min(largest, limit)
     sizes: list[int] = []
-    size = share
+    size = min(share, largest)
     while total > 0:
         sizes.append(min(size, total))
         total -= size
@@ -45,13 +50,13 @@ def room(member: Member, outstanding: int) -> int:
     return max(2 * member.share, int(member.rate * AHEAD_S)) - outstanding
 
 
-def batch_size(member: Member, left: int | None, workers: int) -> int:
+def batch_size(member: Member, left: int | None, workers: int, limit: int | None = None) -> int:
     """Size of the next batch for a worker whose rate is known."""
     size = max(int(member.rate * BATCH_S), -(-member.share // 16), 1)
     if left is not None:
         shortest = max(1, int(member.rate * SHORTEST_S))
         size = min(size, max(shortest, -(-left // (2 * workers))))
-    return size
+    return size if limit is None else min(size, limit)
 
 
 def too_large(member: Member) -> int:

@@ -38,6 +38,7 @@ from osbench.coordinator.report.model import RunReport, WorkloadReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.state import Interruption, RunState, Snapshot
+from osbench.coordinator.taskfile.data import data_files
 from osbench.coordinator.verdict import exit_code, generator_limits
 
 LOG = logging.getLogger(__name__)
@@ -129,6 +130,7 @@ class Run:
         self._connection = connection
         self._interruption = interruption
         self._progress = progress
+        self._data = data_files(task)
         self._conductors: list[tuple[Subtask, Workload, Runner, Conductor, float]] = []
         #: Why the run could not go on to its end.
         self._broken = ""
@@ -166,6 +168,7 @@ class Run:
                     "sla": {named.name: named.config for named in workload.sla},
                     "idempotent": workload.idempotent,
                     "warmup": workload.warmup_s,
+                    "args_from": workload.args_from,
                 }
                 for workload in self._task.workloads
             ],
@@ -245,6 +248,7 @@ class Run:
                         warmup_s=workload.warmup_s,
                     ),
                     progress=Noted(self._progress, state.directory),
+                    data=self._data.get(number),
                 )
                 self._conductors.append(
                     (subtask, workload, runner, conductor, specification.sample_rate)
@@ -263,6 +267,7 @@ class Run:
         self, number: int, workload: Workload, runner: Runner, state: RunState
     ) -> Specification:
         plugin = self._plugins.scenario(workload.scenario)
+        data = self._data.get(number)
         rate, _ = sampling(workload, self._deployment, self._conf)
         return Specification(
             run=self.run_id,
@@ -278,6 +283,8 @@ class Run:
             source_hash=plugin.source_hash,
             sample_rate=rate,
             eager_s=runner.ramp_up_s if runner.ramp_up_s <= LONG_RAMP_S else 0.0,
+            columns=data.header if data is not None else [],
+            rows_key=data.key if data is not None else b"",
             ship_interval_s=self._ship_interval_s(len(state.fleet.members)),
         )
 
@@ -360,6 +367,14 @@ class Run:
         return [f"aborted for a failed SLA: {state.breach}{rest}"]
 
     def _remarks(self) -> list[str]:
+        found = [
+            f"{workload.scenario}: the load ended with the last row of {workload.args_from}"
+            for _, workload, _, conductor, _ in self._conductors
+            if conductor.used_up
+        ]
+        return found + self._parallel_remarks()
+
+    def _parallel_remarks(self) -> list[str]:
         parallel = [s.title for s in self._task.subtasks if s.run_in_parallel]
         if not parallel:
             return []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.atomic import Names, Recorder
+from osbench.common.messages import Batch
 from osbench.common.scenario import OUTPUT_LIMIT, Scenario
 from osbench.worker.failures import Failures
 from osbench.worker.profiling import Tracer
@@ -21,6 +22,8 @@ class Body:
     function: Callable[..., Any]
     #: Keyword arguments for an iteration number.
     arguments: Callable[[int], dict[str, Any]]
+    #: Takes the rows that come with a claimed batch; None where there are none.
+    feed: Callable[[Batch], None] | None = None
     #: What every iteration's context holds; "iteration" is added to a copy.
     context: Mapping[str, Any]
     #: Bound of one iteration, nanoseconds; 0 is none.

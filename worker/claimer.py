@@ -119,6 +119,8 @@ class Claimer:
             return False
         for batch in self._intake.settle(wanted, owners):
             self._taken += len(batch)
+            if engine.body.feed is not None:
+                engine.body.feed(batch)
             engine.add(batch)
         return True
 

@@ -13,6 +13,7 @@ from osbench.common.messages import Specification
 from osbench.common.plugins import Plugins
 from osbench.worker.arguments import expander
 from osbench.worker.body import Body
+from osbench.worker.feed import Feed
 from osbench.worker.profiling import Tracer
 from osbench.worker.sampling import seed_of
 from osbench.worker.spans import SpanWriter
@@ -50,10 +51,15 @@ class Preparation:
             )
         context = self._context(specification)
         plugin.cls.warm_up(context)
+        arguments = expander(specification.args, specification.run)
+        feed = None
+        if specification.columns:
+            feed = Feed(specification.columns, specification.rows_key)
         body = Body(
             cls=plugin.cls,
             function=getattr(plugin.cls, plugin.method),
-            arguments=expander(specification.args, specification.run),
+            arguments=feed.over(arguments) if feed is not None else arguments,
+            feed=feed.add if feed is not None else None,
             context=context,
             timeout_ns=int(specification.timeout_s * 1e9),
             tracer=self._tracer(specification),

@@ -140,6 +140,7 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         sla=_named(workload.get("sla", DEFAULT_SLA)),
         hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
         description=workload.get("description", ""),
+        args_from=workload.get("args_from", ""),
         idempotent=workload.get("idempotent", False),
         warmup_s=float(workload.get("warmup", 0)),
         enable_profiler=workload.get("enable_profiler"),

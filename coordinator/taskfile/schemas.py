@@ -20,6 +20,7 @@ _ONE: Mapping[str, Any] = {
 #: Keys of a workload that Rally does not have.
 _OWN: Mapping[str, Any] = {
     "idempotent": {"type": "boolean"},
+    "args_from": {"type": "string", "minLength": 1},
     "warmup": {"type": "number", "minimum": 0},
     "enable_profiler": {"type": "boolean"},
 }

@@ -10,6 +10,7 @@ from osbench.common.errors import PluginError, Problem
 from osbench.common.plugins import Plugins
 from osbench.common.runner import Runner
 from osbench.common.task import Named, Subtask, Task, Workload
+from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.faults import validate
 from osbench.coordinator.taskfile.places import inside
 
@@ -21,11 +22,25 @@ def check(task: Task, plugins: Plugins) -> list[Problem]:
     """
     plugins.names("runner")  # a broken plug-in file is one error, not one a workload
     return [
-        problem
-        for workload in task.workloads
-        for part in (_scenario, _runner, _contexts, _sla, _hooks)
-        for problem in part(workload, plugins, task.version)
+        problem for workload in task.workloads for problem in _workload(task, workload, plugins)
     ]
+
+
+def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Problem]:
+    file, faults = data.data_file(task, workload)
+    yield from faults
+    fed = workload
+    if file is not None:
+        yield from data.given_twice(file, workload)
+        fed = replace(workload, args={**workload.args, **file.first})
+    yield from _scenario(fed, plugins, task.version)
+    faults = list(_runner(workload, plugins, task.version))
+    yield from faults
+    if file is not None and not faults:
+        runner = _runner_class(workload, plugins)(workload.runner.config)
+        yield from data.too_few(file, workload, runner)
+    for part in (_contexts, _sla, _hooks):
+        yield from part(workload, plugins, task.version)
 
 
 def describe(task: Task, plugins: Plugins) -> Task:

@@ -1,0 +1,76 @@
+"""Rows of a data file: what their header says, and how they travel with a batch.
+
+A header names an argument for each column. Cells are text; those of a column whose name ends in
+`:json` are JSON. Rows travel as a piece of the file, compressed and encrypted, for they may hold
+passwords.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import zstandard
+from cryptography.fernet import Fernet, InvalidToken
+
+from osbench.common.errors import Untrusted
+
+#: Ends the name of a column whose cells are JSON.
+JSON = ":json"
+
+
+def names(header: Sequence[str]) -> list[str]:
+    """The arguments that the columns feed."""
+    return [column.strip().removesuffix(JSON) for column in header]
+
+
+def records(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The cells of each row, header included; empty for a blank line. Raises csv.Error."""
+    return csv.reader(lines, strict=True)
+
+
+class Reader:
+    """Makes keyword arguments of rows."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self._names = names(header)
+        self._json = [at for at, column in enumerate(header) if column.strip().endswith(JSON)]
+
+    def arguments(self, cells: Sequence[str]) -> dict[str, Any]:
+        """The arguments of one row. Raises ValueError where the row does not fit the header."""
+        if len(cells) != len(self._names):
+            raise ValueError(f"has {len(cells)} cells, the header {len(self._names)}")
+        found: dict[str, Any] = dict(zip(self._names, cells, strict=True))
+        for at in self._json:
+            try:
+                found[self._names[at]] = json.loads(cells[at], parse_constant=_refuse)
+            except ValueError as error:
+                raise ValueError(f"column {self._names[at]} is not JSON: {error}") from None
+        return found
+
+    def read(self, text: str) -> Iterator[dict[str, Any]]:
+        """The arguments of each row of a piece of the file. Raises ValueError and csv.Error."""
+        for cells in records(io.StringIO(text, newline="")):
+            if cells:
+                yield self.arguments(cells)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number in JSON")
+
+
+def seal(piece: bytes, key: bytes) -> bytes:
+    """Compress and encrypt a piece of the file, in UTF-8."""
+    return Fernet(key).encrypt(zstandard.ZstdCompressor(level=1).compress(piece))
+
+
+def unseal(token: bytes, key: bytes) -> str:
+    """The piece that `seal` closed. Raises Untrusted where it was another key."""
+    try:
+        packed = Fernet(key).decrypt(token)
+    except InvalidToken:
+        raise Untrusted("rows that the workload's key does not open") from None
+    return zstandard.ZstdDecompressor().decompress(packed).decode("utf-8")
