@@ -232,10 +232,10 @@ def test_a_user_without_the_permission_is_refused(redis, direct):
     assert SECRET not in str(caught.value)
 
 
-def test_nobody_at_the_port_is_away_without_showing_the_password():
+def test_nobody_at_the_port_is_told_without_showing_the_password():
     url = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
 
-    with pytest.raises(StoreAway, match="does not answer") as caught:
+    with pytest.raises(StoreError, match="does not answer") as caught:
         check(connect(url, timeout_s=5.0), url)
 
     assert SECRET not in str(caught.value)
