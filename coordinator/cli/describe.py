@@ -172,6 +172,9 @@ def _of_type(schema: Mapping[str, Any]) -> Any:
         case "object":
             wanted = schema.get("required") or list(properties)[:1]
             found: Any = {name: example(properties.get(name, {})) for name in wanted}
+            others = schema.get("additionalProperties")
+            if not found and isinstance(others, Mapping):
+                found = {"name": example(others)}
         case "array":
             found = [example(schema.get("items", {}))]
         case "integer" | "number":

@@ -136,6 +136,8 @@ class LocalMode:
         self.keyring.save(key_file)
         self.config_file = self.folder / "osbench.conf"
         changes = {
+            # what workers keep, spooled results included, goes with the run
+            ("DEFAULT", "data_dir"): self.folder,
             ("DEFAULT", "log_level"): self._log_level,
             ("messaging", "redis_url"): self.redis_url,
             ("messaging", "broker_url"): self.broker_url,
