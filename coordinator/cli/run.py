@@ -188,7 +188,8 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
     if wanted.source is not None:
         return read_task(wanted.source, conf, wanted.options)
     plugins = read_plugins(conf, wanted.options)
-    return checked(wanted.adhoc.document(), "--scenario", plugins), plugins
+    document = wanted.adhoc.document()
+    return checked(document, "--scenario", plugins, wanted.options.overrides), plugins
 
 
 def _deployment(settings: Settings, name: str | None) -> Deployment | None:

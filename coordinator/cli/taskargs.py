@@ -23,6 +23,8 @@ class TaskOptions:
     task_args: tuple[str, ...] = ()
     #: Paths of `--task-args-file`, in order.
     task_args_file: tuple[str, ...] = ()
+    #: Texts of `--set`, in order.
+    overrides: tuple[str, ...] = ()
     #: Paths of `--plugin-path`, beside the configured ones.
     plugin_path: tuple[str, ...] = ()
 
@@ -43,6 +45,13 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="YAML or JSON file of template arguments; later files, and --task-args, win.",
     )
     @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="SUBTASK.WORKLOAD.KEY=VALUE",
+        help="Set a value of the task, in YAML, as in 0.0.runner.times=5; may be repeated.",
+    )
+    @click.option(
         "--plugin-path",
         multiple=True,
         metavar="PATH",
@@ -53,11 +62,15 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         task_args: tuple[str, ...],
         task_args_file: tuple[str, ...],
+        overrides: tuple[str, ...],
         plugin_path: tuple[str, ...],
         **rest: Any,
     ) -> Any:
         options = TaskOptions(
-            task_args=task_args, task_args_file=task_args_file, plugin_path=plugin_path
+            task_args=task_args,
+            task_args_file=task_args_file,
+            overrides=overrides,
+            plugin_path=plugin_path,
         )
         return command(*args, options=options, **rest)
 
@@ -76,4 +89,5 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
     """
     plugins = read_plugins(conf, options)
     args = read_args(options.task_args, options.task_args_file)
-    return load(source, args=args, plugins=plugins), plugins
+    task = load(source, args=args, plugins=plugins, overrides=options.overrides)
+    return task, plugins

@@ -35,10 +35,12 @@ class Verdict:
     notes: tuple[Problem, ...] = ()
 
 
-def examine(source: str, args: Mapping[str, Any], plugins: Plugins) -> Verdict:
+def examine(
+    source: str, args: Mapping[str, Any], plugins: Plugins, overrides: Sequence[str] = ()
+) -> Verdict:
     """Read and check one task file. Raises PluginError where plug-ins cannot be read."""
     try:
-        task = load(source, args=args, plugins=plugins)
+        task = load(source, args=args, plugins=plugins, overrides=overrides)
     except TaskError as error:
         return Verdict(source=source, problems=tuple(error.problems))
     return Verdict(source=source, task=task, notes=tuple(notes(task, plugins)))
@@ -115,4 +117,4 @@ def examine_all(files: Sequence[str], conf: cfg.ConfigOpts, options: TaskOptions
     """What is to be said of each file. Raises UsageError and PluginError."""
     plugins = read_plugins(conf, options)
     args = read_args(options.task_args, options.task_args_file)
-    return [examine(source, args, plugins) for source in files]
+    return [examine(source, args, plugins, options.overrides) for source in files]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,29 @@ from osbench.common.errors import Problem, TaskError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
+from osbench.coordinator.taskfile.overrides import override
 from osbench.coordinator.taskfile.parsing import parse
 from osbench.coordinator.taskfile.template import render
 
 
-def load(source: str, *, args: Mapping[str, Any], plugins: Plugins) -> Task:
-    """Read, render, parse and check a task file; `-` is standard input.
+def load(
+    source: str, *, args: Mapping[str, Any], plugins: Plugins, overrides: Sequence[str] = ()
+) -> Task:
+    """Read, render, override, parse and check a task file; `-` is standard input.
 
     Raises TaskError with all problems of the first of these steps that finds any, and
     PluginError where the plug-ins themselves cannot be read.
     """
-    return checked(read(source, args), source, plugins)
+    return checked(read(source, args), source, plugins, overrides)
 
 
-def checked(value: Any, source: str, plugins: Plugins) -> Task:
+def checked(value: Any, source: str, plugins: Plugins, overrides: Sequence[str] = ()) -> Task:
     """The task of a document that has been read. Raises TaskError, PluginError."""
+    if overrides:
+        parse(value, source)  # what is wrong before is told first, and not as an override's fault
+        value, problems = override(value, overrides)
+        if problems:
+            raise TaskError(source, problems)
     task = parse(value, source)
     problems = semantics.check(task, plugins)
     if problems:

@@ -127,3 +127,14 @@ def test_a_file_must_be_named(run):
 
     assert result.exit_code == click.UsageError.exit_code
     assert "FILE" in result.stderr
+
+
+def test_values_set_from_the_command_line_are_checked_with_the_file(run):
+    good = run("good.yaml", "--set", "a.0.runner.times=5", "--set", "1.1.args.sleep=0.5")
+    bad = run("good.yaml", "--set", "0.0.runner.times=none", "--set", "0.0.args.sleep=1")
+    lost = run("good.yaml", "--set", "c.0.runner.times=5")
+
+    assert good.exit_code == 0
+    assert bad.exit_code == lost.exit_code == 2
+    assert 'subtasks[0].runner.constant.times: must be a whole number, got "none"' in bad.output
+    assert "--set c.0.runner.times: there is no subtask 'c'" in lost.output

@@ -1,0 +1,131 @@
+"""Overrides from the command line: `--set subtask.workload.key=value`, on the document."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from osbench.common.errors import Problem
+from osbench.coordinator.taskfile import document
+from osbench.coordinator.taskfile.faults import near
+from osbench.coordinator.taskfile.places import shown
+
+
+class _Refused(Exception):
+    """Why an override cannot be done."""
+
+
+def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
+    """The document of a task with values set in it, and what could not be set.
+
+    Subtask and workload are named by position, from 0, or by title and scenario. Then follow
+    `args`, `runner` and the other keys of a workload, and the keys within them.
+    """
+    changed = copy.deepcopy(value)
+    problems = []
+    for text in texts:
+        path, equals, written = text.partition("=")
+        try:
+            if not equals:
+                raise _Refused("write subtask.workload.key=value")
+            given, faults = document.read(written)
+            if faults:
+                raise _Refused(f"the value {'; '.join(map(str, faults))}")
+            _set(changed, path, given)
+        except _Refused as refusal:
+            problems.append(Problem(f"--set {path}", str(refusal)))
+    return changed, problems
+
+
+def _set(value: Any, path: str, given: Any) -> None:
+    subtasks = list(_subtasks(value))
+    subtask, rest = _find("subtask", [title for title, _ in subtasks], path)
+    workloads = subtasks[subtask][1]
+    workload, rest = _find("workload", [scenario for scenario, _ in workloads], rest)
+    scenario, target = workloads[workload]
+    if not rest:
+        raise _Refused("a key must follow the workload, as in args.sleep or runner.times")
+    keys = _keys_1(target, rest) if "scenario" not in target else _keys_2(target, scenario, rest)
+    _put(target, keys, given)
+
+
+def _subtasks(value: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
+    """Each subtask's title, and name and mapping of each workload; those of a sound shape."""
+    if not isinstance(value, dict):
+        return
+    if "subtasks" not in value:
+        for name, items in value.items():
+            if isinstance(items, list):
+                yield name, [(name, item) for item in items if isinstance(item, dict)]
+        return
+    subtasks = value["subtasks"]
+    for subtask in subtasks if isinstance(subtasks, list) else []:
+        if isinstance(subtask, dict):
+            inner = subtask.get("workloads", [subtask])
+            yield (
+                str(subtask.get("title", "")),
+                [(_scenario(one), one) for one in inner if isinstance(one, dict)]
+                if isinstance(inner, list)
+                else [],
+            )
+
+
+def _scenario(workload: dict[str, Any]) -> str:
+    named = workload.get("scenario")
+    return str(next(iter(named), "")) if isinstance(named, dict) else ""
+
+
+def _find(what: str, names: list[str], path: str) -> tuple[int, str]:
+    """Position of what a path begins with, and the rest of the path."""
+    number = re.match(r"(\d+)(?:\.|$)", path)
+    if number:
+        position = int(number[1])
+        if position >= len(names):
+            raise _Refused(f"there is no {what} {position}: they are 0 to {len(names) - 1}")
+        return position, path[number.end() :]
+    # names may hold dots, and one be the beginning of another
+    fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
+    if not fitting:
+        raise _Refused(f"there is no {what} {path.partition('.')[0]!r}{near(path, names)}")
+    name = max(fitting, key=len)
+    if names.count(name) > 1:
+        at = ", ".join(str(position) for position, one in enumerate(names) if one == name)
+        raise _Refused(f"{name!r} names several {what}s, take a position: {at}")
+    return names.index(name), path[len(name) + 1 :]
+
+
+def _keys_1(workload: dict[str, Any], rest: str) -> list[str]:
+    first, *more = rest.split(".")
+    if first == "runner" and more and isinstance(workload.get("runner"), dict):
+        more = more[more[0] == workload["runner"].get("type") :]
+    return ["context" if first == "contexts" else first, *more]
+
+
+def _keys_2(workload: dict[str, Any], scenario: str, rest: str) -> list[str]:
+    first, *more = rest.split(".")
+    if first == "args":
+        return ["scenario", scenario, *more]
+    if first == "runner" and more:
+        runner = workload.get("runner")
+        name = str(next(iter(runner))) if isinstance(runner, dict) and runner else "serial"
+        return ["runner", name, *more[more[0] == name :]]
+    return ["contexts" if first == "context" else first, *more]
+
+
+def _put(target: Any, keys: Sequence[str], given: Any) -> None:
+    for key, following in zip(keys, [*keys[1:], None], strict=True):
+        at: str | int = key
+        if isinstance(target, list):
+            if not key.isdecimal() or int(key) >= len(target):
+                raise _Refused(f"there is no {key!r} in a list of {len(target)}")
+            at = int(key)
+        elif not isinstance(target, dict):
+            raise _Refused(f"{key!r} cannot be set in {shown(target)}")
+        if following is None:
+            target[at] = given
+            return
+        if isinstance(target, dict) and target.get(key) is None:
+            target[key] = {}
+        target = target[at]
