@@ -87,7 +87,7 @@ class Failures:
                     return self._numbers[key]
             if len(message) > MESSAGE_LIMIT or len(text) > TRACEBACK_LIMIT:
                 self.cut += 1
-                message, text = message[:MESSAGE_LIMIT], text[-TRACEBACK_LIMIT:]
+                message, text = message[:MESSAGE_LIMIT], _shortened(text)
             number = len(self._numbers) + 1
             self._numbers[key] = number
             self._fresh.append([number, *map(printable, (etype, message, text))])
@@ -115,3 +115,12 @@ def _listed(stack: list[tuple[FrameType, int]]) -> str:
         return "".join(traceback.StackSummary.extract(reversed(stack)).format())
     except Exception as broken:  # noqa: BLE001 - the thread runs on while we read its stack
         return f"(its stack cannot be formed: {type(broken).__name__})"
+
+
+def _shortened(text: str) -> str:
+    """Both ends of a traceback: where it began, and the innermost frames or a long message."""
+    if len(text) <= TRACEBACK_LIMIT:
+        return text
+    gap = "\n  ...\n"
+    half = (TRACEBACK_LIMIT - len(gap)) // 2
+    return text[: TRACEBACK_LIMIT - len(gap) - half] + gap + text[-half:]
