@@ -158,6 +158,8 @@ def example(schema: Mapping[str, Any]) -> Any:
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives and "type" not in schema:
         return example(alternatives[0])
+    if schema.get("examples"):
+        return schema["examples"][0]
     if "default" in schema:
         return schema["default"]
     if "enum" in schema:

@@ -24,6 +24,7 @@ class FailureRate(Sla):
             "max": {**_PERCENT, "description": "highest allowed percentage; 100 by default"},
         },
         "minProperties": 1,
+        "examples": [{"max": 5}],
         "additionalProperties": False,
     }
 

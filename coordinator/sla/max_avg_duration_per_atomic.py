@@ -26,6 +26,7 @@ class MaxAvgDurationPerAtomic(Sla):
         "type": "object",
         "additionalProperties": {"type": "number", "description": "seconds, by action"},
         "minProperties": 1,
+        "examples": [{"keystone_v3.create_token": 0.5}],
     }
 
     def __init__(self, config: Any) -> None:

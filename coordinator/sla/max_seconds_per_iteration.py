@@ -17,6 +17,7 @@ class MaxSecondsPerIteration(Sla):
         "type": "number",
         "exclusiveMinimum": 0,
         "description": "seconds",
+        "examples": [2.5],
     }
 
     def check(self, statistics: Statistics) -> Verdict:

@@ -40,6 +40,7 @@ class Outliers(Sla):
                 "description": "standard deviations above the mean; 3 by default",
             },
         },
+        "examples": [{"max": 1, "min_iterations": 20, "sigmas": 3}],
         "additionalProperties": False,
     }
 

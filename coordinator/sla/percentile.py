@@ -31,6 +31,7 @@ _LIMIT: Mapping[str, Any] = {
         },
     },
     "required": ["p", "max_s"],
+    "examples": [{"p": 99, "max_s": 0.5, "of": "response"}],
     "additionalProperties": False,
 }
 

@@ -23,6 +23,7 @@ class PerformanceDegradation(Sla):
             }
         },
         "required": ["max_degradation"],
+        "examples": [{"max_degradation": 50}],
         "additionalProperties": False,
     }
 

@@ -26,6 +26,7 @@ class StartLag(Sla):
             "max_s": {"type": "number", "exclusiveMinimum": 0, "description": "seconds"},
         },
         "required": ["max_s"],
+        "examples": [{"p": 99, "max_s": 0.1}],
         "additionalProperties": False,
     }
 

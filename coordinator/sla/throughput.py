@@ -23,6 +23,7 @@ class Throughput(Sla):
             }
         },
         "required": ["min"],
+        "examples": [{"min": 100}],
         "additionalProperties": False,
     }
 

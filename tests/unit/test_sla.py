@@ -4,6 +4,7 @@ from iterations import TICK, Action, Iteration, columns, failed, ok, statistics
 
 from osbench.common.outcomes import Outcome
 from osbench.common.plugins import Plugins
+from osbench.coordinator.cli.describe import example
 from osbench.coordinator.taskfile.faults import validate
 
 PLUGINS = Plugins()
@@ -55,7 +56,7 @@ def breach(name, config, iterations, plan):
     return made.breach(statistics(rows), plan)
 
 
-def test_every_criterion_can_be_found_and_has_a_schema():
+def test_every_criterion_can_be_found_and_has_a_schema_with_an_example():
     found = PLUGINS.names("sla")
 
     assert set(NAMES) <= set(found)
@@ -63,6 +64,7 @@ def test_every_criterion_can_be_found_and_has_a_schema():
         kind = PLUGINS.get("sla", name)
         assert name == kind.NAME
         jsonschema.Draft7Validator.check_schema(kind.CONFIG_SCHEMA)
+        criterion(name, example(kind.CONFIG_SCHEMA))
 
 
 @pytest.mark.parametrize("name", NAMES)
