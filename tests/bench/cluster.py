@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from commands import BIN
 
-from bench.stage import MARGIN_S, SCENARIOS, BenchError, Stage
+from bench.stage import MARGIN_S, SCENARIOS, BenchError, Stage, last_json
 from servers import RedisServer, redis_server
 
 #: Secret that osbench and the peer sign traces with; nothing but loopback ever sees it.
@@ -34,7 +34,7 @@ class Cluster:
         """Wait until so many workers are idle. Raises BenchError."""
         deadline = time.monotonic() + MARGIN_S
         while True:
-            listed = json.loads(self.stage.coord("workers", "--json"))
+            listed = last_json(self.stage.coord("workers", "--json"))
             idle = [one for one in listed if one["state"] == "idle" and not one["held_by"]]
             if len(idle) == len(listed) == count:
                 self._pids = [int(one["pid"]) for one in listed]
@@ -81,7 +81,8 @@ def cluster(stage: Stage, processes: int) -> Iterator[Cluster]:
     """So many workers on a Redis of their own; the deployment in use has a trace store."""
     with redis_server(password="bench") as redis, redis_server() as traces:
         stage.configure(
-            messaging={"redis_url": redis.url}, worker={"trace_queue_spans": 10_000_000}
+            messaging={"redis_url": redis.url},
+            worker={"trace_queue_spans": 10_000_000, "drain_timeout_s": 5},
         )
         stage.coord("keys", "new")
         _create_deployment(stage, traces.url)

@@ -70,12 +70,15 @@ class Stage:
         env: Mapping[str, str] | None = None,
     ) -> Iterator[Child]:
         """A process that is ended with its whole group when the block is left."""
+        inherited = environment(self.folder)
+        # set for the bench itself: what is measured must not see its modules
+        inherited.pop("PYTHONPATH", None)
         child = Child(
             [str(part) for part in command],
             folder=self.folder,
             log=self.folder / f"log-{next(self._numbers)}",
             cwd=cwd or self.folder,
-            env={**environment(self.folder), **(env or {})},
+            env={**inherited, **(env or {})},
         )
         try:
             yield child
@@ -120,7 +123,7 @@ class Stage:
     def coord(self, *arguments: str, codes: Sequence[int] = (0,)) -> str:
         """Run osbench-coord."""
         return self.finish(
-            [BIN / "osbench-coord", *arguments], within_s=self.block_s * 4 + MARGIN_S, codes=codes
+            [BIN / "osbench-coord", *arguments], within_s=self.block_s * 8 + MARGIN_S, codes=codes
         )
 
     def run(self, workload: Mapping[str, Any], *arguments: str) -> dict[str, Any]:
@@ -133,7 +136,7 @@ class Stage:
         subtask = {"title": "bench", **workload}
         task.write_text(json.dumps({"version": 2, "title": "bench", "subtasks": [subtask]}))
         options = ["--quiet", "--json", "--plugin-path", str(SCENARIOS), *arguments]
-        found = last_object(self.coord("run", str(task), *options, codes=(0, 4)))
+        found: dict[str, Any] = last_json(self.coord("run", str(task), *options, codes=(0, 4)))
         sums = found["workloads"][0]["accounting"]
         if not sums["ok"] or sums["ok"] != sums["planned"]:
             raise BenchError(f"not every iteration was ok: {sums}")
@@ -154,23 +157,25 @@ class Stage:
     ) -> dict[str, Any]:
         """Run a script of `peers` in the peers' environment; answers the object it printed."""
         command = [self.peers, PEERS / script, *map(str, arguments)]
-        return last_object(
-            self.finish(command, within_s=self.block_s * 4 + MARGIN_S, cwd=PEERS, env=env)
+        within_s = self.block_s * 4 + MARGIN_S
+        found: dict[str, Any] = last_json(
+            self.finish(command, within_s=within_s, cwd=PEERS, env=env)
         )
+        return found
 
     def harness(self, module: str, *arguments: object) -> dict[str, Any]:
         """Run a module of `bench.harness` in osbench's environment; the object it printed."""
         command = [sys.executable, "-m", f"bench.harness.{module}", *map(str, arguments)]
         path = {"PYTHONPATH": str(HERE.parent)}
-        return last_object(self.finish(command, within_s=self.block_s * 4 + MARGIN_S * 3, env=path))
+        within_s = self.block_s * 4 + MARGIN_S * 3
+        found: dict[str, Any] = last_json(self.finish(command, within_s=within_s, env=path))
+        return found
 
 
-def last_object(text: str) -> dict[str, Any]:
-    """The last line that is a JSON object. Raises BenchError where there is none."""
+def last_json(text: str) -> Any:
+    """The last line that is a JSON object or list. Raises BenchError where there is none."""
     for line in reversed(text.splitlines()):
-        if line.startswith("{"):
+        if line.startswith(("{", "[")):
             with contextlib.suppress(ValueError):
-                found = json.loads(line)
-                assert isinstance(found, dict)
-                return found
+                return json.loads(line)
     raise BenchError(f"no result among:\n{text[-2000:]}")
