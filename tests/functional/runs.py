@@ -261,6 +261,11 @@ class Cluster:
         self.workers.append(worker)
         return worker
 
+    def child_of(self, supervisor: Started) -> int:
+        """Process id of the worker process of a supervisor."""
+        (child,) = psutil.Process(supervisor.process.pid).children()
+        return int(child.pid)
+
     def listed(self) -> list[dict[str, Any]]:
         """`workers --json`."""
         done = self.site.coord("workers", "--json")
@@ -284,7 +289,7 @@ class Cluster:
             assert time.monotonic() < deadline, (present, [one.said() for one in self.workers])
             time.sleep(0.05)
 
-    def keys(self) -> set[str]:
+    def stored(self) -> set[str]:
         """Every key in Redis."""
         client = self.redis.client()
         try:
@@ -294,10 +299,10 @@ class Cluster:
 
     def run_keys(self) -> set[str]:
         """Every key but those that living workers have: heartbeats, and bindings of queues."""
-        names = [key.rpartition(":")[2] for key in self.keys() if "osbench:worker:" in key]
+        names = [key.rpartition(":")[2] for key in self.stored() if "osbench:worker:" in key]
         kept = {f"osbench:worker:{name}" for name in names}
         kept |= {f"osbench:_kombu.binding.osbench.w.{name}" for name in names}
-        return self.keys() - kept - {"osbench:_kombu.binding_deadlines"}
+        return self.stored() - kept - {"osbench:_kombu.binding_deadlines"}
 
 
 def by_iteration(rows: Sequence[Mapping[str, str]], *outcomes: str) -> set[int]:

@@ -148,7 +148,7 @@ def test_a_killed_coordinator_frees_its_workers_in_a_minute(
 
 
 def test_a_worker_that_leaves_takes_its_keys_along(cluster: Cluster) -> None:
-    before = cluster.keys()
+    before = cluster.stored()
     third = cluster.start_worker()
     cluster.await_idle(3)
 
@@ -156,4 +156,4 @@ def test_a_worker_that_leaves_takes_its_keys_along(cluster: Cluster) -> None:
 
     assert third.finish().code == 0
     cluster.workers.remove(third)
-    assert cluster.keys() == before
+    assert cluster.stored() == before

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import psutil
 import pytest
 from runs import Cluster, Finished, Started, by_iteration, site
 
@@ -68,12 +67,6 @@ def start(cluster: Cluster, counting: CountingServer, workload: dict[str, Any]) 
     return run
 
 
-def child_of(supervisor: Started) -> int:
-    """The worker process of a supervisor."""
-    (child,) = psutil.Process(supervisor.process.pid).children()
-    return child.pid
-
-
 def agrees(cluster: Cluster, counting: CountingServer, done: Finished) -> dict[str, Any]:
     """The accounting, once server and ledger have been compared."""
     sums = done.sums
@@ -104,7 +97,7 @@ def killed(
     """A run of about two seconds, of whose workers one is killed at a random moment."""
     chance = random.Random(seed)
     run = start(cluster, counting, workload)
-    victim = child_of(chance.choice(cluster.workers))
+    victim = cluster.child_of(chance.choice(cluster.workers))
     wait_s = chance.uniform(0, 1.8)
     time.sleep(wait_s)
     os.kill(victim, signal.SIGKILL)
@@ -158,7 +151,7 @@ def test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice(
     times = 1600
     workload = requests(counting, {"constant": {"times": times, "concurrency": 8}})
     run = start(pair, counting, workload)
-    victim = child_of(pair.workers[0])
+    victim = pair.child_of(pair.workers[0])
 
     os.kill(victim, signal.SIGSTOP)
     time.sleep(5)

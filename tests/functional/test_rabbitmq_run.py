@@ -1,0 +1,84 @@
+"""The same with RabbitMQ as broker: batches through it, all else in Redis."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from runs import Cluster, site
+
+from servers import CountingServer, RabbitmqServer, redis_server
+
+pytestmark = pytest.mark.functional
+
+TIMES = 400
+
+
+@pytest.fixture
+def cluster(rabbitmq: RabbitmqServer) -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis, broker_url=rabbitmq.url)
+        here.configure(found.messaging, {"coordinator": {"worker_lost_after_s": 2}})
+        for _ in range(2):
+            found.start_worker()
+        found.await_idle(2)
+        yield found
+
+
+def task(cluster: Cluster, counting: CountingServer, *, idempotent: bool = False) -> str:
+    request = {"url": counting.url, "method": "GET", "status_code": 200}
+    counting.delay_s = 0.02
+    return cluster.site.task(
+        {
+            "scenario": {"HttpRequests.check_request": request},
+            "runner": {"constant": {"times": TIMES, "concurrency": 8}},
+            "idempotent": idempotent,
+        }
+    )
+
+
+def test_two_runs_one_after_another(cluster: Cluster, counting: CountingServer) -> None:
+    for _ in range(2):
+        counting.by_run.clear()
+
+        done = cluster.site.run(task(cluster, counting))
+
+        assert done.code == 0, done.err
+        assert done.sums["ok"] == TIMES
+        assert set(counting.counts) == set(range(1, TIMES + 1))
+        assert set(counting.counts.values()) == {1}
+        # not even Celery's queues are there
+        cluster.await_idle(2)
+        assert {key.rpartition(":")[0] for key in cluster.stored()} == {"osbench:worker"}
+
+
+def test_a_killed_worker(cluster: Cluster, counting: CountingServer) -> None:
+    path = task(cluster, counting, idempotent=True)
+    run = cluster.site.start("osbench-coord", "run", "--json", path)
+    run.wait_for(lambda: counting.counts.total() > 40)
+
+    os.kill(cluster.child_of(cluster.workers[0]), signal.SIGKILL)
+
+    done = run.finish()
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == TIMES
+    assert set(counting.counts.values()) <= {1, 2}
+    assert "Traceback" not in done.err
+
+
+def test_a_broker_that_is_not_there(cluster: Cluster) -> None:
+    here = cluster.site
+    messaging = {**cluster.messaging["messaging"], "broker_url": "amqp://u:planted@127.0.0.1:1//"}
+    file = here.configure({"messaging": messaging}, name="other.conf")
+    dummy = here.task(
+        {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 4, "concurrency": 2}}}
+    )
+
+    done = here.run(dummy, "--config-file", str(file))
+
+    assert done.code == 2
+    assert "broker" in done.result["error"]["message"]
+    assert "planted" not in done.out + done.err
+    cluster.await_idle(2)
