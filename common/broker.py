@@ -9,8 +9,11 @@ from typing import Any, cast
 
 from celery import Celery
 from kombu import Exchange, Queue
+from kombu.exceptions import OperationalError
 
 from osbench.common import keys
+from osbench.common.errors import StoreError
+from osbench.common.masking import mask_url
 from osbench.common.redis_client import Client, reached
 
 #: Name of the one task: takes a sealed batch.
@@ -59,6 +62,24 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
         "socket_connect_timeout": 5.0,
         "health_check_interval": 5,
     }
+
+
+def check(broker_url: str, timeout_s: float) -> None:
+    """Refuse a broker that is not there or does not let us in. Raises StoreError."""
+    with application(broker_url).connection_for_write(connect_timeout=timeout_s) as connection:
+        try:
+            # Celery would try again for ever
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
+        except (
+            OSError,
+            OperationalError,
+            *connection.connection_errors,
+            *connection.channel_errors,
+        ) as error:
+            raise StoreError(
+                f"the broker at {mask_url(broker_url)} does not take us: {error}; "
+                "is [messaging] broker_url right?"
+            ) from None
 
 
 def queue(incarnation: str) -> Queue:

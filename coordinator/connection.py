@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
+from osbench.common import broker
 from osbench.common.keyring import Keyring
 from osbench.common.redis_client import check, connect
 from osbench.coordinator.local.session import LocalMode
@@ -42,6 +43,8 @@ def connected(
     if url:
         keyring = Keyring.load(conf.security.key_file)
         check(connect(url, conf.messaging.redis_timeout_s), url)
+        if conf.messaging.broker_url:
+            broker.check(conf.messaging.broker_url, conf.messaging.redis_timeout_s)
         yield Connection(
             redis_url=url,
             broker_url=conf.messaging.broker_url or url,

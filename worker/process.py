@@ -90,6 +90,8 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
     ring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s
     check(connect(url, timeout_s), url)
+    if conf.messaging.broker_url:
+        broker.check(conf.messaging.broker_url, timeout_s)
     plugins = Plugins([*conf.worker.plugin_path, *plugin_paths])
     # read now: a file that cannot be imported is told at start, not by the first run
     plugins.scenario_names()
