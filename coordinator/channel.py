@@ -33,7 +33,7 @@ class Channel:
         self._sealer = sealer
         self._vault = vault
         self._app = app
-        self._position = "0"
+        self._position = self._trimmed = "0"
         #: Stream entries that could not be verified or belong to another run.
         self.refused = 0
 
@@ -70,8 +70,8 @@ class Channel:
                 }
             )
 
-    def read(self, wait_s: float) -> tuple[list[Block | Fence], str]:
-        """New blocks and fences in stream order, and the position to `trim` through ("": none)."""
+    def read(self, wait_s: float) -> list[Block | Fence]:
+        """New blocks and fences in stream order; `trim` once they are on disk."""
         entries = self.store.read(self._position, wait_s, READ_LIMIT)
         found: list[Block | Fence] = []
         for position, data in entries:
@@ -85,7 +85,13 @@ class Channel:
                 found.append(message)
             else:
                 self.refused += 1
-        return found, entries[-1][0] if entries else ""
+        return found
+
+    def trim(self) -> None:
+        """Drop what has been read from the stream: it is on disk."""
+        if self._position != self._trimmed:
+            self.store.trim(self._position)
+            self._trimmed = self._position
 
     def _open(self, data: bytes) -> Block | Fence:
         try:

@@ -186,8 +186,9 @@ class Conductor:
         if poll and self._elapsed() > 0:
             self._dispatch.rescue(self._members())
         if poll:
-            # acknowledgements travel with the rhythm of the heartbeats
+            # acknowledgements travel with the rhythm of the heartbeats, and so does trimming
             state.controls.change(self._members())
+            state.channel.trim()
         self._show()
 
     def _ask(self) -> None:
@@ -257,9 +258,9 @@ class Conductor:
     # results
 
     def _take_in(self, wait_s: float) -> None:
-        """Read, verify, drop duplicates, write to disk, count, trim: in this order."""
+        """Read, verify, drop duplicates, write to disk, count: in this order."""
         state = self._state
-        messages, through = state.channel.read(wait_s)
+        messages = state.channel.read(wait_s)
         fresh: list[Block] = []
         fences: list[tuple[int, Fence]] = []
         seen: dict[str, int] = {}
@@ -286,8 +287,6 @@ class Conductor:
             at = stop
             if fence is not None:
                 self._fenced(fence)
-        if through:
-            state.channel.store.trim(through)
 
     def _count(self, block: Block) -> None:
         ran, busy_s = self._state.books[block.workload].take(block)
