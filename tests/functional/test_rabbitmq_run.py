@@ -9,14 +9,14 @@ from collections.abc import Iterator
 import pytest
 from runs import Cluster, site
 
-from servers import CountingServer, RabbitmqServer, redis_server
+from servers import CountingServer, RabbitmqServer, free_port, redis_server
 
 pytestmark = pytest.mark.functional
 
 TIMES = 400
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster(rabbitmq: RabbitmqServer) -> Iterator[Cluster]:
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis, broker_url=rabbitmq.url)
@@ -54,6 +54,29 @@ def test_two_runs_one_after_another(cluster: Cluster, counting: CountingServer) 
         assert {key.rpartition(":")[0] for key in cluster.stored()} == {"osbench:worker"}
 
 
+@pytest.mark.parametrize("wrong", ["nobody there", "password"])
+def test_a_wrong_broker_is_told_before_the_load(cluster: Cluster, wrong: str) -> None:
+    here = cluster.site
+    url = cluster.messaging["messaging"]["broker_url"].replace("guest:guest", "guest:planted")
+    if wrong == "nobody there":
+        url = f"amqp://guest:planted@127.0.0.1:{free_port()}//"
+    messaging = {**cluster.messaging["messaging"], "broker_url": url}
+    file = here.configure({"messaging": messaging}, name="other.conf")
+    dummy = here.task(
+        {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 4, "concurrency": 2}}}
+    )
+
+    run = here.run(dummy, "--config-file", str(file))
+    worker = here.start("osbench-worker", "--config-file", str(file)).finish()
+
+    assert (run.code, worker.code) == (2, 2)
+    for text in (run.result["error"]["message"], worker.err):
+        assert "broker" in text
+        assert "planted" not in text
+        assert "Traceback" not in text
+    cluster.await_idle(2)
+
+
 def test_a_killed_worker(cluster: Cluster, counting: CountingServer) -> None:
     path = task(cluster, counting, idempotent=True)
     run = cluster.site.start("osbench-coord", "run", "--json", path)
@@ -66,19 +89,3 @@ def test_a_killed_worker(cluster: Cluster, counting: CountingServer) -> None:
     assert done.sums["ok"] == TIMES
     assert set(counting.counts.values()) <= {1, 2}
     assert "Traceback" not in done.err
-
-
-def test_a_broker_that_is_not_there(cluster: Cluster) -> None:
-    here = cluster.site
-    messaging = {**cluster.messaging["messaging"], "broker_url": "amqp://u:planted@127.0.0.1:1//"}
-    file = here.configure({"messaging": messaging}, name="other.conf")
-    dummy = here.task(
-        {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 4, "concurrency": 2}}}
-    )
-
-    done = here.run(dummy, "--config-file", str(file))
-
-    assert done.code == 2
-    assert "broker" in done.result["error"]["message"]
-    assert "planted" not in done.out + done.err
-    cluster.await_idle(2)
