@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -405,7 +406,9 @@ class Conductor:
             # nothing is to come that could mend what fails now
             self._breached(next(iter(book.criteria.failing(book.statistics)), None))
         self._state.directory.decide([{"do": "close", "workload": self._number}])
-        self._state.controls.change(self._members(), workload=-1, t0_at=None)
+        # what Redis does not take now goes with the next change
+        with contextlib.suppress(StoreAway):
+            self._state.controls.change(self._members(), workload=-1, t0_at=None)
 
     def _close_ledger(self) -> None:
         ledger = self.book.ledger

@@ -184,8 +184,7 @@ class Dispatch:
         for at, hand in enumerate(hands):
             if not len(hand):
                 continue
-            low = self._ledger.allotted
-            numbers = self._ledger.allot(len(hand), low + len(hand))
+            numbers = self._ledger.allot_new(len(hand))
             if crew:
                 found.append(self._cut(crew[at], numbers))
             else:

@@ -90,9 +90,13 @@ class Ledger:
         fresh = count - len(numbers)
         if budget is not None:
             fresh = min(fresh, budget - self.allotted)
-        if fresh > 0:
-            numbers.add(self._next, self._next + fresh)
-            self._next += fresh
+        numbers.update(self.allot_new(fresh))
+        return numbers
+
+    def allot_new(self, count: int) -> Intervals:
+        """`count` numbers that were never given out; none where count is not positive."""
+        numbers = Intervals([(self._next, self._next + count)])
+        self._next += len(numbers)
         return numbers
 
     def cut(self, batch: int, worker: str, numbers: Intervals) -> None:
@@ -271,7 +275,12 @@ class Ledger:
         self.pool = again
 
     def close(self, budget: int | None) -> None:
-        """Nothing starts any more: what was not settled is lost or was not started."""
+        """Nothing starts any more: what was not settled is lost or was not started.
+
+        Closing again changes nothing.
+        """
+        if self._closed:
+            return
         doubtful = self._suspect.copy()
         for numbers in self._outstanding.values():
             doubtful.update(numbers)

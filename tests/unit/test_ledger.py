@@ -357,3 +357,28 @@ def test_a_rerun_given_back_after_the_close_stays_lost():
 
     sums = ledger.accounting()
     assert (sums.ok, sums.lost, sums.not_started) == (1, 1, 0)
+
+
+def test_closing_again_changes_nothing():
+    ledger = Ledger()
+    place(ledger, 1, "w1", 3, budget=None)
+    ledger.give_back("w1", [(3, 4)])
+    ledger.release_unused()
+    ledger.close(None)
+    before = ledger.accounting()
+
+    ledger.release_unused()
+    ledger.close(None)
+
+    assert ledger.accounting() == before
+    assert (before.planned, before.lost) == (2, 2)
+
+
+def test_new_numbers_leave_those_to_be_placed_again_where_they_are():
+    ledger = Ledger()
+    place(ledger, 1, "w1", 3)
+    ledger.revoked(1)
+
+    assert ledger.allot_new(2) == Intervals([(4, 6)])
+    assert ledger.pool == Intervals([(1, 4)])
+    assert not ledger.allot_new(0)
