@@ -1,15 +1,20 @@
 """Every planned iteration is accounted for exactly once, whatever is lost, late or dead.
 
-The real ledger, intake, outbox and store (in memory) go through many random interleavings of
-what coordinator, workers and network can do. The invariants are held after every step.
+The real ledger, dispatch, intake, outbox and store (in memory) go through many random
+interleavings of what coordinator, workers and network can do. The invariants are held after
+every step.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -20,8 +25,13 @@ from osbench.common.errors import StoreAway
 from osbench.common.intervals import Intervals
 from osbench.common.messages import Batch
 from osbench.common.outcomes import Outcome
+from osbench.common.runner import Step
 from osbench.common.store import MemoryStore
+from osbench.coordinator.book import Book
+from osbench.coordinator.criteria import Criteria
+from osbench.coordinator.dispatch import Dispatch
 from osbench.coordinator.ledger import Ledger
+from osbench.coordinator.member import Member
 
 INTERLEAVINGS = 500
 STEPS = 220
@@ -42,18 +52,24 @@ class World:
         self.store.open({"epoch": EPOCH, "boot": BOOT})
         self.truth = Truth(self.store)
         self.wire = Unreliable(self.store, self.chance, self.chance.choice([0.0, 0.1, 0.2]))
-        self.ledger = Ledger(idempotent=idempotent)
+        book = Book(idempotent=idempotent, criteria=Criteria((), None))
+        self.ledger = book.ledger
+        channel = SimpleNamespace(run_id=RUN, epoch=EPOCH, store=self.wire, publish=self.publish)
+        self.dispatch = Dispatch(
+            SimpleNamespace(channel=channel, directory=self, batch_ids=itertools.count(1)),
+            book,
+            SimpleNamespace(open=False, workload=0),
+        )
+        self.members: dict[str, Member] = {}
         self.workers: dict[str, SimulatedWorker] = {}
         self.queues: dict[str, list[Batch]] = {}
         self.folder = folder
         for _ in range(self.chance.randint(1, 4)):
             self.hire()
-        self.batches = 0
         self.position = "0"
         self.on_disk: Counter[str] = Counter()
         self.fencing: set[str] = set()
         self.fenced: set[str] = set()
-        self.doubtful: list[int] = []
         #: Outcome by number as the ledger accepted it; rows of blocks that were taken.
         self.accepted: dict[int, int] = {}
         self.reported: dict[int, list[int]] = {}
@@ -63,6 +79,7 @@ class World:
     def hire(self) -> None:
         name = f"w{len(self.workers)}"
         self.queues[name] = []
+        self.members[name] = Member(SimpleNamespace(incarnation=name))
         self.workers[name] = SimulatedWorker(
             name, store=self.wire, truth=self.truth, seal=seal, spool=self.folder / name
         )
@@ -80,32 +97,32 @@ class World:
 
     # what the coordinator does
 
-    def cut(self) -> None:
-        crew = [name for name in self.workers if name not in self.fenced | self.fencing]
-        if not crew or self.doubtful:
-            return
-        worker = self.chance.choice(crew)
-        numbers = self.ledger.allot(self.chance.randint(1, 6), self.budget)
-        if not numbers:
-            return
-        self.batches += 1
-        for number in numbers.members().tolist():
-            self.may_move(number)
-        batch = Batch(
-            run=RUN,
-            epoch=EPOCH,
-            incarnation=worker,
-            workload=0,
-            batch=self.batches,
-            intervals=list(numbers),
-        )
-        self.truth.cut[batch.batch] = set(numbers.members().tolist())
-        self.ledger.cut(batch.batch, worker, numbers)
+    def place(self) -> None:
+        """Cut and send batches, as many and as large as by chance the workers' speeds ask for."""
+        crew = [m for name, m in self.members.items() if name not in self.fenced | self.fencing]
+        for member in crew:
+            member.share = self.chance.randint(0, 3)
+            member.rate = self.chance.choice([0.5, 2.0, 5.0])
+            if self.budget is not None and self.chance.random() < 0.2:
+                member.rate = 0.0
+        self.chance.shuffle(crew)
+        self.dispatch.place(Step(budget=self.budget), crew, 0.0, None)
+
+    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+        """The journal: what is cut is noted here before it is sent."""
+        for record in records:
+            if record["do"] == "cut":
+                numbers = Intervals(record["intervals"]).members().tolist()
+                for number in numbers:
+                    self.may_move(number)
+                self.truth.cut[record["batch"]] = set(numbers)
+
+    def publish(self, batch: Batch) -> None:
         fate = self.chance.random()
         if fate >= self.wire.rate / 2:
-            self.queues[worker].append(batch)
+            self.queues[batch.incarnation].append(batch)
         if fate < self.wire.rate:
-            self.doubtful.append(batch.batch)
+            raise StoreAway("whether it was sent is not known")
 
     def may_move(self, number: int) -> None:
         """Nobody else may start a number that is placed, nor may it have started."""
@@ -114,22 +131,9 @@ class World:
             assert self.idempotent, f"{number} moves, yet {owner} may start batch {batch}"
             assert owner in self.fenced, f"{number} is run again, yet {owner} was not given up"
 
-    def take(self, batches: list[int]) -> None:
-        asked = [batch for batch in batches if batch in self.ledger.batches]
-        answers = self.wire.take_away(asked)
-        for batch, mine in zip(asked, answers, strict=True):
-            if mine:
-                self.ledger.revoked(batch)
-            else:
-                self.ledger.claimed(batch)
-
     def take_some(self) -> None:
         batches = self.ledger.open_batches(self.some_worker().name)
-        self.take(batches[: self.chance.randint(0, len(batches))])
-
-    def settle_doubtful(self) -> None:
-        self.take(self.doubtful)
-        self.doubtful = []
+        self.dispatch._take(self.chance.sample(batches, self.chance.randint(0, len(batches))))
 
     def read(self) -> None:
         entries = self.wire.read(self.position, 0, self.chance.randint(1, 8))
@@ -180,7 +184,7 @@ class World:
 
     def bury(self) -> None:
         for name in self.fenced:
-            self.take([n for n, b in self.ledger.batches.items() if b.worker == name])
+            self.dispatch.take_away(name)
 
     # what happens to workers
 
@@ -239,10 +243,10 @@ class World:
                 worker.stop()
 
     def step(self) -> None:
-        decisions = [self.cut, self.take_some, self.settle_doubtful, self.read, self.bury]
+        decisions = [self.place, self.take_some, self.read, self.bury]
         happenings = [self.deliver, self.claim, self.run, self.ship, self.reconnect]
         happenings += [self.acknowledge, self.lower_share, self.trouble, self.suspect]
-        weights = [6, 1, 2, 6, 2, 8, 8, 24, 8, 1, 2, 1, 2, 3]
+        weights = [6, 1, 6, 2, 8, 8, 24, 8, 1, 2, 1, 2, 3]
         event = self.chance.choices(decisions + happenings, weights)[0]
         with contextlib.suppress(StoreAway):
             event()
@@ -323,12 +327,11 @@ class World:
         for worker in self.workers.values():
             if not worker.reachable and worker.name not in self.fenced:
                 self.fence(worker.name)
-        self.settle_doubtful()
         for _ in range(200):
             if not self.ledger.open and not self.fencing:
                 return
+            self.dispatch.take_back_unclaimed(list(self.members.values()))
             for worker in self.workers.values():
-                self.take(self.ledger.open_batches(worker.name))
                 if worker.reachable:
                     self.go_on(worker)
             self.read()
