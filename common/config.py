@@ -158,13 +158,14 @@ def sample() -> str:
     for group, options in OPTIONS.items():
         lines += ["", f"[{group}]"]
         for option in options:
-            text = f"{option.help} {_limits(option)}".strip()
+            text = f"{option.help} {limits(option)}".strip()
             lines += ["", *(f"# {line}" for line in textwrap.wrap(text, 96))]
-            lines.append(f"#{option.dest} = {_written(option.default)}".rstrip())
+            lines.append(f"#{option.dest} = {written(option.default)}".rstrip())
     return "\n".join(lines) + "\n"
 
 
-def _limits(option: cfg.Opt) -> str:
+def limits(option: cfg.Opt) -> str:
+    """A sentence of what values an option takes, or "" where its type says it."""
     kind = option.type
     choices = getattr(kind, "choices", None)
     if choices:
@@ -173,7 +174,8 @@ def _limits(option: cfg.Opt) -> str:
     return f"At least {low:g}." if low and getattr(kind, "max", None) is None else ""
 
 
-def _written(default: Any) -> str:
+def written(default: Any) -> str:
+    """A default as a file has it."""
     if default is None:
         return ""
     if isinstance(default, list):

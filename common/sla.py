@@ -8,6 +8,19 @@ from typing import Any, ClassVar, Protocol
 
 from osbench.common.blocks import Columns
 from osbench.common.histogram import Histogram
+from osbench.common.outcomes import Outcome
+
+#: With the types that a criterion gets: plug-ins import nothing else.
+__all__ = [
+    "Columns",
+    "Histogram",
+    "Outcome",
+    "Sla",
+    "Statistics",
+    "Times",
+    "Verdict",
+    "remaining",
+]
 
 
 class Times(Protocol):

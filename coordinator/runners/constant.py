@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
 from osbench.coordinator.runners.schemas import (
-    COUNT,
     DRAFT,
+    MAX_CPU_COUNT,
     RAMP_UP,
     TIMEOUT,
+    TIMES,
+    USERS,
     risen,
     without_effect,
 )
@@ -28,11 +30,11 @@ class Constant(Runner):
         "$schema": DRAFT,
         "type": "object",
         "properties": {
-            "times": COUNT,
-            "concurrency": COUNT,
+            "times": TIMES,
+            "concurrency": USERS,
             "timeout": TIMEOUT,
             "ramp_up": RAMP_UP,
-            "max_cpu_count": COUNT,
+            "max_cpu_count": MAX_CPU_COUNT,
         },
         "additionalProperties": False,
     }

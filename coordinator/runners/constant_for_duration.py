@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, RAMP_UP, risen
+from osbench.coordinator.runners.schemas import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 
 #: Rally's bound of an iteration where the task names none, seconds.
 DEFAULT_TIMEOUT_S = 600
@@ -25,9 +25,17 @@ class ConstantForDuration(Runner):
         "$schema": DRAFT,
         "type": "object",
         "properties": {
-            "duration": {"type": "number", "minimum": 0},
-            "concurrency": COUNT,
-            "timeout": {"type": "number", "minimum": 1},
+            "duration": {
+                "type": "number",
+                "minimum": 0,
+                "description": "seconds in which iterations start; 0 is one for each virtual user",
+            },
+            "concurrency": USERS,
+            "timeout": {
+                **TIMEOUT,
+                "minimum": 1,
+                "description": f"seconds an iteration may take; {DEFAULT_TIMEOUT_S} by default",
+            },
             "ramp_up": RAMP_UP,
         },
         "required": ["duration"],

@@ -11,13 +11,15 @@ from osbench.coordinator.runners.rates import Ramp, exact
 from osbench.coordinator.runners.schedule import Schedule, schedule
 from osbench.coordinator.runners.schemas import (
     ARRIVALS,
-    COUNT,
     DRAFT,
     FASTEST,
     HORIZON_S,
+    MAX_CONCURRENCY,
+    MAX_CPU_COUNT,
     SEED,
     SLOWEST,
     TIMEOUT,
+    TIMES,
     seed_without_effect,
     without_effect,
 )
@@ -38,7 +40,9 @@ _RATE: Mapping[str, Any] = {
             "required": ["start", "end", "step"],
             "additionalProperties": False,
         },
-    ]
+    ],
+    "description": "arrivals a second, or a ramp: from `start` by `step` every `duration` seconds"
+    " (1 by default) up to `end`",
 }
 
 
@@ -58,11 +62,11 @@ class Rps(Runner):
         "$schema": DRAFT,
         "type": "object",
         "properties": {
-            "times": COUNT,
+            "times": TIMES,
             "rps": _RATE,
             "timeout": TIMEOUT,
-            "max_concurrency": COUNT,
-            "max_cpu_count": COUNT,
+            "max_concurrency": MAX_CONCURRENCY,
+            "max_cpu_count": MAX_CPU_COUNT,
             "arrivals": ARRIVALS,
             "seed": SEED,
         },

@@ -8,9 +8,20 @@ from typing import Any
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
+TIMES: Mapping[str, Any] = {**COUNT, "description": "iterations in all"}
+USERS: Mapping[str, Any] = {**COUNT, "description": "virtual users, over all workers; 1 by default"}
+MAX_CONCURRENCY: Mapping[str, Any] = {
+    **COUNT,
+    "description": "iterations at once, at most; arrivals that find no room are dropped",
+}
+MAX_CPU_COUNT: Mapping[str, Any] = {**COUNT, "description": "for Rally's sake; has no effect"}
 
 #: Rally takes any number and means none by 0; a negative bound could only be a slip.
-TIMEOUT: Mapping[str, Any] = {"type": "number", "minimum": 0}
+TIMEOUT: Mapping[str, Any] = {
+    "type": "number",
+    "minimum": 0,
+    "description": "seconds an iteration may take; 0, the default, is no bound",
+}
 
 #: Rates in arrivals a second outside of which instants can't be told apart or told at all.
 SLOWEST, FASTEST = 1e-9, 1e9
@@ -19,11 +30,23 @@ SLOWEST, FASTEST = 1e-9, 1e9
 HORIZON_S = 15.0
 
 #: How arrivals follow each other at a rate, and where their chance begins.
-ARRIVALS: Mapping[str, Any] = {"enum": ["even", "poisson"]}
-SEED: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
+ARRIVALS: Mapping[str, Any] = {
+    "enum": ["even", "poisson"],
+    "description": "how they follow each other; even by default",
+}
+SEED: Mapping[str, Any] = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": 2**63 - 1,
+    "description": "of poisson arrivals; 0 by default",
+}
 
 #: Seconds in which virtual users are added one after another.
-RAMP_UP: Mapping[str, Any] = {"type": "number", "minimum": 0}
+RAMP_UP: Mapping[str, Any] = {
+    "type": "number",
+    "minimum": 0,
+    "description": "seconds; 0, at once, by default",
+}
 
 
 def risen(config: Mapping[str, Any], elapsed_s: float) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import COUNT, DRAFT, TIMEOUT
+from osbench.coordinator.runners.schemas import DRAFT, TIMEOUT, TIMES
 
 
 class Serial(Runner):
@@ -20,7 +20,7 @@ class Serial(Runner):
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "$schema": DRAFT,
         "type": "object",
-        "properties": {"times": COUNT, "timeout": TIMEOUT},
+        "properties": {"times": TIMES, "timeout": TIMEOUT},
         "additionalProperties": True,
     }
 

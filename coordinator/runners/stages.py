@@ -51,21 +51,27 @@ class StagedRate(Runner):
         "$schema": schemas.DRAFT,
         "type": "object",
         "properties": {
-            "start": _RATE,
+            "start": {**_RATE, "description": "arrivals a second at the beginning; 0 by default"},
             "stages": {
                 "type": "array",
                 "minItems": 1,
+                "description": "one after another",
                 "items": {
                     "type": "object",
                     "properties": {
-                        "duration": {"type": "number", "minimum": 0, "maximum": 1e9},
-                        "target": _RATE,
+                        "duration": {
+                            "type": "number",
+                            "minimum": 0,
+                            "maximum": 1e9,
+                            "description": "seconds; 0 is a jump",
+                        },
+                        "target": {**_RATE, "description": "arrivals a second at its end"},
                     },
                     "required": ["duration", "target"],
                     "additionalProperties": False,
                 },
             },
-            "max_concurrency": schemas.COUNT,
+            "max_concurrency": schemas.MAX_CONCURRENCY,
             "timeout": schemas.TIMEOUT,
             "arrivals": schemas.ARRIVALS,
             "seed": schemas.SEED,

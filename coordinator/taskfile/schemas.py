@@ -7,7 +7,18 @@ from typing import Any
 
 _STRING: Mapping[str, Any] = {"type": "string"}
 _OBJECT: Mapping[str, Any] = {"type": "object"}
-_TAGS: Mapping[str, Any] = {"type": "array", "items": {"type": "string", "maxLength": 255}}
+_TAGS: Mapping[str, Any] = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": 255},
+    "description": "words to find runs by",
+}
+_TEXT: Mapping[str, Any] = {**_STRING, "description": "for readers"}
+_ARGS: Mapping[str, Any] = {**_OBJECT, "description": "the scenario's arguments"}
+_SLA: Mapping[str, Any] = {
+    **_OBJECT,
+    "description": "what must hold: criteria by name; failure_rate: {max: 0} by default",
+}
+_CONTEXTS: Mapping[str, Any] = {**_OBJECT, "description": "what iterations need, by name"}
 
 #: One plug-in by name, with its configuration under the name.
 _ONE: Mapping[str, Any] = {
@@ -19,10 +30,24 @@ _ONE: Mapping[str, Any] = {
 
 #: Keys of a workload that Rally does not have.
 _OWN: Mapping[str, Any] = {
-    "idempotent": {"type": "boolean"},
-    "args_from": {"type": "string", "minLength": 1},
-    "warmup": {"type": "number", "minimum": 0},
-    "enable_profiler": {"type": "boolean"},
+    "idempotent": {
+        "type": "boolean",
+        "description": "an iteration whose worker died may be run again; false by default",
+    },
+    "args_from": {
+        "type": "string",
+        "minLength": 1,
+        "description": "CSV file, relative to the task; row N is arguments of iteration N",
+    },
+    "warmup": {
+        "type": "number",
+        "minimum": 0,
+        "description": "seconds from the start of the load that count in no statistics",
+    },
+    "enable_profiler": {
+        "type": "boolean",
+        "description": "trace the iterations; as deployment and configuration say by default",
+    },
 }
 
 
@@ -35,38 +60,51 @@ def _closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
     }
 
 
-_HOOK = _closed(
+HOOK = _closed(
     ["action", "trigger"],
-    action={"type": "object", "minProperties": 1, "maxProperties": 1},
-    trigger=_ONE,
-    description=_STRING,
+    action={
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "description": "one hook by name, with its configuration",
+    },
+    trigger={**_ONE, "description": "when: one trigger by name, with its configuration"},
+    description=_TEXT,
 )
 
 _WORKLOAD: Mapping[str, Any] = {
-    "scenario": _ONE,
-    "description": _STRING,
-    "runner": _ONE,
-    "sla": _OBJECT,
-    "hooks": {"type": "array", "items": _HOOK},
-    "contexts": _OBJECT,
+    "scenario": {**_ONE, "description": "one scenario by name, with its arguments"},
+    "description": _TEXT,
+    "runner": {
+        **_ONE,
+        "description": "one runner by name, with its configuration; one iteration by default",
+    },
+    "sla": _SLA,
+    "hooks": {"type": "array", "items": HOOK, "description": "what happens during the load"},
+    "contexts": _CONTEXTS,
     **_OWN,
 }
 
 _TITLED: Mapping[str, Any] = {
-    "title": {"type": "string", "maxLength": 128},
-    "group": _STRING,
-    "description": _STRING,
+    "title": {"type": "string", "maxLength": 128, "description": "its name in reports"},
+    "group": _TEXT,
+    "description": _TEXT,
     "tags": _TAGS,
 }
 
 #: Version 2, but for what its subtasks hold.
 TASK = _closed(
     ["title", "version", "subtasks"],
-    title={"type": "string", "maxLength": 255},
+    title={"type": "string", "maxLength": 255, "description": "its name in reports"},
     version={"const": 2},
-    description=_STRING,
+    description=_TEXT,
     tags=_TAGS,
-    subtasks={"type": "array", "minItems": 1, "items": _OBJECT},
+    subtasks={
+        "type": "array",
+        "minItems": 1,
+        "items": _OBJECT,
+        "description": "run one after another",
+    },
 )
 
 #: A subtask that is one workload itself.
@@ -76,11 +114,16 @@ SIMPLE_SUBTASK = _closed(["title", "scenario"], **{**_TITLED, **_WORKLOAD})
 SUBTASK = _closed(
     ["title", "workloads"],
     **_TITLED,
-    run_in_parallel={"type": "boolean"},
+    run_in_parallel={
+        "type": "boolean",
+        "description": "its workloads run at once, each with its share of the workers;"
+        " false by default",
+    },
     workloads={
         "type": "array",
         "minItems": 1,
         "items": _closed(["scenario"], **_WORKLOAD),
+        "description": "run one after another, or at once",
     },
 )
 
@@ -92,13 +135,18 @@ TASK_V1: Mapping[str, Any] = {
         "minItems": 1,
         "items": _closed(
             [],
-            args=_OBJECT,
-            description=_STRING,
-            runner={"type": "object", "properties": {"type": _STRING}},
-            context=_OBJECT,
-            sla=_OBJECT,
+            args=_ARGS,
+            description=_TEXT,
+            runner={
+                "type": "object",
+                "properties": {"type": _STRING},
+                "description": "a runner's name as `type`, beside its configuration",
+            },
+            context=_CONTEXTS,
+            sla=_SLA,
             hooks={
                 "type": "array",
+                "description": "what happens during the load",
                 "items": _closed(
                     ["name", "args", "trigger"],
                     name=_STRING,
