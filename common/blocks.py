@@ -5,17 +5,19 @@ One format from the worker's memory to the run directory. A row is the tuple
     (iteration, outcome, due_ns, started_ns, ended_ns, idle_ns, failure, actions, extra)
 
 with instants on the worker's monotonic clock. `failure` is a number of the worker's failure
-table (0: none), `actions` the flat integers of `osbench.common.atomic.Recorder.actions`, and
+table (0: none), `actions` the flat integers of `osbench.common.atomic.Recorder.actions`, as they
+are or packed by `pack_actions`, and
 `extra` None or (16 bytes of trace id or b"", list of packed outputs or None).
 """
 
 from __future__ import annotations
 
+import functools
+import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,22 @@ _FIRST, _LAST = min(Outcome), max(Outcome)
 _CHUNK = 512
 
 
+#: Bytes of a packed action.
+_ACTION_BYTES = 8 * WIDTH
+
+
+def pack_actions(actions: Sequence[int]) -> bytes:
+    """Actions as bytes, which the garbage collector does not look at."""
+    # of a copy: a thread that the scenario left behind may add to the list
+    flat = tuple(actions)
+    return _packer(len(flat))(*flat)
+
+
+@functools.lru_cache(256)
+def _packer(count: int) -> Callable[..., bytes]:
+    return struct.Struct(f"<{count}q").pack
+
+
 def _bytes(column: array[int]) -> bytes:
     if sys.byteorder == "big":
         column.byteswap()
@@ -44,7 +62,7 @@ def _bytes(column: array[int]) -> bytes:
 def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
     """Pack rows into columns. `t0_ns` is the start of the load on the rows' own clock."""
     iteration, due, started, ended, idle = (array("q") for _ in range(5))
-    outcome, failure, lengths, actions = bytearray(), array("I"), array("I"), array("q")
+    outcome, failure, lengths, actions = bytearray(), array("I"), array("I"), bytearray()
     extra: list[tuple[int, Any]] = []
     for at in range(0, len(rows), _CHUNK):
         part = rows[at : at + _CHUNK]
@@ -56,9 +74,12 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
         ended.extend(array("q", ends))
         idle.extend(array("q", idles))
         failure.extend(array("I", fails))
-        lengths.extend([len(flat) // WIDTH for flat in steps])
         if any(steps):
-            actions.extend(chain.from_iterable(steps))
+            packed = [flat if isinstance(flat, bytes) else pack_actions(flat) for flat in steps]
+            lengths.extend([len(flat) // _ACTION_BYTES for flat in packed])
+            actions += b"".join(packed)
+        else:
+            lengths.frombytes(bytes(lengths.itemsize * len(part)))
         if any(extras):
             extra.extend((row[0], row[8]) for row in part if row[8] is not None)
     columns: dict[str, Any] = {
@@ -77,7 +98,7 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
         columns["failure"] = _bytes(failure)
     if actions:
         columns["lengths"] = _bytes(lengths)
-        columns["actions"] = _bytes(actions)
+        columns["actions"] = bytes(actions)
         columns["names"] = list(names)
     if extra:
         columns |= _extras(extra)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from osbench.common.blocks import Row
 from osbench.common.intervals import Intervals
 from osbench.common.messages import Batch
 from osbench.common.outcomes import Outcome
@@ -111,6 +113,11 @@ def opened(
         yield engine
     finally:
         engine.close()
+
+
+def steps(row: Row) -> list[tuple[int, ...]]:
+    """The actions of a row: name id, parent, start, end, failed."""
+    return list(struct.iter_unpack("<5q", row[7]))
 
 
 @dataclass

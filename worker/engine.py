@@ -15,13 +15,13 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import monotonic_ns
 from types import FrameType
 from typing import Any
 
 from osbench.common.atomic import WIDTH, Recorder
-from osbench.common.blocks import Row
+from osbench.common.blocks import Row, pack_actions
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.messages import Batch
 from osbench.common.outcomes import Outcome
@@ -217,10 +217,11 @@ class Engine:
         if error is not None:
             outcome, failure = FAILED, body.failures.number(error, message)
             error = None
-        actions: Sequence[int] = tuple(recorder.actions)
-        if recorder.open >= 0:
-            actions = _closed(actions, ended)
-        # of tuples of integers: a list in it would have the garbage collector look at every row
+        actions = b""
+        if recorder.actions:
+            # packed: with a list or tuple in it the garbage collector would go through every row
+            closed = recorder.actions if recorder.open < 0 else _closed(recorder.actions, ended)
+            actions = pack_actions(closed)
         self.rows.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
         return ended
 
@@ -332,7 +333,7 @@ class Engine:
         extra: Any = None
         if recorder.profiler is not None and self.body.tracer is not None:
             extra = (self.body.tracer.abandon(recorder.profiler), None)
-        actions = _closed(recorder.actions, now)
+        actions = pack_actions(_closed(recorder.actions, now))
         self.rows.append((iteration, TIMED_OUT, due, started, now, 0, failure, actions, extra))
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(thread.ident), ctypes.py_object(IterationTimeout)
@@ -351,10 +352,10 @@ def _await_injection(user: User) -> None:
     time.sleep(0)
 
 
-def _closed(actions: Sequence[int], now: int) -> tuple[int, ...]:
+def _closed(actions: list[int], now: int) -> list[int]:
     """A copy of an iteration's actions in which those still open end now, failed."""
-    copy = list(actions[: len(actions) // WIDTH * WIDTH])
+    copy = actions[: len(actions) // WIDTH * WIDTH]
     for at in range(0, len(copy), WIDTH):
         if not copy[at + 3]:
             copy[at + 3], copy[at + 4] = now, 1
-    return tuple(copy)
+    return copy
