@@ -25,6 +25,10 @@ class PluginError(OsbenchError):
     """A plug-in cannot be found, loaded, or is used as what it is not."""
 
 
+class ContextError(OsbenchError):
+    """A context cannot be set up, or what it has made cannot be kept or undone."""
+
+
 class FleetError(OsbenchError):
     """Not the workers, or not the capacity, that the task needs."""
 

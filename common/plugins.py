@@ -14,6 +14,9 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors, plugin_files, signature
+from osbench.common.context import Context
+from osbench.common.exporter import Exporter
+from osbench.common.hook import Hook
 from osbench.common.runner import Runner
 from osbench.common.scenario import MARK, Configuration, Scenario
 from osbench.common.sla import Sla
@@ -22,7 +25,13 @@ from osbench.common.sla import Sla
 KINDS = ("runner", "sla", "context", "hook", "exporter")
 
 #: What a class must derive from to be a plug-in of a kind.
-INTERFACES: Mapping[str, type] = {"runner": Runner, "sla": Sla}
+INTERFACES: Mapping[str, type] = {
+    "runner": Runner,
+    "sla": Sla,
+    "context": Context,
+    "hook": Hook,
+    "exporter": Exporter,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,10 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
@@ -19,7 +21,7 @@ from osbench.common import broker
 from osbench.common.clock import measure
 from osbench.common.deployment import Deployment
 from osbench.common.envelope import Sealer, Vault
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import ContextError, OsbenchError, StoreAway
 from osbench.common.messages import Specification
 from osbench.common.plugins import Plugins
 from osbench.common.redis_client import connect, handshake
@@ -31,6 +33,8 @@ from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
 from osbench.coordinator.conductor import Conductor
 from osbench.coordinator.connection import Connection
+from osbench.coordinator.contexts.chain import Contexts
+from osbench.coordinator.contexts.objects import Objects
 from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.fleet import Fleet
 from osbench.coordinator.profiling import sampling
@@ -134,6 +138,8 @@ class Run:
         self._conductors: list[tuple[Subtask, Workload, Runner, Conductor, float]] = []
         #: Why the run could not go on to its end.
         self._broken = ""
+        #: Why a later workload could not begin.
+        self._refused = ""
 
     def execute(self) -> dict[str, Any]:
         """Run everything; answers the summary (docs/results.schema.json), kept on disk too."""
@@ -203,6 +209,10 @@ class Run:
             boot=boot,
             greet=lambda: handshake(client),
             batch_ids=itertools.count(1),
+            contexts=Contexts(
+                Objects(directory.path, Path(self._conf.data_dir), self.run_id, self._deployment),
+                self._plugins,
+            ),
             abort_on_sla=self._options.abort_on_sla,
         )
         try:
@@ -217,6 +227,10 @@ class Run:
             )
             try:
                 self._conduct_all(state)
+            except ContextError as error:
+                if not self._conductors:
+                    raise ContextError("; ".join([str(error), *self._left(state)])) from error
+                self._refused = str(error)
             except OsbenchError as error:
                 self._cut_short(error)
             self._say_farewell(state)
@@ -236,25 +250,38 @@ class Run:
                 if self._interruption.level or state.breach:
                     # what was never begun is not part of the report's sums
                     return
-                runner = runner_of(workload, self._plugins)
-                specification = self._specification(number, workload, runner, state)
-                conductor = Conductor(
-                    state,
-                    specification,
-                    runner,
-                    book=Book(
-                        idempotent=workload.idempotent,
-                        criteria=Criteria(workload.sla, self._plugins),
-                        warmup_s=workload.warmup_s,
-                    ),
-                    progress=Noted(self._progress, state.directory),
-                    data=self._data.get(number),
-                )
-                self._conductors.append(
-                    (subtask, workload, runner, conductor, specification.sample_rate)
-                )
-                conductor.run()
+                try:
+                    self._conduct(state, number, subtask, workload)
+                except KeyboardInterrupt:
+                    if not self._conductors:
+                        raise
+                    return
                 number += 1
+
+    def _conduct(self, state: RunState, number: int, subtask: Subtask, workload: Workload) -> None:
+        """Set a workload's contexts up, load, and undo them, whatever happens."""
+        around = state.contexts.around(
+            number, workload, check=self._still_wanted, poll=partial(_poll, state)
+        )
+        with around as made:
+            runner = runner_of(workload, self._plugins)
+            specification = self._specification(number, workload, runner, state, made)
+            conductor = Conductor(
+                state,
+                specification,
+                runner,
+                book=Book(
+                    idempotent=workload.idempotent,
+                    criteria=Criteria(workload.sla, self._plugins),
+                    warmup_s=workload.warmup_s,
+                ),
+                progress=Noted(self._progress, state.directory),
+                data=self._data.get(number),
+            )
+            self._conductors.append(
+                (subtask, workload, runner, conductor, specification.sample_rate)
+            )
+            conductor.run()
 
     def _cut_short(self, error: OsbenchError) -> None:
         """The run cannot go on. Once load was offered that is reported, with what was done."""
@@ -264,7 +291,12 @@ class Run:
         self._broken = f"the run could not go on: {error}"
 
     def _specification(
-        self, number: int, workload: Workload, runner: Runner, state: RunState
+        self,
+        number: int,
+        workload: Workload,
+        runner: Runner,
+        state: RunState,
+        made: Mapping[str, Any],
     ) -> Specification:
         plugin = self._plugins.scenario(workload.scenario)
         data = self._data.get(number)
@@ -278,7 +310,7 @@ class Run:
             open=runner.OPEN,
             max_concurrency=runner.concurrency if runner.OPEN else 0,
             max_lag_s=self._conf.benchmark.max_lag_s,
-            context={"task": {"uuid": self.run_id}},
+            context={**made, "task": {"uuid": self.run_id}},
             deployment=self._deployment.to_dict() if self._deployment else {},
             source_hash=plugin.source_hash,
             sample_rate=rate,
@@ -336,7 +368,7 @@ class Run:
             )
             limits += [f"{workload.scenario}: {limit}" for limit in found]
             reports.append(report)
-        notes = [self._broken] if self._broken else []
+        notes = [reason for reason in (self._refused, self._broken) if reason]
         notes += self._aborted(state)
         notes += limits
         code = exit_code(
@@ -346,6 +378,8 @@ class Run:
             accountings=[report.accounting for report in reports],
             limited=any(limits),
             verdicts=[verdict for report in reports for verdict in report.verdicts],
+            refused=bool(self._refused),
+            left_behind=bool(state.contexts.left),
         )
         return RunReport(
             run_id=self.run_id,
@@ -355,7 +389,7 @@ class Run:
             finished_at=time.time(),
             exit_code=code,
             workloads=tuple(reports),
-            notes=tuple(notes + self._remarks()),
+            notes=tuple(notes + self._left(state) + self._remarks()),
         )
 
     def _aborted(self, state: RunState) -> list[str]:
@@ -365,6 +399,10 @@ class Run:
         left = [w.scenario for w in self._task.workloads if not any(w is one for one in begun)]
         rest = f"; workloads not started: {', '.join(left)}" if left else ""
         return [f"aborted for a failed SLA: {state.breach}{rest}"]
+
+    def _left(self, state: RunState) -> list[str]:
+        again = f"`osbench-coord cleanup {self.run_id}` tries again"
+        return [f"{problem}; {again}" for problem in state.contexts.left]
 
     def _remarks(self) -> list[str]:
         found = [
@@ -421,6 +459,12 @@ class Run:
             spans_written=written,
             spans_dropped=dropped,
         )
+
+
+def _poll(state: RunState) -> None:
+    """Keep the workers ours while contexts take their time."""
+    with contextlib.suppress(StoreAway):
+        state.fleet.poll()
 
 
 def _worker(member: Any) -> dict[str, Any]:

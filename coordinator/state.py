@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from osbench.common.clock import Offset
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
+from osbench.coordinator.contexts.chain import Contexts
 from osbench.coordinator.fleet import Fleet
 from osbench.coordinator.rundir import RunDirectory
 
@@ -60,6 +61,7 @@ class RunState:
     #: Asks for it again, after Redis was away.
     greet: Callable[[], str]
     batch_ids: Iterator[int]
+    contexts: Contexts
     books: dict[int, Book] = field(default_factory=dict)
     #: Stop the load of all workloads once an SLA can't be met any more.
     abort_on_sla: bool = False

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Accounting, Offered
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.report.exit_codes import LEFT_BEHIND
 
 #: Share of the plan that may be dropped for `capacity` or `late`.
 DROPS_ALLOWED = 0.01
@@ -49,12 +50,17 @@ def exit_code(
     accountings: Sequence[Accounting],
     limited: bool,
     verdicts: Sequence[Verdict],
+    refused: bool = False,
+    left_behind: bool = False,
 ) -> int:
-    """The first that applies: 130, 3, 4, 1, 0.
+    """The first that applies: 2, 130, 3, 4, 1, 5, 0.
 
+    `refused`: a later workload could not begin. `left_behind`: contexts could not be undone.
     `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
     started.
     """
+    if refused:
+        return 2
     if interrupted:
         return 130
     if broken or any(
@@ -64,4 +70,6 @@ def exit_code(
         return 3
     if limited:
         return 4
-    return 1 if aborted or not all(verdict.success for verdict in verdicts) else 0
+    if aborted or not all(verdict.success for verdict in verdicts):
+        return 1
+    return LEFT_BEHIND if left_behind else 0

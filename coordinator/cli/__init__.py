@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from osbench import __version__
+from osbench.coordinator.cli.cleanup import cleanup
 from osbench.coordinator.cli.common import Group, config_option
 from osbench.coordinator.cli.deployment import deployment
 from osbench.coordinator.cli.describe import completion, config, init, plugin
@@ -40,6 +41,7 @@ COMMANDS = (
     run,
     status,
     abort,
+    cleanup,
     results,
     runs,
     workers,

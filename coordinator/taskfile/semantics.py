@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
+from osbench.common.context import Context
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugins import Plugins
 from osbench.common.runner import Runner
@@ -77,11 +79,9 @@ def _scenario(workload: Workload, plugins: Plugins, version: int) -> Iterator[Pr
         args_place = inside(name_place, workload.scenario)
     for message in plugin.check_args(workload.args):
         yield Problem(args_place, message)
-    for name in plugin.context:
-        try:
-            plugins.get("context", name)
-        except PluginError as error:
-            yield Problem(name_place, f"{workload.scenario} needs the context {name}: {error}")
+    for name, config in plugin.context.items():
+        for problem in _configured("context", Named(name=name, config=config), "", plugins):
+            yield Problem(name_place, f"{workload.scenario} needs the context {name}: {problem}")
 
 
 def _runner_place(workload: Workload, version: int) -> str:
@@ -123,6 +123,10 @@ def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
 def _contexts(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
     place = inside(workload.place, "context" if version == 1 else "contexts")
     for context in workload.contexts:
+        with contextlib.suppress(PluginError):
+            if cast(type[Context], plugins.get("context", context.name)).HIDDEN:
+                yield Problem(inside(place, context.name), "is hidden: only scenarios ask for it")
+                continue
         yield from _configured("context", context, inside(place, context.name), plugins)
 
 

@@ -1,0 +1,1 @@
+"""Contexts, one a file, and what sets them up and removes them."""

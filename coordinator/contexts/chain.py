@@ -1,0 +1,136 @@
+"""Sets the contexts of a workload up in their order, and undoes them the other way round."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any, cast
+
+from osbench.common.context import Context, Surroundings
+from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.plugins import Plugins
+from osbench.common.task import Named, Workload
+from osbench.coordinator.contexts.objects import Entry, Objects
+
+LOG = logging.getLogger(__name__)
+
+#: How often a run looks after its workers while contexts take their time, seconds.
+POLL_S = 0.5
+#: Characters of a foreign exception that are told.
+TOLD = 500
+
+
+def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
+    """The contexts of a workload in their order: the scenario's, and over them the task's."""
+    config = {**plugins.scenario(workload.scenario).context}
+    config |= {named.name: named.config for named in workload.contexts}
+    return sorted(
+        (Named(name=name, config=value) for name, value in config.items()),
+        key=lambda named: _class(plugins, named.name).ORDER,
+    )
+
+
+class Contexts:
+    """The contexts of a run's workloads, set up around their loads."""
+
+    def __init__(self, objects: Objects, plugins: Plugins) -> None:
+        self._objects = objects
+        self._plugins = plugins
+        #: Why some could not be undone.
+        self.left: list[str] = []
+
+    @contextlib.contextmanager
+    def around(
+        self,
+        number: int,
+        workload: Workload,
+        *,
+        check: Callable[[], None],
+        poll: Callable[[], None],
+    ) -> Iterator[dict[str, Any]]:
+        """Set a workload's contexts up, give what they made, by key, and undo them.
+
+        `check` is called before each and may raise, which ends it; `poll` twice a second while
+        they run, in a thread. Raises ContextError where one cannot be set up; whatever happens,
+        what was made is undone before this ends, and `left` says what could not be.
+        """
+        try:
+            for named in contexts_of(workload, self._plugins):
+                check()
+                _beside(partial(self._set_up, number, named), poll)
+            check()
+            yield self._objects.made(number)
+        finally:
+            if self._objects.entries:
+                _beside(partial(self._undo, number), poll)
+
+    def _set_up(self, number: int, named: Named) -> None:
+        entry = Entry(workload=number, name=named.name, config=named.config)
+        self._objects.add(entry)
+        try:
+            _instance(self._objects, self._plugins, entry).setup()
+        except Exception as error:
+            LOG.debug("context %s", named.name, exc_info=True)
+            raise ContextError(
+                f"context {named.name} cannot be set up: {_reason(error)}"
+            ) from error
+        self._objects.save()
+
+    def _undo(self, number: int) -> None:
+        self.left += undo(self._objects, self._plugins, number)
+
+
+def _beside(work: Callable[[], None], poll: Callable[[], None]) -> None:
+    """Run something in a thread, to its end, and poll meanwhile."""
+    with ThreadPoolExecutor(1, thread_name_prefix="contexts") as pool:
+        future = pool.submit(work)
+        while not wait([future], timeout=POLL_S).done:
+            poll()
+        future.result()
+
+
+def undo(objects: Objects, plugins: Plugins, workload: int | None = None) -> list[str]:
+    """Undo the contexts of one workload, or of all; answers why some of them could not be.
+
+    Those stay among the objects, to be tried again.
+    """
+    problems = []
+    for entry in reversed(objects.entries[:]):
+        if workload is not None and entry.workload != workload:
+            continue
+        try:
+            _instance(objects, plugins, entry).cleanup()
+        except Exception as error:
+            LOG.debug("context %s", entry.name, exc_info=True)
+            problems.append(f"context {entry.name} cannot be undone: {_reason(error)}")
+            continue
+        objects.remove(entry)
+    return problems
+
+
+def _instance(objects: Objects, plugins: Plugins, entry: Entry) -> Context:
+    before = []
+    for other in objects.entries:
+        if other is entry:
+            break
+        before.append(other.name)
+    surroundings = Surroundings(
+        run=objects.run,
+        deployment=objects.deployment,
+        context=objects.made(entry.workload, before),
+    )
+    return _class(plugins, entry.name)(entry.config, surroundings, entry.made, objects.save)
+
+
+def _class(plugins: Plugins, name: str) -> type[Context]:
+    return cast(type[Context], plugins.get("context", name))
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip().partition("\n")[0][:TOLD]
+    if isinstance(error, OsbenchError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
