@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import click
+import yaml
 from rich.console import Console
 
 from osbench.common.blocks import Failure, decode_rows
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.exporter import Exporter
+from osbench.common.plugins import Plugins
 from osbench.coordinator.cli.common import Settings, with_settings
 from osbench.coordinator.report import rally_json
 from osbench.coordinator.report.rows import CsvRows
 from osbench.coordinator.report.summary import FORMAT, to_error_json
 from osbench.coordinator.report.text import render
 from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.taskfile.faults import validate
 
 #: File of the run directory that holds the run's JSON object.
 SUMMARY = "summary.json"
@@ -29,8 +34,38 @@ SUMMARY = "summary.json"
 @click.option(
     "--rally-json", "form", flag_value="rally", help="Print the run as Rally's task report does."
 )
+@click.option(
+    "--export", "exporter", metavar="NAME", help="Write files with an exporter: json, junit, ..."
+)
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for the files of --export; made if it is not there.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option of the exporter, its value in YAML; may be repeated.",
+)
+@click.option(
+    "--plugin-path",
+    multiple=True,
+    metavar="PATH",
+    help="Python file, or directory of them, to load exporters from.",
+)
 @with_settings
-def results(settings: Settings, run: str, form: str | None) -> None:
+def results(
+    settings: Settings,
+    run: str,
+    form: str | None,
+    exporter: str | None,
+    folder: Path | None,
+    options: tuple[str, ...],
+    plugin_path: tuple[str, ...],
+) -> None:
     """Print the results of RUN again: an id, the beginning of one, or "last".
 
     \b
@@ -39,10 +74,20 @@ def results(settings: Settings, run: str, form: str | None) -> None:
       osbench-coord results 20260401 --json | jq .workloads[0].latency.service.ok.p99
       osbench-coord results last --csv > iterations.csv
       osbench-coord results last --rally-json > rally.json
+      osbench-coord results last --export junit --to reports
     """
+    if form and exporter:
+        raise UsageError("--export writes files: it does not go with an option that prints")
+    if bool(exporter) != bool(folder) or (options and not exporter):
+        raise UsageError("--export NAME and --to DIR go together, --option with both")
     try:
         directory = RunDirectory.find(str(settings.data_dir), run)
-        if form == "csv":
+        if exporter and folder:
+            plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
+            chosen = _exporter(plugins, exporter, options)
+            for path in _export(chosen, read_summary(directory), folder):
+                click.echo(f"wrote {path}", err=True)
+        elif form == "csv":
             _print_rows(directory)
         elif form == "rally":
             rally_json.write(directory, read_summary(directory), sys.stdout)
@@ -73,6 +118,44 @@ def read_summary(directory: RunDirectory) -> dict[str, Any]:
     if not isinstance(summary, dict) or found != FORMAT:
         raise UsageError(f"{path} has format {found}; this version of osbench reads {FORMAT}")
     return summary
+
+
+def _exporter(plugins: Plugins, name: str, options: tuple[str, ...]) -> Exporter:
+    kind = cast(type[Exporter], plugins.get("exporter", name))
+    config = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise UsageError(f"--option {option}: must be NAME=VALUE")
+        try:
+            config[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UsageError(f"--option {option}: {value} is not YAML") from None
+    problems = validate(config, kind.CONFIG_SCHEMA, "--option")
+    if problems:
+        raise UsageError("; ".join(map(str, problems)))
+    return kind(config)
+
+
+def _export(exporter: Exporter, summary: dict[str, Any], folder: Path) -> list[Path]:
+    """Write what an exporter makes of a run; answers the paths. Raises UsageError."""
+    try:
+        files = dict(exporter.export(summary))
+    except Exception as error:  # a plug-in's own code may raise anything
+        raise UsageError(
+            f"the exporter {exporter.NAME} raises {type(error).__name__}: {error}"
+        ) from error
+    for name in files:
+        if name in (".", "..") or Path(name).name != name:
+            raise UsageError(f"the exporter {exporter.NAME} names no plain file: {name!r}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            raw = content.encode("utf-8") if isinstance(content, str) else content
+            (folder / name).write_bytes(raw)
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
+    return [folder / name for name in files]
 
 
 def _print_rows(directory: RunDirectory) -> None:
