@@ -51,7 +51,8 @@ Examples:
 Exit codes, the first that applies:
   2 bad usage, task, configuration or deployment   130 interrupted
   3 iterations lost or not started                 4 the generator was the limit
-  1 an SLA failed                                  0 all is well
+  1 an SLA failed                                  5 a context could not be undone
+  0 all is well
 
 Ctrl-C once lets running iterations end and reports; twice stops at once.
 """
