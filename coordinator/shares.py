@@ -30,6 +30,5 @@ def regrant(members: Sequence[Member], targets: Sequence[int]) -> list[Member]:
             member.share = share
             member.held = max(kept, share)
             member.generation += 1
-            if member not in changed:
-                changed.append(member)
+            changed.append(member)
     return changed

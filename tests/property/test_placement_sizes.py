@@ -11,6 +11,7 @@ from osbench.coordinator.member import Member
 
 shares = st.integers(1, 2000)
 rates = st.floats(0.001, 1e6)
+limits = st.one_of(st.none(), st.integers(1, 10**6))
 
 
 def member(share: int, rate: float) -> Member:
@@ -20,26 +21,32 @@ def member(share: int, rate: float) -> Member:
     return Member(beat, share=share, rate=rate)
 
 
-@given(shares, st.one_of(st.none(), st.integers(0, 10**9)))
-def test_blind_batches_are_the_fair_part_and_no_more(share: int, fair: int | None) -> None:
-    sizes = placement.blind_sizes(share, fair)
+@given(shares, st.one_of(st.none(), st.integers(0, 10**9)), limits)
+def test_blind_batches_are_the_fair_part_and_no_more(
+    share: int, fair: int | None, limit: int | None
+) -> None:
+    sizes = placement.blind_sizes(share, fair, limit)
 
     bound = placement.BLIND * share
+    if limit is not None:
+        bound = min(bound, placement.LIMITED * limit)
+        assert max(sizes, default=0) <= limit
     assert sum(sizes) == (bound if fair is None else min(fair, bound))
     assert all(size > 0 for size in sizes)
     if fair is not None:
         assert max(sizes, default=0) <= max(share, fair // 8)
 
 
-@given(shares, rates, st.one_of(st.none(), st.integers(1, 10**9)), st.integers(1, 200))
+@given(shares, rates, st.one_of(st.none(), st.integers(1, 10**9)), st.integers(1, 200), limits)
 def test_a_batch_has_work_and_is_never_too_large(
-    share: int, rate: float, left: int | None, workers: int
+    share: int, rate: float, left: int | None, workers: int, limit: int | None
 ) -> None:
     one = member(share, rate)
 
-    size = placement.batch_size(one, left, workers)
+    size = placement.batch_size(one, left, workers, limit)
 
     assert 1 <= size <= placement.too_large(one)
+    assert limit is None or size <= limit
 
 
 @given(shares, rates, st.integers(0, 10**7))

@@ -77,3 +77,18 @@ def test_a_block_of_another_shape_is_refused_and_changes_nothing(book):
 
     assert book.refused == 1
     assert book.ledger.accounting().ok == 0
+
+
+def test_rows_of_the_warm_up_count_in_the_ledger_alone():
+    book = Book(idempotent=False, criteria=Criteria((), None), warmup_s=1.0)
+    book.ledger.cut(1, "w1", book.ledger.allot(4, 4))
+    early = [row(1), row(2, Outcome.DROPPED_LATE, length_s=0.0)]
+    later = (3, int(Outcome.OK), 0, 2 * S, 3 * S, 0, 0, (), None)
+
+    assert book.take(block("w1", 1, [*early, later])) == (2, 2.0)
+    book.take(block("w1", 2, [(4, *later[1:])]))
+
+    assert book.ledger.accounting().ok == 3
+    assert book.warmup_rows == 2
+    assert book.statistics.ran == 2
+    assert book.busy_s == pytest.approx(3.0)

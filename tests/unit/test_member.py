@@ -98,3 +98,27 @@ def test_a_new_workload_starts_from_nothing():
 
 def test_a_member_equals_only_itself():
     assert Member(BEAT) != Member(BEAT)
+
+
+def test_a_worker_is_idle_while_it_has_nothing_in_hand_and_nothing_waiting():
+    member = Member(BEAT)
+
+    member.hear(beat(2), 0.5)
+    member.hear(beat(3), 0.5)
+    assert member.idle_s == 1.0
+    member.hear(beat(4, queued=1), 0.5)
+    assert member.idle_s == 0.0
+    member.hear(beat(5), 0.5)
+    member.hear(beat(6, busy=1), 0.5)
+
+    assert member.idle_s == 0.0
+
+
+def test_a_worker_that_cannot_prepare_is_not_used_for_this_workload():
+    member = Member(BEAT, ready=True, unfit=True)
+    assert member.capacity == 0
+    assert member.incarnation == "w1"
+
+    member.begin()
+
+    assert member.active

@@ -27,6 +27,12 @@ def test_of_a_short_plan_no_blind_batch_is_much_of_it():
     assert placement.blind_sizes(2, 80) == [2, 2, 4, 8, *[10] * 6, 4]
 
 
+def test_batches_that_carry_rows_have_a_limit():
+    assert placement.blind_sizes(4, None, 6)[:4] == [4, 4, 6, 6]
+    assert sum(placement.blind_sizes(4, None, 6)) == placement.LIMITED * 6
+    assert placement.batch_size(member(4, 500.0), None, 2, 6) == 6
+
+
 @pytest.mark.parametrize(("share", "fair"), [(0, 10), (3, 0), (0, None)])
 def test_nobody_gets_blind_batches_without_users_or_plan(share, fair):
     assert placement.blind_sizes(share, fair) == []
