@@ -1,4 +1,4 @@
-"""Conducts the load of one workload: asks the runner, places work, watches the workers."""
+"""Conducts the load of one workload: asks the runner, places work, watches its workers."""
 
 from __future__ import annotations
 
@@ -7,31 +7,27 @@ import logging
 import time
 from collections.abc import Callable
 
-from osbench.common.errors import FleetError, StoreAway, StoreLost
-from osbench.common.messages import Block, Fence, Specification
+from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
+from osbench.common.messages import Specification
 from osbench.common.runner import Runner, Step, Totals, split
 from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Offered
 from osbench.coordinator.book import Book
 from osbench.coordinator.datafile import DataFile
 from osbench.coordinator.dispatch import Dispatch
+from osbench.coordinator.hooks.firing import Hooks
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
 from osbench.coordinator.state import RunState, Snapshot
 
 LOG = logging.getLogger(__name__)
 
-#: Longest wait for results in one turn, and the rhythm of heartbeats and acknowledgements.
-READ_S = 0.1
-POLL_S = 0.5
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
-#: Longest preparation of a workload on a worker.
-PREPARE_S = 120.0
 
 
 class Conductor:
-    """One workload. `run` returns when every iteration has its state."""
+    """One workload on its workers. `Concert` calls its steps in their order."""
 
     def __init__(
         self,
@@ -41,6 +37,7 @@ class Conductor:
         *,
         book: Book,
         progress: Callable[[Snapshot], None],
+        hooks: Hooks,
         data: DataFile | None = None,
     ) -> None:
         self._state = state
@@ -49,19 +46,16 @@ class Conductor:
         self._progress = progress
         self.book = book
         self._number = specification.workload
-        state.books[self._number] = self.book
+        state.reader.books[self._number] = self.book
+        self.hooks = hooks
         self._data = data
         self._dispatch = Dispatch(state, self.book, specification, data)
         self._t0_at = 0.0
-        self._polled = 0.0
         self._shown = 0.0
-        self._fencing: dict[str, Member] = {}
-        #: Given up, their work not yet taken away.
-        self._buried: list[Member] = []
         self._stop_s: float | None = None
         self._cut_short: str | None = None
-        self._away = False
         self._phase = "preparing"
+        self._settled = False
         #: Workers the run began with, and since when there is none.
         self._size = len(self._members())
         self._alone_since: float | None = None
@@ -72,32 +66,17 @@ class Conductor:
         self._spans_before: dict[str, tuple[int, int]] = {}
         self._spans_after: dict[str, list[int]] = {}
 
-    def run(self) -> None:
-        """Prepare, load, settle. Raises FleetError, StoreLost."""
-        self._prepare()
-        if self._state.interruption.level:
-            self._ask()
-            self._settle()
-            return
-        self._start()
-        while not self._finished():
-            try:
-                self._turn()
-            except StoreAway as error:
-                self._wait_for_store(error)
-        self._settle()
-
     # before the load
 
-    def _prepare(self) -> None:
-        state = self._state
-        state.channel.specify(self._spec)
+    def prepare(self) -> None:
+        """Lay the workload out and have the workers prepare it."""
+        self._state.channel.specify(self._spec)
         members = self._members()
         for member in members:
-            member.begin()
+            member.begin(self._number)
             before = member.beat.spans
             self._spans_before[member.incarnation] = (before[0], before[1])
-        state.controls.change(
+        self._state.controls.change(
             members,
             workload=self._number,
             t0_at=None,
@@ -105,25 +84,30 @@ class Conductor:
             generation=0,
             stop_s=None,
         )
-        deadline = time.monotonic() + PREPARE_S
-        while not all(member.ready for member in self._members()):
-            if state.interruption.level:
-                return
-            self._take_in(0.02)
-            state.check()
-            state.fleet.poll()
-            self._welcome(strict=True)
-            self._notice_silence()
-            self._bury()
-            if time.monotonic() > deadline:
-                slow = [m.beat.host for m in self._members() if not m.ready]
-                raise FleetError(
-                    f"{self._spec.scenario} was not prepared within {PREPARE_S:g} s "
-                    f"on {', '.join(slow)}"
-                )
-            self._show()
+
+    def gather(self) -> None:
+        """See who has prepared. Raises FleetError where one cannot, or nobody is left."""
+        self._welcome(strict=True)
+        self._notice_silence()
+        self._bury()
         if not self._members():
             raise FleetError("all workers of the run have died before the load")
+        self.show()
+
+    @property
+    def ready(self) -> bool:
+        """All workers have prepared."""
+        return all(member.ready for member in self._members())
+
+    def delay(self) -> str:
+        """What is still to be prepared, for a message."""
+        slow = [member.beat.host for member in self._members() if not member.ready]
+        return f"{self._spec.scenario} was not prepared on {', '.join(slow)}"
+
+    def call_off(self) -> None:
+        """The user stopped the run before the load began."""
+        self._ask()
+        self.settle()
 
     def _welcome(self, *, strict: bool) -> None:
         """Members that have prepared become ready; one that cannot is refused before the load."""
@@ -142,13 +126,14 @@ class Conductor:
                 continue
             member.ready = True
 
-    def _start(self) -> None:
-        self._t0_at = self._state.offset.now_s() + LEAD_S
+    def start(self, t0_at: float) -> None:
+        """Begin the load at an instant, Redis time in seconds since 1970."""
+        self._t0_at = t0_at
         started = {"do": "start", "workload": self._number, "t0_at": self._t0_at}
         self._state.directory.decide([started])
         self._ask()
         self._write_controls()
-        self._dispatch.place(self._step, self._crew(), self._elapsed(), self._stop_s)
+        self._dispatch.place(self._step, self._crew(), self.elapsed(), self._stop_s)
         self._phase = "running"
 
     def _open_parts(self, crew: list[Member]) -> tuple[int, ...]:
@@ -159,44 +144,32 @@ class Conductor:
 
     # under load
 
-    def _turn(self) -> None:
-        state = self._state
-        self._take_in(READ_S if self._elapsed() > 0 else 0.02)
-        if self._away:
-            self._reconnected()
+    def turn(self, *, poll: bool) -> None:
+        """Do what is to be done now; `poll`: there are new heartbeats."""
         self._watch_criteria()
         self._bury()
-        now = time.monotonic()
-        poll = now - self._polled >= POLL_S
         if poll:
-            self._polled = now
-            state.check()
-            state.fleet.poll()
             self._notice_silence()
             self._replace_lost()
             self._welcome(strict=False)
         self._ask()
         self._write_controls()
         stop_s = self._stop_s
-        if stop_s is not None and self._elapsed() >= stop_s:
+        if stop_s is not None and self.elapsed() >= stop_s:
             self._phase = "stopping"
             self._dispatch.take_back_unclaimed(self._members())
         else:
-            self._dispatch.place(self._step, self._crew(), self._elapsed(), stop_s)
+            self._dispatch.place(self._step, self._crew(), self.elapsed(), stop_s)
         self._dispatch.drain_leaving(self._members())
-        if poll and self._elapsed() > 0:
+        if poll and self.elapsed() > 0:
             self._dispatch.rescue(self._members())
-        if poll:
-            # acknowledgements travel with the rhythm of the heartbeats, and so does trimming
-            state.controls.change(self._members())
-            state.channel.trim()
-        self._show()
+        self.show()
 
     def _ask(self) -> None:
         """Ask the runner, and grant what it says."""
         crew = self._crew()
         ledger = self.book.ledger
-        elapsed = self._elapsed()
+        elapsed = self.elapsed()
         totals = Totals(allotted=self._dispatch.planned, settled=ledger.decided)
         capacity = [member.capacity for member in crew]
         self._step = self._runner.step(elapsed, totals, capacity)
@@ -225,6 +198,14 @@ class Conductor:
             return
         granted = sum(member.share for member in self._members())
         self._missing_s += since * max(0, self._runner.users(elapsed) - granted)
+
+    def _fire_hooks(self) -> None:
+        elapsed = self.elapsed()
+        if elapsed < 0:
+            return
+        sums = self.book.ledger.accounting()
+        under_load_s = elapsed if self._stop_s is None else min(elapsed, self._stop_s)
+        self.hooks.look(under_load_s, sums.ok + sums.failed + sums.timed_out)
 
     def _watch_criteria(self) -> None:
         """Where the run is to abort on SLA failure: look for one that nothing can mend."""
@@ -256,56 +237,12 @@ class Conductor:
             if member.ready:
                 member.granted = (member.generation, self._stop_s)
 
-    # results
-
-    def _take_in(self, wait_s: float) -> None:
-        """Read, verify, drop duplicates, write to disk, count: in this order."""
-        state = self._state
-        messages = state.channel.read(wait_s)
-        fresh: list[Block] = []
-        fences: list[tuple[int, Fence]] = []
-        seen: dict[str, int] = {}
-        for message in messages:
-            if isinstance(message, Fence):
-                fences.append((len(fresh), message))
-                continue
-            member = state.fleet.members.get(message.incarnation)
-            book = state.books.get(message.workload)
-            if member is None or book is None:
-                state.channel.refused += 1
-            elif message.number <= max(member.blocks, seen.get(message.incarnation, 0)):
-                book.duplicates += 1
-            else:
-                seen[message.incarnation] = message.number
-                fresh.append(message)
-        state.directory.keep(block.body() for block in fresh)
-        for name, number in seen.items():
-            state.fleet.members[name].blocks = number
-        at = 0
-        for stop, fence in [*fences, (len(fresh), None)]:
-            for block in fresh[at:stop]:
-                self._count(block)
-            at = stop
-            if fence is not None:
-                self._fenced(fence)
-
-    def _count(self, block: Block) -> None:
-        ran, busy_s = self._state.books[block.workload].take(block)
-        if block.workload == self._number:
-            self._state.fleet.members[block.incarnation].measured(ran, busy_s)
-
     # workers that die
 
     def _notice_silence(self) -> None:
         for member in self._members():
-            if member.silence_s < self._state.lost_after_s:
-                continue
-            if member in self._fencing.values():
-                continue
-            name = member.incarnation
-            LOG.warning("worker %s is silent for %.1f s and given up", name, member.silence_s)
-            self._state.directory.decide([{"do": "fence", "worker": name}])
-            self._fencing[self._state.channel.fence(name)] = member
+            if member.silence_s >= self._state.lost_after_s:
+                self._state.reader.give_up(member)
 
     def _replace_lost(self) -> None:
         """Take free workers in place of those that died or left."""
@@ -314,57 +251,29 @@ class Conductor:
             return
         for member in self._state.fleet.adopt(lack):
             LOG.warning("worker %s takes the place of one that is gone", member.incarnation)
-            member.begin()
+            member.begin(self._number)
             self._spans_before[member.incarnation] = (0, 0)
             self._state.controls.change([member], workload=self._number, t0_at=None)
 
-    def _fenced(self, fence: Fence) -> None:
-        """A fence was read: from here on its worker's results are late or stale. No I/O."""
-        member = self._fencing.pop(fence.nonce, None)
-        if member is None:
-            return
-        member.fenced = True
-        member.target = member.share = member.held = 0
-        for book in self._state.books.values():
-            book.ledger.fence(member.incarnation)
-        self._buried.append(member)
-
     def _bury(self) -> None:
         """Take away what given-up workers had; tried again where Redis is away."""
-        while self._buried:
-            member = self._buried[0]
+        buried = self._state.reader.buried
+        for member in [one for one in buried if one.workload == self._number]:
             self._dispatch.take_away(member.incarnation)
             self._state.fleet.forget(member.incarnation)
             self._state.controls.change([member], fenced=True)
-            self._buried.pop(0)
-
-    # Redis
-
-    def _wait_for_store(self, error: StoreAway) -> None:
-        if not self._away:
-            LOG.warning("%s; workers go on with what they have", error)
-        self._away = True
-        self._state.check()
-        if self._state.interruption.level >= 2:
-            raise error
-        self._show()
-        time.sleep(0.2)
-
-    def _reconnected(self) -> None:
-        if self._state.greet() != self._state.boot:
-            raise StoreLost(
-                "Redis was restarted in the middle of the run; what workers had sent and we "
-                "had not read may be gone. The run directory keeps what was taken"
-            )
-        self._away = False
+            buried.remove(member)
 
     # the end
 
     def abandon(self) -> None:
         """The run cannot go on: account for every iteration as things stand."""
+        if self._settled:
+            return
         if not self._step.done and self._step.budget is None:
             self._ask()
         self._close_ledger()
+        self.hooks.stop()
 
     @property
     def used_up(self) -> bool:
@@ -378,14 +287,16 @@ class Conductor:
         """The load has started, so that there is something to report."""
         return bool(self._t0_at)
 
-    def _finished(self) -> bool:
+    def finished(self) -> bool:
+        """Nothing more will start or be reported."""
         interruption = self._state.interruption
         ledger = self.book.ledger
         if interruption.level >= 2:
             return True
-        if self._fencing or self._buried or ledger.open or self._dispatch.doubtful:
+        unsettled = self._state.reader.unsettled(self._number)
+        if unsettled or ledger.open or self._dispatch.doubtful:
             return False
-        stopped = self._stop_s is not None and self._elapsed() >= self._stop_s
+        stopped = self._stop_s is not None and self.elapsed() >= self._stop_s
         if stopped or (self._step.done and not ledger.pool):
             return True
         if self._crew():
@@ -396,7 +307,8 @@ class Conductor:
         self._alone_since = self._alone_since or now
         return now - self._alone_since > self._state.wait_s
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Close the accounts; the workers are free for other workloads."""
         self._close_ledger()
         state, book = self._state, self.book
         if self._plan() is not None and not book.ledger.accounting().not_started:
@@ -409,8 +321,27 @@ class Conductor:
         # what Redis does not take now goes with the next change
         with contextlib.suppress(StoreAway):
             self._state.controls.change(self._members(), workload=-1, t0_at=None)
+        self._end_hooks()
+
+    def _end_hooks(self) -> None:
+        """Wait for actions that still run, then end them: what they act on is taken away next."""
+        if self.begun:
+            self._fire_hooks()
+        self._await_hooks(HOOKS_S, lambda: not self._state.interruption.level)
+        self.hooks.stop()
+        self._await_hooks(HOOKS_STOP_S, lambda: True)
+
+    def _await_hooks(self, longest_s: float, patient: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + longest_s
+        while self.hooks.running and patient() and time.monotonic() < deadline:
+            with contextlib.suppress(StoreAway):
+                self._state.fleet.poll()
+            time.sleep(READ_S)
 
     def _close_ledger(self) -> None:
+        # what nobody has claimed was not started; where Redis is away nobody can know that
+        with contextlib.suppress(StoreAway, StoreError):
+            self._dispatch.take_back_unclaimed(self._members())
         ledger = self.book.ledger
         # where a time ends the load, rows that nobody came to are no part of the plan
         timed = self._step.stop_s is not None
@@ -443,6 +374,11 @@ class Conductor:
             cut_short=self._cut_short,
         )
 
+    @property
+    def served(self) -> frozenset[str]:
+        """The worker processes that took part."""
+        return frozenset(self._spans_before)
+
     def spans(self) -> tuple[int, int]:
         """Spans written and dropped for this workload."""
         written = dropped = 0
@@ -456,7 +392,8 @@ class Conductor:
     # small things
 
     def _members(self) -> list[Member]:
-        return [m for m in self._state.fleet.members.values() if not m.fenced]
+        members = self._state.fleet.members.values()
+        return [m for m in members if m.workload == self._number and not m.fenced]
 
     def _crew(self) -> list[Member]:
         return [m for m in self._members() if m.active and m.ready]
@@ -469,10 +406,12 @@ class Conductor:
             return ()
         return tuple(v.criterion for v in self.book.criteria.failing(self.book.statistics))
 
-    def _elapsed(self) -> float:
+    def elapsed(self) -> float:
+        """Seconds since t0; negative before."""
         return self._state.offset.now_s() - self._t0_at if self._t0_at else -LEAD_S
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """Tell where the workload is, now and then."""
         now = time.monotonic()
         if now - self._shown < 0.25:
             return
@@ -483,14 +422,14 @@ class Conductor:
                 workload=self._number,
                 name=self._spec.scenario,
                 phase=self._phase,
-                elapsed_s=max(0.0, self._elapsed()),
+                elapsed_s=max(0.0, self.elapsed()),
                 planned=self._plan(),
                 settled=self.book.ledger.settled,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,
                 busy=sum(member.beat.busy for member in self._members()),
                 workers=len(self._crew()),
-                away=self._away,
+                away=self._state.away,
                 failing=self._failing(),
             )
         )

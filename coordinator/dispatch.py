@@ -277,6 +277,8 @@ class Dispatch:
 
     def take_back_unclaimed(self, members: Sequence[Member]) -> None:
         """The load is over: what was not claimed will not start."""
+        self._take(self.doubtful)
+        self.doubtful = []
         for member in members:
             self._take(self._ledger.open_batches(member.incarnation))
 

@@ -61,7 +61,7 @@ class Progress:
 
     def _line(self, snapshot: Snapshot) -> str:
         plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
-        away = ", Redis away" if snapshot.away else ""
+        away = ", Redis or the broker is away" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
