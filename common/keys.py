@@ -9,7 +9,8 @@ osbench:run:ID:head     hash: epoch, boot (Redis' own run id), state
 osbench:run:ID:claims   hash: batch id -> incarnation, or - for revoked
     written by workers and coordinator, by HSETNX only; gone when the run closes
 osbench:run:ID:results  stream of sealed blocks and fences
-    written by workers, fences by the coordinator; trimmed as read; gone when the run closes
+    made empty by the coordinator; written by workers, who never make it, fences by the
+    coordinator; trimmed as read; gone when the run closes
 osbench:run:ID:specs    hash: workload -> encrypted specification
     written by the coordinator; gone when the run closes
 osbench:run:ID:ctl:INC  string, sealed control record
