@@ -67,7 +67,13 @@ def is_refused(here: Site, *arguments: str, says: tuple[str, ...], at_once: bool
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_wrong_task(cluster: Cluster, workload: dict[str, Any], says: tuple[str, ...]) -> None:
-    is_refused(cluster.site, cluster.site.task(workload), says=says)
+    done = cluster.site.run(cluster.site.task(workload))
+
+    assert done.code == 2
+    (problem,) = done.result["error"]["problems"]
+    assert problem["place"].startswith("subtasks[0]")
+    assert all(word in f"{problem['place']}: {problem['message']}" for word in says), problem
+    assert "Traceback" not in done.err
 
 
 def test_all_problems_are_told_at_once(cluster: Cluster) -> None:
@@ -75,11 +81,9 @@ def test_all_problems_are_told_at_once(cluster: Cluster) -> None:
         {**GOOD, "scenario": {"Dummy.dumy": {}}}, {**GOOD, "runner": {"rps": {"rps": 0}}}
     )
 
-    done = cluster.site.run(task)
-
-    assert done.code == 2
-    places = {problem["place"] for problem in done.result["error"]["problems"]}
-    assert len(places) >= 2
+    is_refused(
+        cluster.site, task, says=("task.json", "3 problems", "subtasks[0]", "subtasks[1]", "dumy")
+    )
 
 
 def test_a_file_that_is_no_task(cluster: Cluster) -> None:
