@@ -89,7 +89,7 @@ def test_speed_follows_a_change_within_seconds():
 def test_a_new_workload_starts_from_nothing():
     member = Member(BEAT, ready=True, share=3, held=3, target=3, generation=4, rate=9.0, blocks=7)
 
-    member.begin()
+    member.begin(1)
 
     assert (member.share, member.held, member.target, member.generation) == (0, 0, 0, 0)
     assert (member.ready, member.rate, member.granted) == (False, 0.0, (-1, None))
@@ -119,6 +119,6 @@ def test_a_worker_that_cannot_prepare_is_not_used_for_this_workload():
     assert member.capacity == 0
     assert member.incarnation == "w1"
 
-    member.begin()
+    member.begin(1)
 
     assert member.active
