@@ -9,12 +9,13 @@ ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
 
-.PHONY: help setup demo test lint types check clean bench
+.PHONY: help setup demo test lint types check clean bench docs
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
 	@echo "make check   lint, types and import rules"
+	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make clean   removes what the other targets made"
 
@@ -42,6 +43,10 @@ types: setup
 
 check: lint types
 
+docs: setup
+	$(BIN)/python -m osbench.coordinator.taskfile.reference > docs/task-reference.md
+	$(BIN)/mkdocs build --strict
+
 $(PEERS)/.ready: tests/bench/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r tests/bench/requirements.txt
@@ -53,4 +58,4 @@ bench: setup $(PEERS)/.ready
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache

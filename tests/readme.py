@@ -1,4 +1,6 @@
-"""The commands in documents that tests run: blocks marked `<!-- test: STORY [server] -->`."""
+"""What tests take from documents: commands in blocks marked `<!-- test: STORY [server] -->`, and
+files in blocks marked `<!-- file: PATH -->`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 _FENCE = re.compile(r"^(?:<!-- test: (\S+)( server)? -->\n)?```sh\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.M | re.S)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +25,20 @@ class Block:
     text: str
 
 
+def text(document: str) -> str:
+    """A document as it is."""
+    return (REPOSITORY / document).read_text(encoding="utf-8")
+
+
 def blocks(story: str | None = None, document: str = "README.md") -> list[Block]:
     """The shell blocks of a story, or all of them, in their order."""
-    text = (REPOSITORY / document).read_text(encoding="utf-8")
     found = [
         Block(story=name or "", server=bool(server), text=body)
-        for name, server, body in _FENCE.findall(text)
+        for name, server, body in _FENCE.findall(text(document))
     ]
     return [block for block in found if story is None or block.story == story]
+
+
+def files(document: str) -> dict[str, str]:
+    """The files that a document shows whole, by path."""
+    return dict(_FILE.findall(text(document)))

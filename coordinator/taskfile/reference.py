@@ -32,7 +32,10 @@ _KINDS = {
     "sla": ("SLA criteria", "What must hold: `sla: {NAME: CONFIGURATION}`."),
     "context": ("Contexts", "What iterations need: `contexts: {NAME: CONFIGURATION}`."),
     "hook": ("Hooks", "What happens during the load: `hooks: [{action: {NAME: CONFIGURATION}}]`."),
-    "exporter": ("Exporters", "Where results go."),
+    "exporter": (
+        "Exporters",
+        "Other formats of results: `osbench-coord results RUN --export NAME`.",
+    ),
 }
 
 

@@ -20,8 +20,10 @@ class Files(scenario.Scenario):
 
     def __init__(self, context: dict[str, Any]) -> None:
         super().__init__(context)
+        # the context `scratch` makes a folder, see scratch.py; the task may do without it
+        folder = context.get("scratch", tempfile.gettempdir())
         # no other iteration of any workload or worker has this name
-        self.path = Path(tempfile.gettempdir(), f"osbench-{context['run']}-{os.urandom(8).hex()}")
+        self.path = Path(folder, f"osbench-{context['run']}-{os.urandom(8).hex()}")
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:

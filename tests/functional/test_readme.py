@@ -2,86 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import coord, environment
-from readme import REPOSITORY, Block, blocks
+from machine import Machine
+from readme import blocks
 
-from servers import Child, RabbitmqServer, folder, free_port, redis_executable
+from servers import RabbitmqServer, folder
 
 pytestmark = pytest.mark.functional
-
-
-class Machine:
-    """A machine with nothing on it but osbench and a redis-server, and ports of its own."""
-
-    def __init__(self, home: Path, broker_port: int = 0) -> None:
-        self.home = home
-        self._ports = {"6379": str(free_port()), "5672": str(broker_port)}
-        self._environment = environment(home)
-        tools = home / "tools"
-        tools.mkdir()
-        (tools / "redis-server").symlink_to(redis_executable())
-        self._environment["PATH"] += f"{os.pathsep}{tools}"
-        # How late iterations start on a busy test machine is not what is tested.
-        self._environment["OS_BENCHMARK__LAG_LIMIT_S"] = "10"
-
-    def run(self, block: Block) -> str:
-        """Type a block and wait for its end; returns what it printed on stdout."""
-        done = subprocess.run(
-            ["bash", "-ec", self._text(block)],
-            cwd=REPOSITORY,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    @contextlib.contextmanager
-    def running(self, block: Block) -> Iterator[Child]:
-        """Type a block in a terminal of its own; Ctrl-C at the end."""
-        number = len(list(self.home.glob("terminal-*")))
-        terminal = Child(
-            ["bash", "-ec", self._text(block)],
-            folder=self.home,
-            log=self.home / f"terminal-{number}",
-            cwd=REPOSITORY,
-            env=self._environment,
-        )
-        try:
-            yield terminal
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(terminal.process.pid, signal.SIGINT)
-            terminal.process.wait(60.0)
-            terminal.end()
-
-    def wait_for_workers(self, terminal: Child, count: int) -> None:
-        """Wait until so many workers are there."""
-        while True:
-            shown = coord(self.home, "workers", "--json")
-            if shown.returncode == 0 and len(json.loads(shown.stdout)) == count:
-                return
-            assert terminal.process.poll() is None, terminal.tail()
-            time.sleep(0.1)
-
-    def _text(self, block: Block) -> str:
-        text = block.text
-        for documented, ours in self._ports.items():
-            text = text.replace(documented, ours)
-        return text
 
 
 @pytest.fixture

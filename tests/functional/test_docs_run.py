@@ -1,0 +1,67 @@
+"""The commands of the user guide and the plug-in guide do what the guides say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from machine import Machine
+from readme import REPOSITORY, blocks, files
+
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+USER_GUIDE, PLUGIN_GUIDE = "docs/user-guide.md", "docs/plugin-guide.md"
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine with the samples and an empty folder to type in."""
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        (desk / "samples").symlink_to(REPOSITORY / "samples")
+        yield Machine(home, folder=desk)
+
+
+def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
+    server, *steps = blocks("user-guide", USER_GUIDE)
+    for name, text in files(USER_GUIDE).items():
+        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        first, changed, alone, left, plugins, deployments, results, background = (
+            " ".join(machine.run(step).split()) for step in steps
+        )
+
+    assert "200 = 200 + 0" in first
+    assert "100 = 100 + 0" in changed
+    assert "40 = 40 + 0" in alone
+    assert "0 of 0 contexts" in left
+    assert "failure_rate" in plugins
+    assert "max_s" in plugins
+    assert "100 = 100 + 0" in deployments
+    desk = machine.folder
+    assert json.loads((desk / "result.json").read_text("utf-8"))["exit_code"] == 0
+    assert len((desk / "iterations.csv").read_text("utf-8").splitlines()) == 101
+    assert json.loads((desk / "rally.json").read_text("utf-8"))["tasks"]
+    assert "nightly" in results
+    assert "Exit code 130" in background
+
+
+def test_the_plugin_guide(machine: Machine) -> None:
+    first, samples, by_hand, _ = blocks("plugin-guide", PLUGIN_GUIDE)
+
+    greeted, ran = machine.run(first), machine.run(samples)
+    machine.run(by_hand)
+
+    assert "Say hello" in greeted
+    assert "20 = 20" in greeted
+    assert "failures_in_a_row" in ran
+    assert "bursts" in ran
+    assert "80 = 80" in ran
+    assert "Exit code 0" in ran
+    assert "osbench_iterations" in (machine.folder / "metrics" / "osbench.prom").read_text("utf-8")
