@@ -205,6 +205,8 @@ class Engine:
             ended = monotonic_ns()
             error, message = caught, spoken(caught)
         if self.inflight.pop(iteration, None) is None:
+            # the exception and this frame hold each other: without it, all goes with the thread
+            error = None
             _await_injection(user)
             return GIVEN_UP
         outcome = OK
