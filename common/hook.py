@@ -11,9 +11,17 @@ from typing import Any, ClassVar
 class Event:
     """Why a hook is run."""
 
-    #: "time" (seconds after t0) or "iteration" (iterations started).
+    #: "time" (whole seconds after the start of the load) or "iteration" (iterations reported).
     unit: str
-    value: float
+    value: int
+
+
+class Failed(Exception):
+    """The action of a hook has failed; what it has to show for it is reported all the same."""
+
+    def __init__(self, message: str, output: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.output = output
 
 
 class Hook:
@@ -27,6 +35,18 @@ class Hook:
     def __init__(self, config: Any) -> None:
         self.config = config
 
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """What the schema cannot forbid, as messages; `config` fits the schema."""
+        return []
+
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Act; what it answers (JSON values) goes into the report. An exception is its failure."""
+        """Act. An exception is its failure; the load goes on.
+
+        What it answers goes into the report: None, or lists of charts as Rally draws them,
+        `{"additive": [...], "complete": [...]}`, each with `title`, `chart_plugin` and `data`.
+        """
         raise NotImplementedError
+
+    def stop(self) -> None:
+        """End `run` early. Called from another thread when the report doesn't wait any longer."""

@@ -3,11 +3,13 @@
 import random
 
 from osbench.common.blocks import Failure, decode_rows, encode_rows
+from osbench.common.hook import Event
 from osbench.common.outcomes import Outcome
 from osbench.common.sla import Verdict
-from osbench.common.task import Named
+from osbench.common.task import Hook, Named
 from osbench.coordinator.accounting import Accounting, Offered, Tracing
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.hooks.firing import Error, HookReport, Result
 from osbench.coordinator.report.model import RunReport, WorkloadReport
 
 MS = 1_000_000
@@ -59,6 +61,38 @@ def statistics(**options):
     return made
 
 
+def restart_hook():
+    """A hook that worked once, and was not there the other time."""
+    return HookReport(
+        hook=Hook(
+            action=Named(name="sys_call", config="systemctl restart keystone"),
+            trigger=Named(name="event", config={"unit": "iteration", "at": [100, 500]}),
+            description="a restart under load",
+        ),
+        results=(
+            Result(
+                status="success",
+                event=Event(unit="iteration", value=100),
+                started_at=1775044802.5,
+                finished_at=1775044803.25,
+                output={
+                    "additive": [],
+                    "complete": [
+                        {"title": "System call", "chart_plugin": "TextArea", "data": ["done"]}
+                    ],
+                },
+            ),
+            Result(
+                status="failed",
+                event=Event(unit="iteration", value=500),
+                started_at=1775044807.0,
+                error=Error(etype="NotEnded", msg="had not ended when the workload was over"),
+            ),
+        ),
+        counts={"failed": 1, "success": 1},
+    )
+
+
 def rps_workload():
     """An open workload in which everything happened that can."""
     return WorkloadReport(
@@ -91,6 +125,7 @@ def rps_workload():
                 detail="6 of 998 iterations failed: 0.6012 %, allowed 0 % to 0 %",
             ),
         ),
+        hooks=(restart_hook(),),
         workers=(
             {"incarnation": "a-1", "host": "node1", "processes": 1},
             {"incarnation": "a-2", "host": "node1", "processes": 1},

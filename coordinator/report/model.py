@@ -10,6 +10,7 @@ from osbench.common.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.accounting import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.hooks.firing import HookReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,7 @@ class WorkloadReport:
     tracing: Tracing
     statistics: WorkloadStatistics
     verdicts: tuple[Verdict, ...] = ()
+    hooks: tuple[HookReport, ...] = ()
     #: Who took part: one mapping a worker process, with JSON values.
     workers: tuple[Mapping[str, Any], ...] = ()
 

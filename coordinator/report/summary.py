@@ -10,10 +10,12 @@ from uuid import UUID
 
 from osbench.common.errors import OsbenchError, TaskError
 from osbench.common.histogram import Histogram
+from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
 from osbench.coordinator.accounting import Accounting
 from osbench.coordinator.actions import NESTED
 from osbench.coordinator.aggregation import TIMED, Timings, WorkloadStatistics
+from osbench.coordinator.hooks.firing import HookReport, Result
 from osbench.coordinator.percentiles import REPORTED, percentiles
 from osbench.coordinator.report.exit_codes import meaning
 from osbench.coordinator.report.model import RunReport, WorkloadReport
@@ -100,9 +102,35 @@ def _workload(report: WorkloadReport) -> dict[str, Any]:
         ],
         "other_errors": beyond,
         "sla": [dataclasses.asdict(verdict) for verdict in report.verdicts],
+        "hooks": [_hook(hook) for hook in report.hooks],
         "load_profile": _load_profile(statistics),
         "workers": [dict(worker) for worker in report.workers],
     }
+
+
+def _hook(report: HookReport) -> dict[str, Any]:
+    hook = report.hook
+    return {
+        "action": {hook.action.name: mask(hook.action.config)},
+        "trigger": {hook.trigger.name: hook.trigger.config},
+        "description": hook.description,
+        "results": [_hook_result(result) for result in report.results],
+        "summary": report.counts,
+    }
+
+
+def _hook_result(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "status": result.status,
+        "started_at": None if result.started_at is None else _instant(result.started_at),
+        "finished_at": None if result.finished_at is None else _instant(result.finished_at),
+        "triggered_by": {"event_type": result.event.unit, "value": result.event.value},
+    }
+    if result.error is not None:
+        found["error"] = dataclasses.asdict(result.error)
+    if result.output is not None:
+        found["output"] = result.output
+    return found
 
 
 def _accounting(accounting: Accounting) -> dict[str, Any]:

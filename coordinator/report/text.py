@@ -184,8 +184,23 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
         text.append(f"  {verdict['criterion']}: {plain(verdict['detail'], 500)}", style="default")
         yield label, text
         label = ""
+    yield from _hook_lines(workload)
     if workload["workers"]:
         yield "workers", Text(_workers(workload["workers"]))
+
+
+def _hook_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    label = "hooks"
+    for hook in workload["hooks"]:
+        (name,), (trigger,) = hook["action"], hook["trigger"]
+        counts = hook["summary"]
+        ended = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts.items())
+        bad = [result for result in hook["results"] if "error" in result]
+        text = Text(f"{plain(name)} by {trigger}: {ended or 'did not fire'}")
+        if bad:
+            text.append(f"; {plain(bad[0]['error']['msg'])}", style="bold red")
+        yield label, text
+        label = ""
 
 
 def _load(offered: Mapping[str, Any]) -> str:

@@ -194,6 +194,7 @@ def test_all_problems_are_told_at_once_with_place_and_value(refusal):
     assert "'speed'" in problems.pop(f"{second}.sla.speed")
     assert "'users'" in problems.pop(f"{second}.contexts.users")
     assert "'call'" in problems.pop(f"{second}.hooks[0].action")
+    assert "is missing" in problems.pop(f"{second}.hooks[0].trigger.event")
     assert "'constnat'; did you mean constant" in problems.pop(f"{third}.runner.constnat")
     assert problems == {}
 

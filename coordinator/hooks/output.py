@@ -1,0 +1,50 @@
+"""What hooks answer, checked before it becomes part of a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft7Validator
+
+#: Characters of an output as JSON.
+LIMIT = 512 * 1024
+
+_CHARTS: Mapping[str, Any] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "chart_plugin": {"type": "string"},
+            "description": {"type": "string"},
+            "label": {"type": "string"},
+            "axis_label": {"type": "string"},
+            "data": {},
+        },
+        "required": ["title", "chart_plugin", "data"],
+        "additionalProperties": False,
+    },
+}
+
+OUTPUT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"additive": _CHARTS, "complete": _CHARTS},
+    "required": ["additive", "complete"],
+    "additionalProperties": False,
+}
+
+
+def read(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A hook's answer as JSON values of its own. Raises ValueError where it can't be reported."""
+    try:
+        text = json.dumps({"additive": [], "complete": [], **answer}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the output is not JSON: {error}") from None
+    if len(text) > LIMIT:
+        raise ValueError(f"the output has {len(text)} characters as JSON, at most {LIMIT} are kept")
+    found: dict[str, Any] = json.loads(text)
+    for problem in Draft7Validator(OUTPUT).iter_errors(found):
+        raise ValueError(f"the output is not of charts: {problem.json_path}: {problem.message}")
+    return found

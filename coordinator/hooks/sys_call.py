@@ -1,0 +1,127 @@
+"""Hook `sys_call`: runs a command on the coordinator's host."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from typing import IO, Any, ClassVar
+
+from osbench.common.hook import Event, Failed, Hook
+from osbench.common.masking import mask_url
+
+#: Seconds that a command may take where the task does not say.
+TIMEOUT_S = 60.0
+#: From the polite signal to the other one, seconds.
+GRACE_S = 1.0
+#: Bytes of stdout and of stderr that are read.
+READ = 64 * 1024
+
+
+class SysCall(Hook):
+    """Runs a command: a string that is split like a shell's line but meets no shell.
+
+    Where stdout is a JSON object with `additive` or `complete`, that is the output; otherwise a
+    text with return code, stdout and stderr. A return code other than 0 is a failure.
+    """
+
+    NAME: ClassVar[str] = "sys_call"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"type": "string", "minLength": 1, "examples": ["systemctl restart keystone"]},
+            {
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string", "minLength": 1},
+                    "timeout": {
+                        "type": "number",
+                        "exclusiveMinimum": 0,
+                        "default": TIMEOUT_S,
+                        "description": "seconds after which the command is ended",
+                    },
+                },
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+        ]
+    }
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        given: Mapping[str, Any] = {"command": config} if isinstance(config, str) else config
+        self._command: str = given["command"]
+        self._timeout_s = float(given.get("timeout", TIMEOUT_S))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Refuse what cannot be split into words."""
+        try:
+            words = shlex.split(cls(config)._command)
+        except ValueError as error:
+            return [f"is no command: {error}"]
+        return [] if words else ["is no command: it is empty"]
+
+    def run(self, event: Event) -> Mapping[str, Any]:
+        """Run the command. Raises Failed, OSError."""
+        # files and not pipes: a grandchild that keeps a pipe open would keep us, too
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            self._process = subprocess.Popen(  # noqa: S603 - the task's author asks for it
+                shlex.split(self._command),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            try:
+                code = self._process.wait(self._timeout_s)
+            except subprocess.TimeoutExpired:
+                self.stop()
+                raise Failed(
+                    f"the command had not ended after {self._timeout_s:g} s",
+                    self._text("none", out, err),
+                ) from None
+            if code:
+                raise Failed(f"the command returned {code}", self._text(str(code), out, err))
+            return _charts(_start(out)) or self._text("0", out, err)
+
+    def stop(self) -> None:
+        """End the command and what it has started."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_S)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _text(self, code: str, out: IO[bytes], err: IO[bytes]) -> Mapping[str, Any]:
+        texts = [mask_url(_start(file)) or "(empty)" for file in (out, err)]
+        chart = {
+            "title": "System call",
+            "chart_plugin": "TextArea",
+            "description": f"Command: {mask_url(self._command)}",
+            "data": [f"Return code: {code}", f"Stdout: {texts[0]}", f"Stderr: {texts[1]}"],
+        }
+        return {"additive": [], "complete": [chart]}
+
+
+def _start(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(READ).decode("utf-8", errors="replace")
+
+
+def _charts(text: str) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    named = isinstance(found, dict) and bool(found.keys() & {"additive", "complete"})
+    return {"additive": [], "complete": [], **found} if named else None

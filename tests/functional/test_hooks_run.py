@@ -1,0 +1,104 @@
+"""Hooks in a real run: they fire by time and by iteration, and never stop the load."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from runs import Site, checked, site
+
+pytestmark = pytest.mark.functional
+
+PLUGIN = """
+import threading
+from osbench.plugin import hook
+
+class Hangs(hook.Hook):
+    NAME = "hangs"
+
+    def run(self, event):
+        threading.Event().wait()
+
+    def stop(self):
+        threading.Event().wait()
+"""
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def at(unit: str, *values: int) -> dict[str, object]:
+    return {"event": {"unit": unit, "at": list(values)}}
+
+
+def touch(path: Path) -> str:
+    return f"{sys.executable} -S -c \"open('{path}', 'x')\""
+
+
+def test_hooks_fire_by_time_and_by_iteration(here: Site) -> None:
+    second, fifth = here.home / "second", here.home / "fifth"
+    hooks = [
+        {"action": {"sys_call": touch(second)}, "trigger": at("time", 1)},
+        {"action": {"sys_call": touch(fifth)}, "trigger": at("iteration", 5), "description": "5th"},
+        {"action": {"sys_call": "false"}, "trigger": {"periodic": {"unit": "time", "step": 1}}},
+        {"action": {"sys_call": "true"}, "trigger": at("time", 1000)},
+    ]
+    runner = {"constant_for_duration": {"duration": 2.5, "concurrency": 2}}
+    task = here.task(
+        {"scenario": {"Dummy.dummy": {"sleep": 0.1}}, "runner": runner, "hooks": hooks}
+    )
+
+    done = here.run(task, "--workers", "1")
+    text = here.coord("results", "last")
+
+    (workload,) = done.result["workloads"]
+    once, counted, failing, never = workload["hooks"]
+    assert done.code == 0
+    assert checked(workload)["ok"] > 20
+    assert second.exists()
+    assert fifth.exists()
+    assert once["summary"] == counted["summary"] == {"success": 1}
+    assert once["results"][0]["triggered_by"] == {"event_type": "time", "value": 1}
+    assert counted["results"][0]["triggered_by"] == {"event_type": "iteration", "value": 5}
+    assert counted["description"] == "5th"
+    assert counted["results"][0]["output"]["complete"][0]["data"][0] == "Return code: 0"
+    assert failing["summary"] == {"failed": 3}
+    assert failing["results"][0]["error"]["msg"] == "the command returned 1"
+    assert (never["results"], never["summary"]) == ([], {})
+    assert "sys_call by periodic: 3 failed; the command returned 1" in text.out
+    assert "sys_call by event: did not fire" in text.out
+
+
+def test_a_hook_that_hangs_does_not_keep_an_interrupted_run(here: Site) -> None:
+    plugin = here.write("plugin.py", PLUGIN)
+    runner = {"constant_for_duration": {"duration": 60, "concurrency": 1}}
+    pid = here.home / "pid"
+    command = f"sh -c 'echo $$ > {pid}; exec sleep 600'"
+    hooks = [
+        {"action": {"hangs": {}}, "trigger": at("time", 0)},
+        {"action": {"sys_call": command}, "trigger": at("iteration", 1)},
+    ]
+    task = here.task(
+        {"scenario": {"Dummy.dummy": {"sleep": 0.05}}, "runner": runner, "hooks": hooks}
+    )
+
+    run = here.start(
+        *("osbench-coord", "run", "--json", "--plugin-path", str(plugin), "--workers", "1", task)
+    )
+    run.wait_for(lambda: pid.exists() and pid.read_text().strip())
+    run.interrupt()
+    done = run.finish(within_s=40)
+
+    (workload,) = done.result["workloads"]
+    hanging, ended = workload["hooks"]
+    assert done.code == 130
+    assert checked(workload)["ok"] > 0
+    assert hanging["results"][0]["error"]["etype"] == "NotEnded"
+    assert ended["results"][0]["error"]["etype"] == "Failed"
+    assert not Path(f"/proc/{int(pid.read_text())}").exists()
+    here.await_nothing_left()
