@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
+from osbench.common.errors import FleetError, StoreAway, StoreError
 from osbench.common.messages import Specification
 from osbench.common.runner import Runner, Step, Totals, split
 from osbench.common.sla import Verdict
@@ -24,6 +24,9 @@ LOG = logging.getLogger(__name__)
 
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
+#: Longest wait at the end for hooks that still run, and for those that were told to stop.
+HOOKS_S = 60.0
+HOOKS_STOP_S = 5.0
 
 
 class Conductor:
@@ -147,6 +150,7 @@ class Conductor:
     def turn(self, *, poll: bool) -> None:
         """Do what is to be done now; `poll`: there are new heartbeats."""
         self._watch_criteria()
+        self._fire_hooks()
         self._bury()
         if poll:
             self._notice_silence()
@@ -321,9 +325,8 @@ class Conductor:
         # what Redis does not take now goes with the next change
         with contextlib.suppress(StoreAway):
             self._state.controls.change(self._members(), workload=-1, t0_at=None)
-        self._end_hooks()
 
-    def _end_hooks(self) -> None:
+    def end_hooks(self) -> None:
         """Wait for actions that still run, then end them: what they act on is taken away next."""
         if self.begun:
             self._fire_hooks()
@@ -336,7 +339,7 @@ class Conductor:
         while self.hooks.running and patient() and time.monotonic() < deadline:
             with contextlib.suppress(StoreAway):
                 self._state.fleet.poll()
-            time.sleep(READ_S)
+            time.sleep(0.1)
 
     def _close_ledger(self) -> None:
         # what nobody has claimed was not started; where Redis is away nobody can know that

@@ -62,9 +62,10 @@ class Fleet:
         count: int | None,
         users: int,
         wait_s: float,
+        least: int = 1,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take free workers: `count` of them, or all, until they can carry `users`.
+        """Take free workers: `count` of them, or all, until `least` can carry `users`.
 
         Waits up to `wait_s`; `check` may raise meanwhile. Raises FleetError, which names the
         runs that hold the others.
@@ -78,12 +79,16 @@ class Fleet:
                 if not holder and not enough and beat.state == "idle":
                     self._take(beat)
             carried = sum(member.beat.capacity for member in self.members.values())
-            wanted = count if count is not None else 1
+            wanted = count if count is not None else least
             if len(self.members) >= wanted and carried >= users:
                 return
             if time.monotonic() >= deadline:
                 self.release()
-                raise FleetError(self._too_few(present, count, users, carried, wait_s))
+                raise FleetError(
+                    self._too_few(
+                        present, wanted if count or least > 1 else None, users, carried, wait_s
+                    )
+                )
             time.sleep(0.1)
 
     def _take(self, beat: Heartbeat) -> None:

@@ -24,6 +24,8 @@ class Member:
     fenced: bool = False
     #: Wants no more work: it drains, or has too many stuck threads.
     leaving: bool = False
+    #: Number of the workload it serves.
+    workload: int = -1
     #: Could not prepare the current workload.
     unfit: bool = False
     #: Has the current workload prepared.
@@ -81,8 +83,9 @@ class Member:
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
 
-    def begin(self) -> None:
+    def begin(self, workload: int) -> None:
         """A new workload starts."""
+        self.workload = workload
         self.ready = self.unfit = False
         self.idle_s = 0.0
         self.generation = 0

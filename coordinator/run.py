@@ -8,7 +8,7 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from osbench.common import broker
 from osbench.common.clock import measure
 from osbench.common.deployment import Deployment
 from osbench.common.envelope import Sealer, Vault
-from osbench.common.errors import ContextError, OsbenchError, StoreAway
+from osbench.common.errors import ContextError, FleetError, OsbenchError, StoreAway
 from osbench.common.messages import Specification
 from osbench.common.plugins import Plugins
 from osbench.common.redis_client import connect, handshake
@@ -31,13 +31,18 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.accounting import Tracing, Warmup
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
+from osbench.coordinator.concert import Concert
 from osbench.coordinator.conductor import Conductor
 from osbench.coordinator.connection import Connection
 from osbench.coordinator.contexts.chain import Contexts
 from osbench.coordinator.contexts.objects import Objects
 from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.hooks.firing import Hooks
+from osbench.coordinator.member import Member
+from osbench.coordinator.parts import needs, runner_of, split_workers, together
 from osbench.coordinator.profiling import sampling
+from osbench.coordinator.reader import Reader
 from osbench.coordinator.report.model import RunReport, WorkloadReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
@@ -79,19 +84,6 @@ class RunOptions:
     tags: tuple[str, ...] = ()
     #: Stop the load of all workloads once an SLA can't be met any more.
     abort_on_sla: bool = False
-
-
-def runner_of(workload: Workload, plugins: Plugins) -> Runner:
-    """The runner that a workload names."""
-    kind = plugins.get("runner", workload.runner.name)
-    assert issubclass(kind, Runner)
-    return kind(workload.runner.config)
-
-
-def users_needed(task: Task, plugins: Plugins) -> int:
-    """Virtual users at once that the task's closed runners ask for; 1 for open ones."""
-    runners = [runner_of(workload, plugins) for workload in task.workloads]
-    return max((r.concurrency for r in runners if not r.OPEN), default=1)
 
 
 class Noted:
@@ -209,6 +201,7 @@ class Run:
             boot=boot,
             greet=lambda: handshake(client),
             batch_ids=itertools.count(1),
+            reader=Reader(channel, fleet, directory),
             contexts=Contexts(
                 Objects(directory.path, Path(self._conf.data_dir), self.run_id, self._deployment),
                 self._plugins,
@@ -219,12 +212,7 @@ class Run:
             # the head stands before the first worker is marked: its session begins with it
             store.open({"epoch": channel.epoch, "boot": boot, "state": "running"})
             directory.decide([{"do": "open", "epoch": channel.epoch, "boot": boot}])
-            fleet.gather(
-                count=self._options.workers,
-                users=users_needed(self._task, self._plugins),
-                wait_s=self._options.wait_s,
-                check=self._still_wanted,
-            )
+            self._gather(state)
             try:
                 self._conduct_all(state)
             except ContextError as error:
@@ -238,6 +226,25 @@ class Run:
         finally:
             self._clear(state)
 
+    def _gather(self, state: RunState) -> None:
+        """Take workers enough for every group of workloads, before any of them begins."""
+        asked = needs(self._task, self._plugins)
+        if self._options.workers is not None and self._options.workers < asked.workers:
+            raise FleetError(
+                f"{asked.workers} workloads of the task run at once, each on worker processes of "
+                f"its own: --workers {self._options.workers} is too few"
+            )
+        state.fleet.gather(
+            count=self._options.workers,
+            least=asked.workers,
+            users=asked.users,
+            wait_s=self._options.wait_s,
+            check=self._still_wanted,
+        )
+        for subtask in self._task.subtasks:
+            for group in together(subtask):
+                self._parts(list(state.fleet.members.values()), subtask, group)
+
     def _still_wanted(self) -> None:
         self._connection.check()
         if self._interruption.level:
@@ -246,48 +253,94 @@ class Run:
     def _conduct_all(self, state: RunState) -> None:
         number = 0
         for subtask in self._task.subtasks:
-            for workload in subtask.workloads:
+            for group in together(subtask):
                 if self._interruption.level or state.breach:
                     # what was never begun is not part of the report's sums
                     return
                 try:
-                    self._conduct(state, number, subtask, workload)
+                    self._conduct(state, number, subtask, group)
                 except KeyboardInterrupt:
                     if not self._conductors:
                         raise
                     return
-                number += 1
+                number += len(group)
 
-    def _conduct(self, state: RunState, number: int, subtask: Subtask, workload: Workload) -> None:
-        """Set a workload's contexts up, load, and undo them, whatever happens."""
-        around = state.contexts.around(
-            number, workload, check=self._still_wanted, poll=partial(_poll, state)
+    def _conduct(
+        self, state: RunState, first: int, subtask: Subtask, group: Sequence[Workload]
+    ) -> None:
+        """Set the contexts of workloads up, load at once, and undo them, whatever happens."""
+        with contextlib.ExitStack() as stack:
+            made = [
+                stack.enter_context(
+                    state.contexts.around(
+                        number, workload, check=self._still_wanted, poll=partial(_poll, state)
+                    )
+                )
+                for number, workload in enumerate(group, first)
+            ]
+            members = [member for member in state.fleet.members.values() if not member.fenced]
+            for number, part in enumerate(self._parts(members, subtask, group), first):
+                for member in part:
+                    member.workload = number
+            conductors = [
+                self._conductor(state, number, subtask, workload, context)
+                for number, (workload, context) in enumerate(zip(group, made, strict=True), first)
+            ]
+            Concert(state, conductors).run()
+
+    def _parts(
+        self, members: Sequence[Member], subtask: Subtask, group: Sequence[Workload]
+    ) -> list[list[Member]]:
+        """The workers of each workload. Raises FleetError where they are too few."""
+        if len(group) == 1:
+            return [list(members)]
+        runners = [runner_of(workload, self._plugins) for workload in group]
+        found = split_workers([member.beat.capacity for member in members], runners)
+        if found is None:
+            asked = ", ".join(
+                f"{workload.scenario} {'any number' if runner.OPEN else runner.concurrency}"
+                for workload, runner in zip(group, runners, strict=True)
+            )
+            capacities = ", ".join(str(member.beat.capacity) for member in members)
+            raise FleetError(
+                f"{subtask.title}: its workloads run at once, each on worker processes of its "
+                f"own. They ask for virtual users ({asked}); the {len(members)} workers have "
+                f"{capacities}. Start more with osbench-worker, or with larger --virtual-users"
+            )
+        return [[members[position] for position in part] for part in found]
+
+    def _conductor(
+        self,
+        state: RunState,
+        number: int,
+        subtask: Subtask,
+        workload: Workload,
+        made: Mapping[str, Any],
+    ) -> Conductor:
+        runner = runner_of(workload, self._plugins)
+        specification = self._specification(number, workload, runner, state, made)
+        conductor = Conductor(
+            state,
+            specification,
+            runner,
+            book=Book(
+                idempotent=workload.idempotent,
+                criteria=Criteria(workload.sla, self._plugins),
+                warmup_s=workload.warmup_s,
+            ),
+            progress=Noted(self._progress, state.directory),
+            hooks=Hooks(workload.hooks, self._plugins),
+            data=self._data.get(number),
         )
-        with around as made:
-            runner = runner_of(workload, self._plugins)
-            specification = self._specification(number, workload, runner, state, made)
-            conductor = Conductor(
-                state,
-                specification,
-                runner,
-                book=Book(
-                    idempotent=workload.idempotent,
-                    criteria=Criteria(workload.sla, self._plugins),
-                    warmup_s=workload.warmup_s,
-                ),
-                progress=Noted(self._progress, state.directory),
-                data=self._data.get(number),
-            )
-            self._conductors.append(
-                (subtask, workload, runner, conductor, specification.sample_rate)
-            )
-            conductor.run()
+        self._conductors.append((subtask, workload, runner, conductor, specification.sample_rate))
+        return conductor
 
     def _cut_short(self, error: OsbenchError) -> None:
         """The run cannot go on. Once load was offered that is reported, with what was done."""
         if not any(conductor.begun for _, _, _, conductor, _ in self._conductors):
             raise error
-        self._conductors[-1][3].abandon()
+        for _, _, _, conductor, _ in self._conductors:
+            conductor.abandon()
         self._broken = f"the run could not go on: {error}"
 
     def _specification(
@@ -405,18 +458,11 @@ class Run:
         return [f"{problem}; {again}" for problem in state.contexts.left]
 
     def _remarks(self) -> list[str]:
-        found = [
+        return [
             f"{workload.scenario}: the load ended with the last row of {workload.args_from}"
             for _, workload, _, conductor, _ in self._conductors
             if conductor.used_up
         ]
-        return found + self._parallel_remarks()
-
-    def _parallel_remarks(self) -> list[str]:
-        parallel = [s.title for s in self._task.subtasks if s.run_in_parallel]
-        if not parallel:
-            return []
-        return [f"run_in_parallel of {', '.join(parallel)}: its workloads ran one after another"]
 
     def _workload_report(
         self,
@@ -430,7 +476,7 @@ class Run:
         book = conductor.book
         statistics = book.statistics
         refused = state.channel.refused + state.fleet.refused + book.refused
-        members = state.fleet.members.values()
+        members = [state.fleet.members[name] for name in sorted(conductor.served)]
         return WorkloadReport(
             name=workload.scenario,
             title=subtask.title,
@@ -446,6 +492,7 @@ class Run:
             tracing=self._tracing(workload, conductor, rate),
             statistics=statistics,
             verdicts=book.criteria.judge(statistics),
+            hooks=conductor.hooks.report(),
             workers=tuple(_worker(member) for member in members),
         )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from osbench.common.clock import Offset
-from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
 from osbench.coordinator.contexts.chain import Contexts
 from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.reader import Reader
 from osbench.coordinator.rundir import RunDirectory
 
 
@@ -62,7 +62,9 @@ class RunState:
     greet: Callable[[], str]
     batch_ids: Iterator[int]
     contexts: Contexts
-    books: dict[int, Book] = field(default_factory=dict)
+    reader: Reader
+    #: Redis does not answer.
+    away: bool = False
     #: Stop the load of all workloads once an SLA can't be met any more.
     abort_on_sla: bool = False
     #: Which one, and why; "" while there is none.

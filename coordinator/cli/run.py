@@ -32,8 +32,9 @@ from osbench.coordinator.cli.taskargs import (
     task_options,
 )
 from osbench.coordinator.connection import connected
+from osbench.coordinator.parts import Needs, needs
 from osbench.coordinator.report.text import render
-from osbench.coordinator.run import Run, RunOptions, new_run_id, users_needed
+from osbench.coordinator.run import Run, RunOptions, new_run_id
 from osbench.coordinator.state import Interruption
 from osbench.coordinator.taskfile import checked
 
@@ -147,8 +148,9 @@ def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, An
     )
     task, plugins = _task(conf, wanted)
     deployment = _deployment(settings, wanted.deployment)
-    users = users_needed(task, plugins)
-    processes = _processes(wanted.workers or conf.worker.processes, task, plugins, users)
+    asked = needs(task, plugins)
+    processes = _processes(wanted.workers or conf.worker.processes, task, plugins, asked)
+    users = max(conf.worker.virtual_users, -(-asked.users // processes), asked.users_alone)
     wait_s = conf.coordinator.wait_for_workers_s if wanted.wait_s is None else wanted.wait_s
     interruption = Interruption()
     with (
@@ -156,7 +158,7 @@ def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, An
         connected(
             conf,
             processes=processes,
-            virtual_users=max(conf.worker.virtual_users, -(-users // processes)),
+            virtual_users=users,
             plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
         ) as connection,
         progress,
@@ -200,13 +202,13 @@ def _deployment(settings: Settings, name: str | None) -> Deployment | None:
     return settings.deployments.get(name)
 
 
-def _processes(asked: int, task: Task, plugins: Plugins, users: int) -> int:
+def _processes(wanted: int, task: Task, plugins: Plugins, asked: Needs) -> int:
     """Worker processes of local mode: a core each, no more than there are users to carry."""
-    if asked:
-        return asked
+    if wanted:
+        return wanted
     cores = len(os.sched_getaffinity(0))
     some_open = any(plugins.get("runner", w.runner.name).OPEN for w in task.workloads)  # type: ignore[attr-defined]
-    return cores if some_open else min(cores, users)
+    return max(asked.workers, cores if some_open else min(cores, asked.users))
 
 
 @contextlib.contextmanager

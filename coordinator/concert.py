@@ -1,0 +1,111 @@
+"""Conducts the workloads that are under load at once, each on its part of the workers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from osbench.common.errors import FleetError, StoreAway, StoreLost
+from osbench.coordinator.conductor import LEAD_S, Conductor
+from osbench.coordinator.state import RunState
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait for results in one turn, and the rhythm of heartbeats and acknowledgements.
+READ_S = 0.1
+POLL_S = 0.5
+#: Longest preparation of a workload on a worker.
+PREPARE_S = 120.0
+
+
+class Concert:
+    """One loop reads results and heartbeats, and gives each conductor its turn."""
+
+    def __init__(self, state: RunState, conductors: Sequence[Conductor]) -> None:
+        self._state = state
+        self._conductors = tuple(conductors)
+        self._polled = 0.0
+
+    def run(self) -> None:
+        """Prepare, load, settle; returns when every iteration has its state.
+
+        Raises FleetError, StoreLost.
+        """
+        self._prepare()
+        if self._state.interruption.level:
+            for conductor in self._conductors:
+                conductor.call_off()
+                conductor.end_hooks()
+            return
+        t0_at = self._state.offset.now_s() + LEAD_S
+        for conductor in self._conductors:
+            conductor.start(t0_at)
+        playing = list(self._conductors)
+        while playing:
+            for conductor in [one for one in playing if one.finished()]:
+                conductor.settle()
+                playing.remove(conductor)
+            try:
+                if playing:
+                    self._turn(playing)
+            except StoreAway as error:
+                self._wait_for_store(error, playing)
+        for conductor in self._conductors:
+            conductor.end_hooks()
+
+    def _prepare(self) -> None:
+        state = self._state
+        for conductor in self._conductors:
+            conductor.prepare()
+        deadline = time.monotonic() + PREPARE_S
+        while not all(conductor.ready for conductor in self._conductors):
+            if state.interruption.level:
+                return
+            state.reader.take_in(0.02)
+            state.check()
+            state.fleet.poll()
+            for conductor in self._conductors:
+                conductor.gather()
+            if time.monotonic() > deadline:
+                slow = " and ".join(
+                    conductor.delay() for conductor in self._conductors if not conductor.ready
+                )
+                raise FleetError(f"within {PREPARE_S:g} s {slow}")
+
+    def _turn(self, playing: Sequence[Conductor]) -> None:
+        state = self._state
+        state.reader.take_in(READ_S if playing[0].elapsed() > 0 else 0.02)
+        if state.away:
+            self._reconnected()
+        now = time.monotonic()
+        poll = now - self._polled >= POLL_S
+        if poll:
+            self._polled = now
+            state.check()
+            state.fleet.poll()
+        for conductor in playing:
+            conductor.turn(poll=poll)
+        if poll:
+            # acknowledgements travel with the rhythm of the heartbeats, and so does trimming
+            state.controls.change(m for m in state.fleet.members.values() if not m.fenced)
+            state.channel.trim()
+
+    def _wait_for_store(self, error: StoreAway, playing: Sequence[Conductor]) -> None:
+        if not self._state.away:
+            LOG.warning("%s; workers go on with what they have", error)
+        self._state.away = True
+        self._state.check()
+        if self._state.interruption.level >= 2:
+            raise error
+        for conductor in playing:
+            conductor.show()
+        time.sleep(0.2)
+
+    def _reconnected(self) -> None:
+        if self._state.greet() != self._state.boot:
+            raise StoreLost(
+                "Redis was restarted in the middle of the run; what workers had sent and we "
+                "had not read may be gone. The run directory keeps what was taken"
+            )
+        self._state.away = False
