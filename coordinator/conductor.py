@@ -313,6 +313,9 @@ class Conductor:
 
     def settle(self) -> None:
         """Close the accounts; the workers are free for other workloads."""
+        if self.begun:
+            # what the last results bring about; another workload's time is none of ours
+            self._fire_hooks()
         self._close_ledger()
         state, book = self._state, self.book
         if self._plan() is not None and not book.ledger.accounting().not_started:
@@ -328,8 +331,6 @@ class Conductor:
 
     def end_hooks(self) -> None:
         """Wait for actions that still run, then end them: what they act on is taken away next."""
-        if self.begun:
-            self._fire_hooks()
         self._await_hooks(HOOKS_S, lambda: not self._state.interruption.level)
         self.hooks.stop()
         self._await_hooks(HOOKS_STOP_S, lambda: True)
