@@ -52,11 +52,17 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
     assert "Exit code 130" in background
 
 
-def test_the_plugin_guide(machine: Machine) -> None:
-    first, samples, by_hand, _ = blocks("plugin-guide", PLUGIN_GUIDE)
+def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> None:
+    first, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
+    redis, configure, *_ = blocks("scale-out")
 
-    greeted, ran = machine.run(first), machine.run(samples)
+    greeted = machine.run(first)
     machine.run(by_hand)
+    with machine.running(redis):
+        machine.run(configure)
+        with machine.running(worker) as terminal:
+            machine.wait_for_workers(terminal, 1)
+            ran = machine.run(samples)
 
     assert "Say hello" in greeted
     assert "20 = 20" in greeted
