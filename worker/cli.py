@@ -15,6 +15,9 @@ from osbench.common.errors import OsbenchError, UsageError
 from osbench.worker import presence
 from osbench.worker.supervisor import Supervisor
 
+#: Loggers that have two lines to say, at INFO, of each message.
+_TALKATIVE = ("celery.worker.strategy", "celery.app.trace")
+
 EPILOG = """
 \b
 Examples:
@@ -75,6 +78,9 @@ def main(
             format="%(asctime)s %(process)d %(levelname)s %(message)s",
             stream=sys.stderr,
         )
+        if conf.log_level == "INFO":
+            for name in _TALKATIVE:
+                logging.getLogger(name).setLevel(logging.WARNING)
         if check:
             sys.exit(_check(conf))
         if lifeline is not None:

@@ -23,6 +23,7 @@ from osbench.common.envelope import Sealer
 from osbench.common.keyring import Keyring
 from osbench.common.messages import Heartbeat
 from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.local import watchdog
 from servers import RedisServer, folder
 
 SCHEMA = json.loads(
@@ -196,10 +197,12 @@ class Site:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("XDG_RUNTIME_DIR") == str(self.runtime):
-                    found.append(process)
+                values = process.environ()
             except psutil.Error:
                 continue
+            folder = values.get(watchdog.MARK) or values.get("XDG_RUNTIME_DIR", "")
+            if folder.startswith(str(self.runtime)):
+                found.append(process)
         own = {one.process.pid for one in self._started}
         return [one for one in found if one.pid not in own and is_living(one)]
 
