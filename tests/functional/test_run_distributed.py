@@ -157,3 +157,17 @@ def test_a_worker_that_leaves_takes_its_keys_along(cluster: Cluster) -> None:
     assert third.finish().code == 0
     cluster.workers.remove(third)
     assert cluster.stored() == before
+
+
+def test_workers_serve_on_after_a_restart_of_redis(cluster: Cluster) -> None:
+    before = {beat.incarnation for beat in cluster.await_idle(2)}
+
+    cluster.redis.restart()
+
+    assert {beat.incarnation for beat in cluster.await_idle(2)} == before
+    done = cluster.site.run(cluster.site.task(SHORT))
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 200
+    # what they remember of the server that is gone must not hold the run up
+    assert "did not reach" not in done.err
+    assert cluster.run_keys() == set()
