@@ -86,8 +86,9 @@ def test_files_of_samples_stand_in_the_guide_as_they_are() -> None:
         assert (REPOSITORY / path).read_text("utf-8") == body, path
 
 
-def test_pieces_of_workloads_in_the_user_guide_are_valid(tmp_path: Path) -> None:
-    pieces = re.findall(r"^```yaml\n(runner:.*?)^```$", text("docs/user-guide.md"), re.M | re.S)
+@pytest.mark.parametrize("document", ["docs/user-guide.md", "docs/plugin-guide.md"])
+def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
+    pieces = re.findall(r"^```yaml\n((?:runner|hooks):.*?)^```$", text(document), re.M | re.S)
     subtask = {"title": "piece", "scenario": {"Dummy.dummy": {}}}
 
     assert pieces
@@ -95,7 +96,7 @@ def test_pieces_of_workloads_in_the_user_guide_are_valid(tmp_path: Path) -> None
         task = {"version": 2, "title": "t", "subtasks": [subtask | yaml.safe_load(piece)]}
         file = tmp_path / "task.yaml"
         file.write_text(yaml.safe_dump(task), "utf-8")
-        load(str(file), args={}, plugins=Plugins())
+        load(str(file), args={}, plugins=Plugins([str(REPOSITORY / "samples" / "plugins")]))
 
 
 def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
