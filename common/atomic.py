@@ -20,6 +20,12 @@ S = TypeVar("S", bound="Scenario")
 WIDTH = 5
 
 
+#: Names kept apart; a name made up from data, such as an iteration number, would have no end.
+NAMES_LIMIT = 1000
+#: Stands for the names beyond.
+OTHER = "(other actions)"
+
+
 class Names:
     """Action names of a process and their small numbers; a block ships the names it uses."""
 
@@ -36,12 +42,20 @@ class Names:
         if known is None:
             with self._lock:
                 known = self.ids.get(name)
+                if known is None and len(self.names) >= NAMES_LIMIT:
+                    return self._other()
                 if known is None:
                     known = len(self.names)
                     # the name first: who finds a number may look its name up at once
                     self.names.append(name)
                     self.ids[name] = known
         return known
+
+    def _other(self) -> int:
+        if OTHER not in self.ids:
+            self.names.append(OTHER)
+            self.ids[OTHER] = len(self.names) - 1
+        return self.ids[OTHER]
 
 
 class Recorder:

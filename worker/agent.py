@@ -186,7 +186,7 @@ class Agent:
         if holder is None or holder.decode() != session.run:
             # the coordinator was not heard for a minute: finish what is claimed, then be free
             session.drain()
-            if session.busy == 0 and session.queued == 0:
+            if session.empty:
                 self._leave_run()
         elif (self._draining.is_set() or session.stuck >= self._max_stuck) and (
             not session.draining

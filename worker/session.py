@@ -16,6 +16,7 @@ from osbench.common.store import Store
 from osbench.worker.claimer import Claimer
 from osbench.worker.closed import ClosedEngine
 from osbench.worker.engine import NEVER, Engine
+from osbench.worker.failures import spoken
 from osbench.worker.intake import Intake
 from osbench.worker.open import OpenEngine
 from osbench.worker.outbox import Outbox
@@ -80,6 +81,7 @@ class Session:
         self._serving = -1
         self._ready: Prepared | None = None
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     @property
     def state(self) -> str:
@@ -107,12 +109,18 @@ class Session:
         A process that was given up still ends what it has in hand: its results may settle
         iterations that otherwise count as lost.
         """
-        return self._released or (self._fenced and not self.busy)
+        held = self.engine is not None and self.engine.unsettled
+        return self._released or (self._fenced and not held)
 
     @property
     def busy(self) -> int:
         """Iterations in hand."""
         return len(self.engine.inflight) if self.engine is not None else 0
+
+    @property
+    def empty(self) -> bool:
+        """Every number that was claimed stands in a result block."""
+        return self.engine is None or not self.engine.unsettled
 
     @property
     def queued(self) -> int:
@@ -164,10 +172,9 @@ class Session:
     @property
     def drained(self) -> bool:
         """Nothing in hand, nothing to give back, all that was sent is acknowledged."""
-        quiet = self.engine is None or not (
-            self.engine.inflight or self.engine.rows or self.engine.queued
-        )
-        return quiet and not self.claimer.unsure and not len(self.outbox)
+        if self.claimer.unsure or (self.engine is not None and self.engine.unsettled):
+            return False
+        return not len(self.outbox)
 
     def close(self) -> None:
         """End the run in this process."""
@@ -192,6 +199,8 @@ class Session:
             self._leave()
             if control.workload >= 0:
                 self._begin(control.workload)
+            else:
+                self._preparing = -1
         # t0 is only set once we said that we are prepared
         if self.engine is None and control.t0_at is not None and self._ready is not None:
             self._start(self._ready, control, offset)
@@ -207,26 +216,32 @@ class Session:
             self.generation = control.generation
 
     def _begin(self, workload: int) -> None:
-        self._preparing, self.prepared, self.problem = workload, -1, ""
-        self._ready = None
+        with self._lock:
+            self._preparing, self.prepared, self.problem = workload, -1, ""
+            self._ready = None
         self._thread = threading.Thread(
             target=self._prepare, args=(workload,), name="preparation", daemon=True
         )
         self._thread.start()
 
     def _prepare(self, workload: int) -> None:
+        ready, problem = None, ""
         try:
             data = self.store.specification(workload)
             if data is None:
                 raise Untrusted("the workload's specification is not there")
             body = self._vault.decrypt(self._sealer.open(Specification.KIND, data)["vault"])
-            self._ready = self._preparation.prepare(Specification.parse(body))
-            self.source_hash = self._ready.source_hash
+            ready = self._preparation.prepare(Specification.parse(body))
         except OsbenchError as error:
-            self.problem = str(error)
+            problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
-            self.problem = f"preparing failed: {type(error).__name__}: {error}"
-        self.prepared = workload
+            problem = f"preparing failed: {type(error).__name__}: {spoken(error)}"
+        # a workload that was left meanwhile must not take the place of the one that followed it
+        with self._lock:
+            if workload == self._preparing:
+                self._ready, self.problem = ready, problem
+                self.source_hash = ready.source_hash if ready is not None else ""
+                self.prepared = workload
 
     def _start(self, ready: Prepared, control: Control, offset: Offset) -> None:
         assert control.t0_at is not None
@@ -234,7 +249,8 @@ class Session:
         t0_ns = offset.to_monotonic_ns(control.t0_at)
         hungry = self._hungry
         if specification.open:
-            limited = control.share > self._capacity
+            # without a wish of the user's, or beyond what we have, the limit is ours
+            limited = not specification.max_concurrency or control.share > self._capacity
             self.engine = OpenEngine(
                 ready.body,
                 t0_ns,
@@ -255,7 +271,12 @@ class Session:
         if self.engine is not None:
             self.engine.close()
             self.shipper.flush()
-            self._past.append(self.engine)
+            # kept only for the threads that run on after their iteration timed out
+            self._past = [
+                engine
+                for engine in (*self._past, self.engine)
+                if any(thread.is_alive() for thread in engine.abandoned)
+            ]
             self.engine = None
         self._serving = -1
 

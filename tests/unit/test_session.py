@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import batch, body, until
+from engines import arrivals, batch, body, until
 
 from osbench.common.blocks import decode_rows
 from osbench.common.clock import Offset
@@ -21,6 +21,7 @@ from osbench.common.errors import PluginError
 from osbench.common.intervals import Intervals
 from osbench.common.keyring import Keyring
 from osbench.common.messages import Batch, Block, Control, Specification
+from osbench.common.outcomes import Outcome
 from osbench.common.store import MemoryStore
 from osbench.worker.preparation import Prepared
 from osbench.worker.session import Session
@@ -160,7 +161,7 @@ def test_a_workload_from_preparing_to_its_last_block(tmp_path):
         until(lambda: told.numbers() == list(range(1, 151)))
         told.tell(workload=-1, t0_at=None)
 
-        assert told.session.engine is None
+        assert told.session.state == "idle"
 
 
 def test_the_next_workload_is_prepared_and_its_early_batches_run(tmp_path):
@@ -263,6 +264,48 @@ def test_draining_ends_what_runs_and_returns_what_does_not(tmp_path):
         assert told.session.queued == 0
 
 
+def test_drained_says_so_only_when_every_number_is_settled(tmp_path):
+    """Numbers that stand in a user's local variable for a moment count as well."""
+    for _ in range(10):
+        with desk(tmp_path, Preparing(quick=quick)) as told:
+            told.specify(0, "quick")
+            told.prepare(0)
+            told.send(batch((1, 1_000_001)))
+            told.start(share=8)
+            until(lambda told=told: told.session.engine.rows)
+            told.session.drain()
+            while not told.session.drained:
+                told.acknowledge()
+            settled = len(told.numbers()) + len(told.returned())
+
+        assert settled == 1_000_000
+
+
+def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
+    go = threading.Event()
+    outcomes = {}
+    for limit in (2, 0):
+        go.clear()
+        preparing = Preparing(slow=lambda scenario: go.wait(20))
+        with desk(tmp_path, preparing, capacity=2) as told:
+            told.specify(0, "slow", open=True, max_lag_s=0.05, max_concurrency=limit)
+            told.prepare(0)
+            told.send(arrivals([0] * 5))
+            told.start(share=2)
+            until(lambda told=told: len(told.numbers()) == 3)
+            go.set()
+            until(lambda told=told: len(told.numbers()) == 5)
+            found = [
+                decode_rows(block.columns).outcome.tolist()
+                for block in told.blocks()
+                if block.columns
+            ]
+            outcomes[limit] = sorted(chain.from_iterable(found))
+
+    assert outcomes[2] == [Outcome.OK] * 2 + [Outcome.DROPPED_MAX_CONCURRENCY] * 3
+    assert outcomes[0] == [Outcome.OK] * 2 + [Outcome.DROPPED_CAPACITY] * 3
+
+
 @pytest.mark.parametrize("change", [{"run": "x"}, {"epoch": "x"}, {"incarnation": "x"}])
 def test_control_records_of_others_are_refused(tmp_path, change):
     with desk(tmp_path, Preparing()) as told:
@@ -325,6 +368,21 @@ def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
 
         assert before == after == 2
         until(lambda: told.session.stuck == 0)
+
+
+def test_a_slow_preparation_of_an_earlier_workload_changes_nothing(tmp_path):
+    preparing = Preparing(slow=quick, quick=quick)
+    preparing.gates["slow"] = threading.Event()
+    with desk(tmp_path, preparing) as told:
+        told.specify(0, "slow")
+        told.specify(1, "quick")
+        told.tell(workload=0)
+        told.prepare(1)
+        preparing.gates["slow"].set()
+        time.sleep(0.1)
+
+        assert told.session.prepared == 1
+        assert told.session.source_hash == "hash of quick"
 
 
 def test_a_released_session_is_over(tmp_path):
