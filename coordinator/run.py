@@ -212,9 +212,11 @@ class Run:
             # the head stands before the first worker is marked: its session begins with it
             store.open({"epoch": channel.epoch, "boot": boot, "state": "running"})
             directory.decide([{"do": "open", "epoch": channel.epoch, "boot": boot}])
-            self._gather(state)
             try:
+                self._gather(state)
                 self._conduct_all(state)
+            except KeyboardInterrupt:
+                LOG.info("interrupted before the load")
             except ContextError as error:
                 if not self._conductors:
                     raise ContextError("; ".join([str(error), *self._left(state)])) from error

@@ -1,0 +1,14 @@
+"""Entry of `osbench-coord`: Ctrl-C while it is still importing ends it without a traceback."""
+
+from __future__ import annotations
+
+import signal
+
+
+def main() -> None:
+    """Import the commands and run one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes half a second
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command()
