@@ -15,7 +15,8 @@ from oslo_config import cfg
 
 LOG = logging.getLogger(__name__)
 
-#: A process that ends sooner than this after its start is not started again.
+#: A process that ends sooner than this after its start has a fault that the next one would have,
+#: too. One that was killed is replaced all the same, but not faster than this.
 SHORTEST_LIFE_S = 5.0
 
 
@@ -30,6 +31,8 @@ class Supervisor:
         self._plugin_paths = plugin_paths
         self._leave = threading.Event()
         self._children: dict[subprocess.Popen[bytes], float] = {}
+        #: When processes are to be started, monotonic.
+        self._due: list[float] = []
 
     def run(self) -> int:
         """Run until SIGTERM or SIGINT; answers the exit code."""
@@ -45,22 +48,36 @@ class Supervisor:
 
     def _supervise(self, lifeline: int) -> int:
         count = self._conf.worker.processes or os.cpu_count() or 1
-        for _ in range(count):
-            self._start(lifeline)
+        self._due = [time.monotonic()] * count
         failed = 0
-        while not self._leave.wait(0.2):
-            for child in [child for child in self._children if child.poll() is not None]:
-                born = self._children.pop(child)
-                if time.monotonic() - born < SHORTEST_LIFE_S:
-                    failed = failed or child.returncode or 1
-                    continue
-                LOG.warning(
-                    "worker process %d ended (%d), a new one starts", child.pid, child.returncode
-                )
-                self._start(lifeline)
-            if not self._children:
+        while True:
+            failed = self._bury() or failed
+            self._start_due(lifeline)
+            if not self._children and not self._due:
                 return failed
-        return self._stop()
+            if self._leave.wait(0.2):
+                return self._stop()
+
+    def _bury(self) -> int:
+        """Plan replacements of processes that ended; the exit code of one that gets none, or 0."""
+        failed = 0
+        for child in [child for child in self._children if child.poll() is not None]:
+            born = self._children.pop(child)
+            lived_s = time.monotonic() - born
+            how = f"worker process {child.pid} ended ({child.returncode}) after {lived_s:.1f} s"
+            if child.returncode >= 0 and lived_s < SHORTEST_LIFE_S:
+                LOG.warning("%s: no other is started", how)
+                failed = failed or child.returncode or 1
+            else:
+                LOG.warning("%s: a new one starts", how)
+                self._due.append(born + SHORTEST_LIFE_S)
+        return failed
+
+    def _start_due(self, lifeline: int) -> None:
+        now = time.monotonic()
+        for _ in [at for at in self._due if at <= now]:
+            self._start(lifeline)
+        self._due = [at for at in self._due if at > now]
 
     def _start(self, lifeline: int) -> None:
         worker = self._conf.worker

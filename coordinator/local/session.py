@@ -11,7 +11,7 @@ from typing import Self
 
 from oslo_config import cfg
 
-from osbench.common.errors import FleetError
+from osbench.common.errors import FleetError, StoreError
 from osbench.common.keyring import Keyring
 from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.child import Child
@@ -119,9 +119,18 @@ class LocalMode:
         """
         try:
             if self._workers and self._server:
-                self._workers.end(self.drain_s, self.folder, [self._server.leader])
+                self._workers.end(self._grace_s(), self.folder, [self._server.leader])
         finally:
             self._clear()
+
+    def _grace_s(self) -> float:
+        """Seconds that workers get to drain; few where there is no server to drain to."""
+        assert self._server is not None
+        try:
+            self._server.check()
+        except StoreError:
+            return min(self.drain_s, watchdog.GRACE_S)
+        return self.drain_s
 
     def _open(self) -> None:
         self._lifeline = Lifeline()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import STATES, Finished, Site, by_iteration, checked, is_living, site
+from runs import STATES, Finished, Site, by_iteration, checked, site
 
 from servers import CountingServer, RedisServer
 
@@ -278,18 +279,24 @@ def test_a_killed_coordinator_leaves_nothing(here: Site, phase: str) -> None:
     assert not here.private()
 
 
-def test_a_dead_private_worker_is_an_error_or_a_lost_iteration_never_a_hang(here: Site) -> None:
+@pytest.mark.parametrize(
+    ("victim", "says"), [("redis|valkey", "private server"), ("osbench-worker", "workers")]
+)
+def test_a_private_process_that_dies_is_told_and_ends_the_run_soon(
+    here: Site, victim: str, says: str
+) -> None:
     run = here.start("osbench-coord", "run", "--json", here.task(LONG))
     run.await_said("running")
-    (supervisor, *_) = [
-        one for one in here.private() if "osbench.worker.cli" in " ".join(one.cmdline())
-    ]
+    names = {"osbench-worker": "osbench.worker.cli"}.get(victim, victim)
+    (first, *_) = [one for one in here.private() if re.search(names, " ".join(one.cmdline()[:5]))]
 
-    supervisor.kill()
+    first.kill()
 
-    done = run.finish()
-    assert done.code in (2, 3)
-    assert not is_living(supervisor)
+    done = run.finish(within_s=30)
+    assert done.code == 3
+    assert done.sums["lost"] + done.sums["not_started"] > 0
+    assert f"{says}" in " ".join(done.result["notes"])
+    assert "SIGKILL" in " ".join(done.result["notes"])
     assert "Traceback" not in done.err
     here.await_nothing_left()
 
