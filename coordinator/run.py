@@ -216,7 +216,7 @@ class Run:
                 self._gather(state)
                 self._conduct_all(state)
             except KeyboardInterrupt:
-                LOG.info("interrupted before the load")
+                LOG.info("interrupted before a load")
             except ContextError as error:
                 if not self._conductors:
                     raise ContextError("; ".join([str(error), *self._left(state)])) from error
@@ -259,12 +259,7 @@ class Run:
                 if self._interruption.level or state.breach:
                     # what was never begun is not part of the report's sums
                     return
-                try:
-                    self._conduct(state, number, subtask, group)
-                except KeyboardInterrupt:
-                    if not self._conductors:
-                        raise
-                    return
+                self._conduct(state, number, subtask, group)
                 number += len(group)
 
     def _conduct(

@@ -18,14 +18,17 @@ PLAIN_S = 2.0
 
 
 class Progress:
-    """Shows snapshots. `quiet` shows none."""
+    """Shows snapshots, a line for each workload under load. `quiet` shows none."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
-        self._shown_at = 0.0
-        self._before: tuple[int, float, int] | None = None
+        #: By workload: when it was last printed, elapsed time and settled iterations at its last
+        #: snapshot, and for the live display its line and when that was made.
+        self._shown_at: dict[int, float] = {}
+        self._before: dict[int, tuple[float, int]] = {}
+        self._lines: dict[int, tuple[float, str]] = {}
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():
@@ -51,12 +54,15 @@ class Progress:
         """Show where the run is."""
         if self._quiet:
             return
-        if self._live is not None:
-            self._live.update(Text(self._line(snapshot)))
-            return
         now = time.monotonic()
-        if now - self._shown_at >= PLAIN_S and snapshot.phase != "preparing":
-            self._shown_at = now
+        if self._live is not None:
+            self._lines[snapshot.workload] = (now, self._line(snapshot))
+            fresh = [line for at, line in self._lines.values() if now - at < PLAIN_S]
+            self._live.update(Text("\n".join(fresh)))
+            return
+        since_s = now - self._shown_at.get(snapshot.workload, 0.0)
+        if since_s >= PLAIN_S and snapshot.phase != "preparing":
+            self._shown_at[snapshot.workload] = now
             self._console.print(self._line(snapshot), markup=False, soft_wrap=True)
 
     def _line(self, snapshot: Snapshot) -> str:
@@ -71,10 +77,8 @@ class Progress:
         )
 
     def _rate(self, snapshot: Snapshot) -> float:
-        before, self._before = (
-            self._before,
-            (snapshot.workload, snapshot.elapsed_s, snapshot.settled),
-        )
-        if before is None or before[0] != snapshot.workload or snapshot.elapsed_s <= before[1]:
+        before = self._before.get(snapshot.workload)
+        self._before[snapshot.workload] = (snapshot.elapsed_s, snapshot.settled)
+        if before is None or snapshot.elapsed_s <= before[0]:
             return 0.0
-        return (snapshot.settled - before[2]) / (snapshot.elapsed_s - before[1])
+        return (snapshot.settled - before[1]) / (snapshot.elapsed_s - before[0])
