@@ -1,6 +1,8 @@
 # `make demo` and `make test` set up all they need in .venv; PYTHON picks the interpreter.
 PYTHON ?= python3
 VENV := .venv
+# tests at the same time: most of them wait for processes and servers
+JOBS ?= 3
 BIN := $(VENV)/bin
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
@@ -31,7 +33,7 @@ demo: setup
 	$(BIN)/python samples/demo.py
 
 test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .
