@@ -28,9 +28,9 @@ from osbench.common.redis_client import connect, handshake
 from osbench.common.runner import Runner
 from osbench.common.store import RedisStore
 from osbench.common.task import Subtask, Task, Workload
-from osbench.coordinator.accounting import Tracing, Warmup
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
+from osbench.coordinator.closing import Closing, Piece
 from osbench.coordinator.concert import Concert
 from osbench.coordinator.conductor import Conductor
 from osbench.coordinator.connection import Connection
@@ -43,12 +43,11 @@ from osbench.coordinator.member import Member
 from osbench.coordinator.parts import needs, runner_of, split_workers, together
 from osbench.coordinator.profiling import sampling
 from osbench.coordinator.reader import Reader
-from osbench.coordinator.report.model import RunReport, WorkloadReport
+from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.state import Interruption, RunState, Snapshot
 from osbench.coordinator.taskfile.data import data_files
-from osbench.coordinator.verdict import exit_code, generator_limits
 
 LOG = logging.getLogger(__name__)
 
@@ -127,7 +126,7 @@ class Run:
         self._interruption = interruption
         self._progress = progress
         self._data = data_files(task)
-        self._conductors: list[tuple[Subtask, Workload, Runner, Conductor, float]] = []
+        self._pieces: list[Piece] = []
         #: Why the run could not go on to its end.
         self._broken = ""
         #: Why a later workload could not begin.
@@ -208,6 +207,14 @@ class Run:
             ),
             abort_on_sla=self._options.abort_on_sla,
         )
+        closing = Closing(
+            run_id=self.run_id,
+            task=self._task,
+            tags=self._tags(),
+            deployment=self._deployment,
+            conf=self._conf,
+            started_at=started_at,
+        )
         try:
             # the head stands before the first worker is marked: its session begins with it
             store.open({"epoch": channel.epoch, "boot": boot, "state": "running"})
@@ -218,13 +225,13 @@ class Run:
             except KeyboardInterrupt:
                 LOG.info("interrupted before a load")
             except ContextError as error:
-                if not self._conductors:
-                    raise ContextError("; ".join([str(error), *self._left(state)])) from error
+                if not self._pieces:
+                    raise ContextError("; ".join([str(error), *closing.left(state)])) from error
                 self._refused = str(error)
             except OsbenchError as error:
                 self._cut_short(error)
             self._say_farewell(state)
-            return self._report(state, started_at)
+            return closing.report(state, self._pieces, refused=self._refused, broken=self._broken)
         finally:
             self._clear(state)
 
@@ -329,15 +336,22 @@ class Run:
             hooks=Hooks(workload.hooks, self._plugins),
             data=self._data.get(number),
         )
-        self._conductors.append((subtask, workload, runner, conductor, specification.sample_rate))
+        self._pieces.append(
+            Piece(
+                subtask=subtask,
+                workload=workload,
+                conductor=conductor,
+                sample_rate=specification.sample_rate,
+            )
+        )
         return conductor
 
     def _cut_short(self, error: OsbenchError) -> None:
         """The run cannot go on. Once load was offered that is reported, with what was done."""
-        if not any(conductor.begun for _, _, _, conductor, _ in self._conductors):
+        if not any(piece.conductor.begun for piece in self._pieces):
             raise error
-        for _, _, _, conductor, _ in self._conductors:
-            conductor.abandon()
+        for piece in self._pieces:
+            piece.conductor.abandon()
         self._broken = f"the run could not go on: {error}"
 
     def _specification(
@@ -405,123 +419,8 @@ class Run:
         except OsbenchError as error:
             LOG.warning("the run's keys could not be removed: %s", error)
 
-    def _report(self, state: RunState, started_at: float) -> RunReport:
-        reports = []
-        limits: list[str] = []
-        for subtask, workload, runner, conductor, rate in self._conductors:
-            report = self._workload_report(state, subtask, workload, runner, conductor, rate)
-            found = generator_limits(
-                report.accounting,
-                report.offered,
-                report.statistics,
-                self._conf.benchmark.lag_limit_s,
-            )
-            limits += [f"{workload.scenario}: {limit}" for limit in found]
-            reports.append(report)
-        notes = [reason for reason in (self._refused, self._broken) if reason]
-        notes += self._aborted(state)
-        notes += limits
-        code = exit_code(
-            broken=bool(self._broken),
-            interrupted=self._interruption.level > 0,
-            aborted=bool(state.breach),
-            accountings=[report.accounting for report in reports],
-            limited=any(limits),
-            verdicts=[verdict for report in reports for verdict in report.verdicts],
-            refused=bool(self._refused),
-            left_behind=bool(state.contexts.left),
-        )
-        return RunReport(
-            run_id=self.run_id,
-            title=self._task.title,
-            tags=tuple(self._tags()),
-            started_at=started_at,
-            finished_at=time.time(),
-            exit_code=code,
-            workloads=tuple(reports),
-            notes=tuple(notes + self._left(state) + self._remarks()),
-        )
-
-    def _aborted(self, state: RunState) -> list[str]:
-        if not state.breach:
-            return []
-        begun = [workload for _, workload, _, _, _ in self._conductors]
-        left = [w.scenario for w in self._task.workloads if not any(w is one for one in begun)]
-        rest = f"; workloads not started: {', '.join(left)}" if left else ""
-        return [f"aborted for a failed SLA: {state.breach}{rest}"]
-
-    def _left(self, state: RunState) -> list[str]:
-        again = f"`osbench-coord cleanup {self.run_id}` tries again"
-        return [f"{problem}; {again}" for problem in state.contexts.left]
-
-    def _remarks(self) -> list[str]:
-        return [
-            f"{workload.scenario}: the load ended with the last row of {workload.args_from}"
-            for _, workload, _, conductor, _ in self._conductors
-            if conductor.used_up
-        ]
-
-    def _workload_report(
-        self,
-        state: RunState,
-        subtask: Subtask,
-        workload: Workload,
-        runner: Runner,
-        conductor: Conductor,
-        rate: float,
-    ) -> WorkloadReport:
-        book = conductor.book
-        statistics = book.statistics
-        refused = state.channel.refused + state.fleet.refused + book.refused
-        members = [state.fleet.members[name] for name in sorted(conductor.served)]
-        return WorkloadReport(
-            name=workload.scenario,
-            title=subtask.title,
-            position=workload.position,
-            description=workload.description,
-            runner=workload.runner,
-            accounting=book.ledger.accounting(
-                duplicates=book.duplicates,
-                refused=refused + sum(member.beat.refused for member in members),
-            ),
-            warmup=Warmup(seconds=workload.warmup_s, left_out=book.warmup_rows),
-            offered=conductor.offered(),
-            tracing=self._tracing(workload, conductor, rate),
-            statistics=statistics,
-            verdicts=book.criteria.judge(statistics),
-            hooks=conductor.hooks.report(),
-            workers=tuple(_worker(member) for member in members),
-        )
-
-    def _tracing(self, workload: Workload, conductor: Conductor, rate: float) -> Tracing:
-        _, word = sampling(workload, self._deployment, self._conf)
-        written, dropped = conductor.spans()
-        return Tracing(
-            state=word,
-            traced=conductor.book.statistics.traced,
-            sample_rate=rate,
-            spans_written=written,
-            spans_dropped=dropped,
-        )
-
 
 def _poll(state: RunState) -> None:
     """Keep the workers ours while contexts take their time."""
     with contextlib.suppress(StoreAway):
         state.fleet.poll()
-
-
-def _worker(member: Any) -> dict[str, Any]:
-    beat = member.beat
-    return {
-        "incarnation": beat.incarnation,
-        "host": beat.host,
-        "pid": beat.pid,
-        "label": beat.label,
-        "version": beat.version,
-        "lost": member.fenced,
-        "offset_s": beat.offset_s,
-        "uncertainty_s": beat.uncertainty_s,
-        "stuck": beat.stuck,
-        "refused": beat.refused,
-    }
