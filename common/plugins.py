@@ -108,7 +108,9 @@ class Plugins:
     def _definition(self, kind: str, name: str) -> _Definition:
         table = self._table(kind)
         if name not in table:
-            raise errors.PluginError(f"there is no {kind} {name!r}{signature.near(name, table)}")
+            word = "SLA criterion" if kind == "sla" else kind
+            near = signature.near(name, table) or "; your own need --plugin-path"
+            raise errors.PluginError(f"there is no {word} {name!r}{near}")
         return table[name]
 
     def _table(self, kind: str) -> dict[str, _Definition]:

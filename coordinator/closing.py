@@ -72,6 +72,7 @@ class Closing:
             reports.append(report)
         notes = [reason for reason in (refused, broken) if reason]
         notes += self._aborted(state, pieces)
+        notes += state.losses
         notes += limits
         code = exit_code(
             broken=bool(broken),

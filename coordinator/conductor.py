@@ -66,6 +66,7 @@ class Conductor:
         #: User-seconds asked for that no worker had.
         self._missing_s = 0.0
         self._missed_at = 0.0
+        self._mourned: set[str] = set()
         self._spans_before: dict[str, tuple[int, int]] = {}
         self._spans_after: dict[str, list[int]] = {}
 
@@ -190,6 +191,7 @@ class Conductor:
         shares = self._open_parts(crew) if self._spec.open else self._step.shares or ()
         others = [m for m in self._members() if m not in crew]
         regrant([*crew, *others], [*shares, *[0] * len(others)])
+        self._mourn(elapsed)
         if not self._spec.open:
             self._count_missing(elapsed)
 
@@ -202,6 +204,22 @@ class Conductor:
             return
         granted = sum(member.share for member in self._members())
         self._missing_s += since * max(0, self._runner.users(elapsed) - granted)
+
+    def _mourn(self, elapsed: float) -> None:
+        """Workers that were given up: their users were missing since they fell silent."""
+        for member in self._state.fleet.members.values():
+            if not member.fenced or member.workload != self._number:
+                continue
+            if member.incarnation in self._mourned:
+                continue
+            self._mourned.add(member.incarnation)
+            silent_s = max(0.0, elapsed - member.silence_s)
+            until_s = elapsed if self._stop_s is None else min(elapsed, self._stop_s)
+            self._missing_s += member.lost_share * max(0.0, until_s - silent_s)
+            self._state.losses.append(
+                f"{self._spec.scenario}: worker {member.beat.host}:{member.beat.pid} fell silent "
+                f"{silent_s:.0f} s into the load and was given up {elapsed - silent_s:.0f} s later"
+            )
 
     def _fire_hooks(self) -> None:
         elapsed = self.elapsed()

@@ -35,6 +35,8 @@ class Member:
     share: int = 0
     held: int = 0
     generation: int = 0
+    #: Virtual users it had when it was given up.
+    lost_share: int = 0
     #: Generation and stop instant of the control record last written.
     granted: tuple[int, float | None] = (-1, None)
     #: Result blocks on disk.

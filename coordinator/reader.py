@@ -77,6 +77,7 @@ class Reader:
         if member is None:
             return
         member.fenced = True
+        member.lost_share = member.share
         member.target = member.share = member.held = 0
         for book in self.books.values():
             book.ledger.fence(member.incarnation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from osbench.common.clock import Offset
 from osbench.coordinator.channel import Channel, Controls
@@ -69,6 +69,8 @@ class RunState:
     abort_on_sla: bool = False
     #: Which one, and why; "" while there is none.
     breach: str = ""
+    #: Sentences on workers that were given up.
+    losses: list[str] = field(default_factory=list)
 
     @property
     def stopped_for(self) -> str | None:

@@ -27,7 +27,13 @@ def generator_limits(
             "add workers, or virtual users"
         )
     lag_s = statistics.start_lag.percentile(99) / 1e9 if statistics.start_lag.count else 0.0
-    if lag_s > lag_limit_s:
+    own = accounting.drops.get("max_concurrency", 0)
+    if lag_s > lag_limit_s and own > drops:
+        found.append(
+            f"the task's own max_concurrency was the limit: {own} of {accounting.planned} "
+            "arrivals were dropped for it; raise it, or lower the rate"
+        )
+    elif lag_s > lag_limit_s:
         found.append(
             f"p99 start lag is {lag_s:.3f} s, above lag_limit_s ({lag_limit_s:g} s): "
             "the workers could not keep up"

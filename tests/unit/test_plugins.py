@@ -134,7 +134,7 @@ def test_runners_and_criteria_of_a_file(tmp_path: Path):
     ("kind", "asked", "said"),
     [
         ("runner", "constnat", "there is no runner 'constnat'; did you mean constant"),
-        ("sla", "zzz", "there is no sla 'zzz'"),
+        ("sla", "zzz", "there is no SLA criterion 'zzz'"),
     ],
 )
 def test_an_unknown_name_gets_near_ones(kind: str, asked: str, said: str):
