@@ -155,9 +155,13 @@ class Agent:
         if run_id == self._left:
             return
         store = RedisStore(self._connect(), run_id)
-        epoch = store.head().get("epoch")
+        head = store.head()
+        epoch = head.get("epoch")
         if epoch is None:
             return  # the coordinator has marked us and not yet opened its run
+        if head.get("boot") != self._boot:
+            # redis-py reconnects in silence: a server that restarted while we were idle
+            self._greet()
         self._session = Session(
             run=run_id,
             epoch=epoch,
