@@ -33,7 +33,8 @@ demo: setup
 	$(BIN)/python samples/demo.py
 
 test: setup
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not alone"
+	$(BIN)/pytest -m alone
 
 lint: setup
 	$(BIN)/ruff check .

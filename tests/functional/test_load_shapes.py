@@ -17,7 +17,7 @@ from osbench.coordinator.runners.rps import Rps
 from osbench.coordinator.runners.stages import StagedRate
 from servers import CountingServer, counting_server
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.alone]
 
 BIN_S = 0.1
 STAGES = [{"duration": 1, "target": 500}, {"duration": 3, "target": 500}]

@@ -124,6 +124,14 @@ def _answers(base_url: str) -> bool:
         return False
 
 
+def _token(base_url: str, password: str) -> bool:
+    user = {"name": "admin", "domain": {"name": "Default"}, "password": password}
+    scope = {"project": {"name": "admin", "domain": {"name": "Default"}}}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    body = {"auth": {"identity": identity, "scope": scope}}
+    return requests.post(f"{base_url}/v3/auth/tokens", json=body, timeout=30).ok
+
+
 @contextlib.contextmanager
 def keystone_server() -> Iterator[Keystone]:
     """A Keystone of our own with an admin whose password nobody else knows, and its Redis."""
@@ -143,6 +151,10 @@ def keystone_server() -> Iterator[Keystone]:
         )
         try:
             assert server.wait_until(lambda: _answers(base_url), within_s=60.0), server.tail()
+            # a fresh Keystone sets its drivers and mappers up with the first requests; several
+            # of them at once may get an HTTP 500
+            warm = [_token(base_url, password) for _ in range(3)]
+            assert all(warm[1:]), server.tail()
             yield Keystone(
                 auth_url=f"{base_url}/v3",
                 username="admin",

@@ -9,7 +9,7 @@ from keystoneauth1.identity import v3
 from osprofiler import profiler
 from osprofiler.drivers import base
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
 
 
 def client(keystone: Keystone) -> session.Session:

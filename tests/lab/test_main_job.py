@@ -16,7 +16,7 @@ from commands import coord
 from keystone_server import Keystone
 from osprofiler.drivers import base
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
 
 TIMES = 24
 
