@@ -401,6 +401,11 @@ class Conductor:
         """The worker processes that took part."""
         return frozenset(self._spans_before)
 
+    def freeze_spans(self) -> None:
+        """Another workload begins: spans written from now on are counted for it."""
+        for name in self._spans_before:
+            self._spans_after.setdefault(name, self._state.fleet.members[name].beat.spans)
+
     def spans(self) -> tuple[int, int]:
         """Spans written and dropped for this workload."""
         written = dropped = 0

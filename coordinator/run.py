@@ -273,6 +273,7 @@ class Run:
         self, state: RunState, first: int, subtask: Subtask, group: Sequence[Workload]
     ) -> None:
         """Set the contexts of workloads up, load at once, and undo them, whatever happens."""
+        earlier = list(self._pieces)
         with contextlib.ExitStack() as stack:
             made = [
                 stack.enter_context(
@@ -290,6 +291,10 @@ class Run:
                 self._conductor(state, number, subtask, workload, context)
                 for number, (workload, context) in enumerate(zip(group, made, strict=True), first)
             ]
+            if any(piece.sample_rate for piece in earlier):
+                self._say_farewell(state)
+            for piece in earlier:
+                piece.conductor.freeze_spans()
             Concert(state, conductors).run()
 
     def _parts(
