@@ -24,7 +24,7 @@ help:
 $(VENV)/.ready: setup.cfg pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("osbench needs Python 3.11 or newer; try make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,rally]'
 	@touch $@
 
 setup: $(VENV)/.ready
