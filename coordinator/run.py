@@ -28,6 +28,7 @@ from osbench.common.redis_client import connect, handshake
 from osbench.common.runner import Runner
 from osbench.common.store import RedisStore
 from osbench.common.task import Subtask, Task, Workload
+from osbench.coordinator import ending
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
 from osbench.coordinator.closing import Closing, Piece
@@ -141,6 +142,9 @@ class Run:
             report = self._run(directory, started_at)
             summary = to_json(report)
             directory.write("summary.json", summary)
+        except BaseException as error:
+            ending.keep(directory, error)
+            raise
         finally:
             directory.close()
         return summary

@@ -15,6 +15,7 @@ from osbench.common.blocks import Failure, decode_rows
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.exporter import Exporter
 from osbench.common.plugins import Plugins
+from osbench.coordinator import ending
 from osbench.coordinator.cli.common import Settings, with_settings
 from osbench.coordinator.report import rally_json
 from osbench.coordinator.report.rows import CsvRows
@@ -108,16 +109,23 @@ def read_summary(directory: RunDirectory) -> dict[str, Any]:
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(
-            f"run {directory.path.name} has no summary: it has not ended, or not well;"
-            " --csv prints the iterations it reported"
-        ) from None
+        raise UsageError(_unfinished(directory)) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path}: {error}") from None
     found = summary.get("format") if isinstance(summary, dict) else None
     if not isinstance(summary, dict) or found != FORMAT:
         raise UsageError(f"{path} has format {found}; this version of osbench reads {FORMAT}")
     return summary
+
+
+def _unfinished(directory: RunDirectory) -> str:
+    name = directory.path.name
+    if directory.coordinator():
+        return f"run {name} is still running; `osbench-coord status {name}` says how far it is"
+    said = f"run {name} ended without a report: {ending.reason(directory)}"
+    if any(directory.blocks()):
+        said += f"; `osbench-coord results {name} --csv` prints the iterations it reported"
+    return said
 
 
 def _exporter(plugins: Plugins, name: str, options: tuple[str, ...]) -> Exporter:

@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from osbench.common.errors import UsageError
+from osbench.coordinator import ending
 from osbench.coordinator.cli.common import Group, Settings, echo_table, with_settings
 from osbench.coordinator.report.text import render
+from osbench.coordinator.report.words import plain
 from osbench.coordinator.rundir import RunDirectory
 
-COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "tags")
+COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "tags", "why")
 
 
 @click.group(cls=Group)
@@ -29,7 +31,7 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @with_settings
 def list_(settings: Settings, tag: tuple[str, ...], as_json: bool) -> None:
-    """List runs, oldest first.
+    """List runs, oldest first; of those that were broken off, why.
 
     \b
     Examples:
@@ -43,7 +45,7 @@ def list_(settings: Settings, tag: tuple[str, ...], as_json: bool) -> None:
         return
     table = Table(*COLUMNS, box=None)
     for row in rows:
-        table.add_row(*(_cell(row[name]) for name in COLUMNS))
+        table.add_row(*(_cell(row[name]) for name in COLUMNS[:-1]), plain(row["why"] or "", 90))
     echo_table(table)
 
 
@@ -117,7 +119,10 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         "exit": summary["exit_code"] if summary else None,
         "planned": None,
         "ok": None,
+        "why": None,
     }
+    if found["state"] == "broken off":
+        found |= {"exit": ending.exit_code(directory), "why": ending.reason(directory)}
     if summary:
         sums = [workload["accounting"] for workload in summary["workloads"]]
         found["planned"] = sum(one["planned"] for one in sums)
@@ -129,7 +134,11 @@ def _status(directory: RunDirectory) -> str:
     row = described(directory)
     text = f"run {row['run']} ({row['task']}): {row['state']}"
     if row["exit"] is not None:
-        return f"{text}, exit code {row['exit']}"
+        text += f", exit code {row['exit']}"
+    if row["why"] is not None:
+        return f"{text}: {row['why']}"
+    if row["state"] == "finished":
+        return text
     note = directory.read("status.json")
     if note is None:
         return text

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 from commands import coord
 
 pytestmark = pytest.mark.functional
@@ -105,6 +108,55 @@ def test_a_detached_run_that_cannot_begin_says_why(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "absent.yaml" in done.stderr
     assert "Error: Error" not in done.stderr
+
+
+def test_a_run_that_was_refused_is_listed_with_the_reason(tmp_path: Path) -> None:
+    one = {
+        "scenario": {"Dummy.dummy": {}},
+        "runner": {"constant": {"times": 1, "concurrency": 1}},
+    }
+    subtask = {"title": "two at once", "run_in_parallel": True, "workloads": [one, one]}
+    task = {"version": 2, "title": "Refused", "subtasks": [subtask]}
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
+
+    refused = coord(tmp_path, "run", "task.yaml", "--workers", "1")
+    status = coord(tmp_path, "status")
+    shown = coord(tmp_path, "runs", "show")
+    results = coord(tmp_path, "results", "last")
+    listed = coord(tmp_path, "runs", "list")
+    (row,) = json.loads(coord(tmp_path, "runs", "list", "--json").stdout)
+
+    assert refused.returncode == 2
+    assert "--workers 1 is too few" in refused.stderr
+    for said in (status.stdout, shown.stdout, results.stderr, row["why"]):
+        assert "--workers 1 is too few" in said
+    assert "broken off, exit code 2: 2 workloads" in status.stdout
+    assert "2 workloads of the task run at once" in listed.stdout
+    assert results.returncode == 2
+    assert (row["state"], row["exit"]) == ("broken off", 2)
+
+
+def test_a_run_whose_coordinator_was_killed_says_so_and_how_far_it_was(tmp_path: Path) -> None:
+    options = ("--scenario", "Dummy.dummy", "--arg", "sleep=0.02", "--duration", "120")
+    run_id = coord(tmp_path, "run", *options, "--detach").stdout.strip()
+    until_running(tmp_path, run_id)
+    unfinished = coord(tmp_path, "results", run_id)
+    lock = tmp_path / ".osbench" / "runs" / run_id / "lock"
+
+    os.kill(int(lock.read_text()), signal.SIGKILL)
+
+    deadline = time.monotonic() + 10
+    while "running;" in (status := coord(tmp_path, "status", run_id)).stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    results = coord(tmp_path, "results", run_id)
+    rows = coord(tmp_path, "results", run_id, "--csv")
+    assert "is still running" in unfinished.stderr
+    for said in (status.stdout, results.stderr):
+        assert "its coordinator is gone without a word: it was killed" in said
+        assert "Dummy.dummy had been running for" in said
+    assert f"osbench-coord results {run_id} --csv" in results.stderr
+    assert len(rows.stdout.splitlines()) > 1
 
 
 def test_runs_are_found_by_tag(tmp_path: Path) -> None:

@@ -92,7 +92,10 @@ def test_an_unknown_run_is_told(invoke, tmp_path):
 
 @pytest.mark.parametrize(
     ("summary", "message"),
-    [(None, "has no summary"), ({"format": 99}, "has format 99")],
+    [
+        (None, "ended without a report: its coordinator is gone without a word"),
+        ({"format": 99}, "has format 99"),
+    ],
 )
 def test_a_summary_that_cannot_be_read_is_told(invoke, tmp_path, summary, message):
     make_run(tmp_path, "20260401-a", summary=summary)
