@@ -20,9 +20,10 @@ from osbench.common.hook import Hook
 from osbench.common.runner import Runner
 from osbench.common.scenario import MARK, Configuration, Scenario
 from osbench.common.sla import Sla
+from osbench.common.trigger import Trigger
 
 #: Kinds of plug-ins that `Plugins.get` knows; scenarios have `Plugins.scenario`.
-KINDS = ("runner", "sla", "context", "hook", "exporter")
+KINDS = ("runner", "sla", "context", "hook", "trigger", "exporter")
 
 #: What a class must derive from to be a plug-in of a kind.
 INTERFACES: Mapping[str, type] = {
@@ -30,6 +31,7 @@ INTERFACES: Mapping[str, type] = {
     "sla": Sla,
     "context": Context,
     "hook": Hook,
+    "trigger": Trigger,
     "exporter": Exporter,
 }
 

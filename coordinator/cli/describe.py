@@ -18,7 +18,7 @@ from osbench.common.options import OPTIONS
 from osbench.common.plugins import Plugins
 from osbench.coordinator.cli.common import Group, Settings, echo_table, with_settings
 
-KINDS = ("scenario", "runner", "sla", "context", "hook", "exporter")
+KINDS = ("scenario", "runner", "sla", "context", "hook", "trigger", "exporter")
 
 SAMPLE = """\
 # A task: subtasks, each with a scenario, a runner and what must hold. Run it with

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from osbench.common import hook, task
 from osbench.common.masking import mask_url
 from osbench.common.plugins import Plugins
+from osbench.common.trigger import Trigger
 from osbench.coordinator.hooks import output
-from osbench.coordinator.hooks.triggers import TRIGGERS
 
 LOG = logging.getLogger(__name__)
 
@@ -124,18 +125,26 @@ class _Armed:
     def __init__(self, described: task.Hook, plugins: Plugins) -> None:
         self.described = described
         self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
-        self._trigger = TRIGGERS[described.trigger.name](described.trigger.config)
+        trigger = cast(type[Trigger], plugins.get("trigger", described.trigger.name))
         self._seen = -1
         self._running: list[Firing] = []
         self._results: list[Result] = []
         self._counts: Counter[str] = Counter()
+        #: None once it raised: it fires no more.
+        self._trigger: Trigger | None = None
+        self._unit = "time"
+        with self._guard(0):
+            made = trigger(described.trigger.config)
+            self._trigger, self._unit = made, made.unit
 
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire what has fallen due."""
-        now = int(elapsed_s) if self._trigger.unit == "time" else reported
-        if now <= self._seen:
+        now = int(elapsed_s) if self._unit == "time" else reported
+        if now <= self._seen or self._trigger is None:
             return
-        due = self._trigger.due(self._seen, now)
+        due: Sequence[int] = ()
+        with self._guard(now):
+            due = self._trigger.due(self._seen, now)
         self._seen = now
         if due:
             self._collect()
@@ -160,7 +169,18 @@ class _Armed:
         )
 
     def _event(self, value: int) -> hook.Event:
-        return hook.Event(unit=self._trigger.unit, value=value)
+        return hook.Event(unit=self._unit, value=value)
+
+    @contextlib.contextmanager
+    def _guard(self, value: int) -> Iterator[None]:
+        """A trigger is a plug-in: one that raises is reported and asked no more."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
+            self._trigger = None
+            message = f"the trigger raises {type(error).__name__}: {_cut(error)}"
+            LOG.warning("hook %s: %s", self.described.action.name, message)
+            self._keep(_unstarted(self._event(value), message))
 
     def _fire(self, event: hook.Event) -> None:
         try:
@@ -174,7 +194,7 @@ class _Armed:
             return
         name = self.described.action.name
         message = f"not run: {AT_ONCE} firings of this hook were running"
-        LOG.warning("hook %s (%s %d): %s", name, self._trigger.unit, values[0], message)
+        LOG.warning("hook %s (%s %d): %s", name, self._unit, values[0], message)
         described = values[: max(0, KEPT - len(self._results))]
         for value in described:
             self._keep(_unstarted(self._event(value), message))

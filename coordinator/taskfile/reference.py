@@ -32,6 +32,7 @@ _KINDS = {
     "sla": ("SLA criteria", "What must hold: `sla: {NAME: CONFIGURATION}`."),
     "context": ("Contexts", "What iterations need: `contexts: {NAME: CONFIGURATION}`."),
     "hook": ("Hooks", "What happens during the load: `hooks: [{action: {NAME: CONFIGURATION}}]`."),
+    "trigger": ("Triggers", "When hooks fire: `trigger: {NAME: CONFIGURATION}` of a hook."),
     "exporter": (
         "Exporters",
         "Other formats of results: `osbench-coord results RUN --export NAME`.",

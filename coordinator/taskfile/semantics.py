@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from osbench.common import signature
 from osbench.common.context import Context
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugins import Plugins
 from osbench.common.runner import Runner
 from osbench.common.task import Named, Subtask, Task, Workload
-from osbench.coordinator.hooks.triggers import TRIGGERS
 from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.faults import validate
 from osbench.coordinator.taskfile.places import inside
@@ -143,16 +141,9 @@ def _hooks(workload: Workload, plugins: Plugins, version: int) -> Iterator[Probl
         place = inside(inside(workload.place, "hooks"), position)
         part = "args" if version == 1 else "action"
         yield from _configured("hook", hook.action, inside(place, part), plugins)
-        yield from _trigger(hook.trigger, inside(place, "trigger"), version)
-
-
-def _trigger(trigger: Named, place: str, version: int) -> Iterator[Problem]:
-    if trigger.name not in TRIGGERS:
-        near = signature.near(trigger.name, TRIGGERS)
-        yield Problem(place, f"there is no trigger {trigger.name!r}{near}")
-        return
-    config_place = inside(place, "args" if version == 1 else trigger.name)
-    yield from validate(trigger.config, TRIGGERS[trigger.name].CONFIG_SCHEMA, config_place)
+        part = "args" if version == 1 else hook.trigger.name
+        config_place = inside(inside(place, "trigger"), part)
+        yield from _configured("trigger", hook.trigger, config_place, plugins)
 
 
 def _configured(kind: str, named: Named, place: str, plugins: Plugins) -> Iterator[Problem]:
@@ -163,7 +154,7 @@ def _configured(kind: str, named: Named, place: str, plugins: Plugins) -> Iterat
         return
     problems = validate(named.config, getattr(plugin, "CONFIG_SCHEMA", {}), place)
     yield from problems
-    if kind in ("sla", "hook") and not problems:
+    if kind in ("sla", "hook", "trigger") and not problems:
         for message in _answers(plugin.check_config, named.config):
             yield Problem(place, message)
 

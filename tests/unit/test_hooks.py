@@ -17,8 +17,9 @@ from osbench.common.plugins import Plugins
 from osbench.common.task import Hook, Named
 from osbench.coordinator.hooks.firing import AT_ONCE, KEPT, Hooks
 from osbench.coordinator.hooks.sys_call import SysCall
-from osbench.coordinator.hooks.triggers import TRIGGERS, AtEvents, Periodic
 from osbench.coordinator.taskfile import load
+from osbench.coordinator.triggers.event import Event as EventTrigger
+from osbench.coordinator.triggers.periodic import Periodic
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "plugins" / "hook.py"
 NOW = Event(unit="time", value=1)
@@ -100,7 +101,7 @@ def settled(hooks):
 
 
 def test_an_event_is_due_once_when_its_value_is_passed():
-    trigger = AtEvents({"unit": "time", "at": [5, 0, 3]})
+    trigger = EventTrigger({"unit": "time", "at": [5, 0, 3]})
 
     rounds = [list(trigger.due(*pair)) for pair in ((-1, 0), (0, 2), (2, 9), (9, 100))]
 
@@ -131,7 +132,8 @@ VALUES = st.integers(min_value=1, max_value=300)
     st.lists(VALUES, min_size=1).map(sorted),
 )
 def test_it_does_not_matter_how_often_one_looks(config, looks):
-    trigger = TRIGGERS["event" if "at" in config else "periodic"]({"unit": "iteration", **config})
+    kind = EventTrigger if "at" in config else Periodic
+    trigger = kind({"unit": "iteration", **config})
     jsonschema.validate(trigger.config, trigger.CONFIG_SCHEMA)
 
     in_steps, seen = [], -1

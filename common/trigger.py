@@ -1,0 +1,39 @@
+"""The trigger interface: when a hook fires."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+#: What is counted, and its least value: seconds from 0, iterations from 1.
+LEAST: Mapping[str, int] = {"time": 0, "iteration": 1}
+
+
+class Trigger:
+    """Base of triggers. One instance a hook and workload; it runs in the coordinator.
+
+    `unit` is what it counts: "time", whole seconds after the start of the load, or "iteration",
+    iterations reported. By default it is the configuration's key `unit`.
+    """
+
+    #: Name in task files.
+    NAME: ClassVar[str] = ""
+    #: JSON schema of the configuration, which is an object.
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self.unit: str = config.get("unit", "time")
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """What the schema cannot forbid, as messages; `config` fits the schema."""
+        return []
+
+    def due(self, after: int, until: int) -> Sequence[int]:
+        """Values of the unit at which to fire that are above `after` and at most `until`.
+
+        Asked several times a second, each time from where the last question ended; first after
+        -1. The answer must not depend on how often it is asked. Raising ends the hook's firing.
+        """
+        raise NotImplementedError

@@ -1,0 +1,33 @@
+"""Trigger `event`: at given values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.trigger import Trigger
+from osbench.coordinator.triggers.units import closed
+
+
+class Event(Trigger):
+    """Fires at each of the values in `at`."""
+
+    NAME: ClassVar[str] = "event"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        **closed(
+            ["at"],
+            at={
+                "type": "array",
+                "minItems": 1,
+                "uniqueItems": True,
+                "items": {"type": "integer", "minimum": 0},
+                "description": "seconds, or iterations from 1",
+            },
+        ),
+        "then": {"properties": {"at": {"items": {"minimum": 1}}}},
+        "examples": [{"unit": "time", "at": [30]}],
+    }
+
+    def due(self, after: int, until: int) -> Sequence[int]:
+        """Those of `at`, ascending."""
+        return sorted(value for value in self.config["at"] if after < value <= until)

@@ -1,0 +1,36 @@
+"""Trigger `periodic`: again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.trigger import LEAST, Trigger
+from osbench.coordinator.triggers.units import closed
+
+
+class Periodic(Trigger):
+    """Fires at `start`, and every `step` from there up to `end`."""
+
+    NAME: ClassVar[str] = "periodic"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        **closed(
+            ["step"],
+            start={
+                "type": "integer",
+                "minimum": 0,
+                "description": "first value; second 0 or iteration 1 by default",
+            },
+            end={"type": "integer", "minimum": 1, "description": "last value; none by default"},
+            step={"type": "integer", "minimum": 1, "description": "from one to the next"},
+        ),
+        "then": {"properties": {"start": {"minimum": 1}}},
+        "examples": [{"unit": "iteration", "start": 100, "step": 500}],
+    }
+
+    def due(self, after: int, until: int) -> Sequence[int]:
+        """A range: it costs nothing, however long it is."""
+        step: int = self.config["step"]
+        start: int = self.config.get("start", LEAST[self.unit])
+        passed = max(0, (after - start) // step + 1)
+        return range(start + passed * step, min(until, self.config.get("end", until)) + 1, step)
