@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,6 +95,30 @@ def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
                         f"{cls.__name__} is not a subclass of osbench.plugin.scenario.Scenario"
                     )
                 yield mark.name or f"{cls.__name__}.{method}", cls, method
+
+
+def unmarked(module: ModuleType) -> Iterator[str]:
+    """A sentence on each scenario class of `module` that no task can name: nothing marks it.
+
+    Classes that others derive from, and those whose name begins with "_", are meant so.
+    """
+    for cls in _classes(module):
+        if not issubclass(cls, Scenario) or cls.__name__.startswith("_") or cls.__subclasses__():
+            continue
+        marks = [vars(cls).get(MARK), *(getattr(v, MARK, None) for v in vars(cls).values())]
+        if not any(isinstance(mark, Configuration) for mark in marks):
+            yield (
+                f"{_line(cls, str(module.__file__))}: class {cls.__name__} derives from Scenario, "
+                "but scenario.configure marks neither it nor a method of its own: no task can "
+                "name it"
+            )
+
+
+def _line(cls: type, file: str) -> str:
+    try:
+        return f"{file}:{inspect.getsourcelines(cls)[1]}"
+    except (OSError, TypeError):
+        return file
 
 
 def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple[str, str, type]]:

@@ -77,6 +77,12 @@ class Plugins:
         self._paths = tuple(paths)
         self._tables: dict[str, dict[str, _Definition]] | None = None
         self._scenarios: dict[str, ScenarioPlugin] = {}
+        self._notes: list[str] = []
+
+    def notes(self) -> list[str]:
+        """Sentences on classes in files that look like plug-ins and are none."""
+        self._table("scenario")
+        return list(self._notes)
 
     def names(self, kind: str) -> list[str]:
         """Names of all plug-ins of a kind, sorted."""
@@ -122,6 +128,7 @@ class Plugins:
             tables = {k: _entry_points(k) for k in (*KINDS, "scenario")}
             for module in plugin_files.modules(self._paths):
                 _add_module(tables, module)
+                self._notes += plugin_files.unmarked(module)
             self._tables = tables
         return self._tables[kind]
 

@@ -18,6 +18,7 @@ from rich.table import Table
 from osbench.common import config
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.keyring import Keyring
+from osbench.common.plugins import Plugins
 from osbench.coordinator.deployments import Deployments
 from osbench.coordinator.report.summary import to_error_json
 
@@ -129,6 +130,13 @@ def with_settings(command: Callable[Concatenate[Settings, P], R]) -> Callable[P,
         return command(Settings(files), *args, **kwargs)
 
     return config_option(wrapped)
+
+
+def warn_of_plugins(plugins: Plugins) -> Plugins:
+    """Say what in plug-in files looks like a plug-in and is none. Raises PluginError."""
+    for note in plugins.notes():
+        click.echo(f"Warning: {note}", err=True)
+    return plugins
 
 
 def echo_table(table: Table) -> None:

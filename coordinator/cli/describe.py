@@ -16,7 +16,13 @@ from rich.table import Table
 from osbench.common.errors import UsageError
 from osbench.common.options import OPTIONS
 from osbench.common.plugins import Plugins
-from osbench.coordinator.cli.common import Group, Settings, echo_table, with_settings
+from osbench.coordinator.cli.common import (
+    Group,
+    Settings,
+    echo_table,
+    warn_of_plugins,
+    with_settings,
+)
 
 KINDS = ("scenario", "runner", "sla", "context", "hook", "trigger", "exporter")
 
@@ -75,7 +81,7 @@ def plugin() -> None:
 
 
 def _plugins(settings: Settings, paths: tuple[str, ...]) -> Plugins:
-    return Plugins((*settings.conf.coordinator.plugin_path, *paths))
+    return warn_of_plugins(Plugins((*settings.conf.coordinator.plugin_path, *paths)))
 
 
 _path_option = click.option(

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from osbench.common.plugins import Plugins
 from osbench.common.task import Task
+from osbench.coordinator.cli.common import warn_of_plugins
 from osbench.coordinator.taskfile import load, read_args
 
 
@@ -78,8 +79,8 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
-    """Plug-ins of the configured paths and of those on the command line."""
-    return Plugins((*conf.coordinator.plugin_path, *options.plugin_path))
+    """Plug-ins of the configured paths and of those on the command line. Raises PluginError."""
+    return warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *options.plugin_path)))
 
 
 def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:

@@ -92,3 +92,49 @@ def test_completion_scripts_name_the_command(shell: str) -> None:
 
     assert script.exit_code == 0, script.output
     assert "_OSBENCH_COORD_COMPLETE" in script.output
+
+
+SCENARIOS = """\
+from osbench.plugin import scenario
+
+
+class _Shared(scenario.Scenario):
+    pass
+
+
+class Between(_Shared):
+    pass
+
+
+class Good(Between):
+    @scenario.configure(name="Good.one")
+    def one(self):
+        pass
+
+
+class Forgotten(scenario.Scenario):
+    def run(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plugin", "list", "scenario"),
+        ("validate", "one.yaml", "two.yaml"),
+        ("run", "absent.yaml"),
+    ],
+)
+def test_a_scenario_that_nothing_marks_is_told_once_with_its_line(command: tuple[str, ...]) -> None:
+    Path("mine.py").write_text(SCENARIOS)
+    task = {"Good.one": [{"runner": {"type": "constant", "times": 1, "concurrency": 1}}]}
+    for name in ("one.yaml", "two.yaml"):
+        Path(name).write_text(yaml.safe_dump(task))
+
+    told = coord(*command, "--plugin-path", "mine.py")
+
+    warnings = [line for line in told.stderr.splitlines() if line.startswith("Warning")]
+    assert len(warnings) == 1, told.stderr
+    assert f"{Path('mine.py').resolve()}:18: class Forgotten derives from Scenario" in warnings[0]
+    assert told.exit_code == (2 if command[0] == "run" else 0), told.output
