@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from osbench.common.signature import near
 
 Ints = NDArray[np.int64]
 
 #: What stands between the names of nested actions.
 NESTED = " > "
+#: Actions at most that a message lists.
+_LISTED = 10
 
 
 def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -42,6 +46,17 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
         labels += [f"{labels[outer_]}{NESTED}{names[inner]}" for outer_, inner in pairs]
         pending, around = pending[~ready], around[~ready]
     return number, labels
+
+
+def unknown(path: str, known: Collection[str]) -> str:
+    """What to say of an action that no iteration has had, where it had those `known`."""
+    if not known:
+        return "there is no such action, nor any other"
+    inner = [one for one in sorted(known) if one.endswith(f"{NESTED}{path}")]
+    like = f"; did you mean {' or '.join(inner)}?" if inner else near(path, known) or ";"
+    listed = ", ".join(sorted(known)[:_LISTED])
+    more = f" and {len(known) - _LISTED} others" if len(known) > _LISTED else ""
+    return f"there is no such action{like} known are {listed}{more}"
 
 
 def _positions(rows: Ints) -> tuple[Ints, Ints]:

@@ -10,7 +10,7 @@ import numpy as np
 from osbench.common.blocks import Columns
 from osbench.common.outcomes import Outcome
 from osbench.common.sla import Sla, Statistics, Verdict
-from osbench.coordinator.actions import name_paths
+from osbench.coordinator.actions import name_paths, unknown
 from osbench.coordinator.report.words import duration
 
 
@@ -67,7 +67,9 @@ class MaxAvgDurationPerAtomic(Sla):
             calls = self._calls[name]
             if not calls:
                 success = False
-                said.append(f"{name}: in no successful iteration")
+                strange = name not in statistics.actions and statistics.count("ok")
+                why = unknown(name, statistics.actions) if strange else "in no successful iteration"
+                said.append(f"{name}: {why}")
                 continue
             mean = self._sums[name] / calls
             success &= mean <= limit * 1e9

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from osbench.common.histogram import Histogram
 from osbench.common.sla import Sla, Statistics, Verdict, remaining
+from osbench.coordinator.actions import unknown
 from osbench.coordinator.percentiles import least_percentile
 from osbench.coordinator.report.words import duration
 
@@ -58,7 +59,7 @@ class Percentile(Sla):
 
     def check(self, statistics: Statistics) -> Verdict:
         """Compare each percentile with its limit."""
-        said = [_said(limit, _times(limit, statistics)) for limit in _limits(self.config)]
+        said = [_said(limit, statistics) for limit in _limits(self.config)]
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
@@ -85,9 +86,12 @@ def _times(limit: Mapping[str, Any], statistics: Statistics) -> Histogram:
     return times.state("ok")
 
 
-def _said(limit: Mapping[str, Any], times: Histogram) -> tuple[bool, str]:
-    what = limit.get("action") or f"{limit.get('of', 'service')} time"
-    name = f"p{limit['p']:g} of {what}"
+def _said(limit: Mapping[str, Any], statistics: Statistics) -> tuple[bool, str]:
+    times = _times(limit, statistics)
+    action = limit.get("action")
+    name = f"p{limit['p']:g} of {action or limit.get('of', 'service') + ' time'}"
+    if action and action not in statistics.actions and statistics.count("ok"):
+        return False, f"{name}: {unknown(action, statistics.actions)}"
     if not times.count:
         return False, f"{name}: nothing has succeeded"
     value = times.percentile(limit["p"])

@@ -136,8 +136,8 @@ def test_actions_are_averaged_over_all_their_calls():
     verdict = judged("max_avg_duration_per_atomic", {"boot": 9, "poll": 9}, iterations)
     assert not verdict.success
     assert (
-        verdict.detail
-        == "boot: average of 2 1.00s, allowed 9.00s; poll: in no successful iteration"
+        verdict.detail == "boot: average of 2 1.00s, allowed 9.00s; poll: there is no such action; "
+        "did you mean boot > poll? known are boot, boot > poll"
     )
 
 
@@ -208,11 +208,47 @@ def test_all_percentiles_of_a_list_must_hold():
 
 def test_an_action_that_never_succeeded_has_no_percentile():
     config = [{"p": 50, "max_s": 9}, {"p": 50, "max_s": 9, "action": "delete"}]
+    deletion = Action(name="delete", ticks=1, failed=True)
+    failing = [Iteration(ticks=1, outcome=Outcome.FAILED, actions=(deletion,)), *ok(1)]
 
-    verdict = judged("percentile", config, HUNDRED)
+    verdict = judged("percentile", config, failing)
 
     assert not verdict.success
     assert verdict.detail.endswith("p50 of delete: nothing has succeeded")
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("boot", "there is no such action; did you mean Boot? known are Boot"),
+        ("delete", "there is no such action; known are Boot"),
+    ],
+)
+def test_a_misspelt_action_is_told_with_those_there_are(action, said):
+    iterations = [Iteration(ticks=1, actions=(Action(name="Boot", ticks=1),))]
+    percentile = {"p": 50, "max_s": 9, "action": action}
+
+    verdicts = [
+        judged("percentile", percentile, iterations),
+        judged("max_avg_duration_per_atomic", {action: 9}, iterations),
+    ]
+
+    assert not any(verdict.success for verdict in verdicts)
+    assert [v.detail for v in verdicts] == [f"p50 of {action}: {said}", f"{action}: {said}"]
+
+
+def test_an_action_in_a_scenario_without_any_is_told_so():
+    verdict = judged("percentile", {"p": 50, "max_s": 9, "action": "boot"}, ok(1))
+
+    assert verdict.detail == "p50 of boot: there is no such action, nor any other"
+
+
+def test_of_many_actions_some_are_listed():
+    actions = tuple(Action(name=f"step-{at:02}", ticks=1) for at in range(12))
+
+    verdict = judged("max_avg_duration_per_atomic", {"x": 9}, [Iteration(ticks=1, actions=actions)])
+
+    assert verdict.detail.endswith("step-08, step-09 and 2 others")
 
 
 def test_throughput_counts_successes_from_first_start_to_last_end():
