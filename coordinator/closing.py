@@ -60,8 +60,8 @@ class Closing:
         """
         reports = []
         limits: list[str] = []
-        for piece in pieces:
-            report = self._workload(state, piece)
+        for number, piece in enumerate(pieces):
+            report = self._workload(state, number, piece)
             found = generator_limits(
                 report.accounting,
                 report.offered,
@@ -108,7 +108,7 @@ class Closing:
         again = f"`osbench-coord cleanup {self._run_id}` tries again"
         return [f"{problem}; {again}" for problem in state.contexts.left]
 
-    def _workload(self, state: RunState, piece: Piece) -> WorkloadReport:
+    def _workload(self, state: RunState, number: int, piece: Piece) -> WorkloadReport:
         workload, conductor = piece.workload, piece.conductor
         book = conductor.book
         statistics = book.statistics
@@ -130,6 +130,7 @@ class Closing:
             statistics=statistics,
             verdicts=book.criteria.judge(statistics),
             hooks=conductor.hooks.report(),
+            contexts=state.contexts.history.of(number),
             workers=tuple(_worker(member) for member in members),
         )
 

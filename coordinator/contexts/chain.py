@@ -13,6 +13,7 @@ from osbench.common.context import Context, Surroundings
 from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Named, Workload
+from osbench.coordinator.contexts.history import History
 from osbench.coordinator.contexts.objects import Entry, Objects
 
 LOG = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ class Contexts:
         self._plugins = plugins
         #: Why some could not be undone.
         self.left: list[str] = []
+        #: What setting up and undoing came to.
+        self.history = History()
 
     @contextlib.contextmanager
     def around(
@@ -71,7 +74,8 @@ class Contexts:
         entry = Entry(workload=number, name=named.name, config=named.config)
         self._objects.add(entry)
         try:
-            _instance(self._objects, self._plugins, entry).setup()
+            with self.history.setup(number, named.name, named.config):
+                _instance(self._objects, self._plugins, entry).setup()
         except Exception as error:
             LOG.debug("context %s", named.name, exc_info=True)
             raise ContextError(
@@ -80,7 +84,7 @@ class Contexts:
         self._objects.save()
 
     def _undo(self, number: int) -> None:
-        self.left += undo(self._objects, self._plugins, number)
+        self.left += undo(self._objects, self._plugins, number, self.history)
 
 
 def _beside(work: Callable[[], None], poll: Callable[[], None]) -> None:
@@ -92,17 +96,24 @@ def _beside(work: Callable[[], None], poll: Callable[[], None]) -> None:
         future.result()
 
 
-def undo(objects: Objects, plugins: Plugins, workload: int | None = None) -> list[str]:
+def undo(
+    objects: Objects,
+    plugins: Plugins,
+    workload: int | None = None,
+    history: History | None = None,
+) -> list[str]:
     """Undo the contexts of one workload, or of all; answers why some of them could not be.
 
     Those stay among the objects, to be tried again.
     """
     problems = []
+    history = history or History()
     for entry in reversed(objects.entries[:]):
         if workload is not None and entry.workload != workload:
             continue
         try:
-            _instance(objects, plugins, entry).cleanup()
+            with history.cleanup(entry.workload, entry.name):
+                _instance(objects, plugins, entry).cleanup()
         except Exception as error:
             LOG.debug("context %s", entry.name, exc_info=True)
             problems.append(f"context {entry.name} cannot be undone: {_reason(error)}")

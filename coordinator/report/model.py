@@ -10,6 +10,7 @@ from osbench.common.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.accounting import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.contexts.history import Passage
 from osbench.coordinator.hooks.firing import HookReport
 
 
@@ -31,6 +32,7 @@ class WorkloadReport:
     statistics: WorkloadStatistics
     verdicts: tuple[Verdict, ...] = ()
     hooks: tuple[HookReport, ...] = ()
+    contexts: tuple[Passage, ...] = ()
     #: Who took part: one mapping a worker process, with JSON values.
     workers: tuple[Mapping[str, Any], ...] = ()
 

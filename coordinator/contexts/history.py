@@ -1,0 +1,88 @@
+"""When each context of a run was set up and undone, and what went wrong: for reports."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.masking import mask, mask_url
+
+#: Characters of a message and of a traceback.
+MESSAGE, DETAILS = 1000, 8000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What a context has raised."""
+
+    etype: str
+    msg: str
+    details: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A setup or a cleanup that is over. Instants are seconds since 1970-01-01 UTC."""
+
+    started_at: float
+    finished_at: float
+    error: Fault | None = None
+
+
+@dataclass(kw_only=True)
+class Passage:
+    """One context of one workload."""
+
+    name: str
+    #: Its configuration, secrets hidden.
+    config: Any
+    #: None where it was not begun.
+    setup: Step | None = None
+    cleanup: Step | None = None
+
+
+class History:
+    """The contexts of all workloads of a run, in the order in which they were set up."""
+
+    def __init__(self) -> None:
+        self._passages: dict[int, list[Passage]] = {}
+
+    def of(self, workload: int) -> tuple[Passage, ...]:
+        """Those of one workload."""
+        return tuple(self._passages.get(workload, ()))
+
+    @contextlib.contextmanager
+    def setup(self, workload: int, name: str, config: Any) -> Iterator[None]:
+        """Note a setup while it runs; what it raises is noted and goes on."""
+        passage = Passage(name=name, config=mask(config))
+        self._passages.setdefault(workload, []).append(passage)
+        with _timed(passage, "setup"):
+            yield
+
+    @contextlib.contextmanager
+    def cleanup(self, workload: int, name: str) -> Iterator[None]:
+        """Note a cleanup while it runs; what it raises is noted and goes on."""
+        found = [one for one in self._passages.get(workload, ()) if one.name == name]
+        with _timed(found[-1] if found else Passage(name=name, config=None), "cleanup"):
+            yield
+
+
+@contextlib.contextmanager
+def _timed(passage: Passage, step: str) -> Iterator[None]:
+    started_at, fault = time.time(), None
+    try:
+        yield
+    except Exception as error:
+        fault = Fault(
+            etype=type(error).__name__,
+            msg=mask_url(str(error)[:MESSAGE]),
+            details=mask_url(traceback.format_exc()[-DETAILS:]),
+        )
+        raise
+    finally:
+        done = Step(started_at=started_at, finished_at=time.time(), error=fault)
+        setattr(passage, step, done)
