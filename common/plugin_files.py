@@ -16,17 +16,21 @@ from osbench.common import errors
 from osbench.common.scenario import MARK, Configuration, Scenario
 
 
-def modules(paths: Sequence[str]) -> Iterator[ModuleType]:
-    """Import the .py files that `paths` name or that lie under them, each under an own name.
+def modules(files: Sequence[Path]) -> Iterator[ModuleType]:
+    """Import .py files, each under an own name.
 
-    Raises PluginError where a path does not exist or a file cannot be imported.
+    Raises PluginError where one cannot be imported.
     """
     # one file reached by two paths is one plug-in, not a name defined twice
-    for file in dict.fromkeys(file for path in paths for file in _files(path)):
+    for file in dict.fromkeys(files):
         yield _imported(file)
 
 
-def _files(path: str) -> list[Path]:
+def files_of(path: str) -> list[Path]:
+    """The .py file that `path` names, or those that lie under it.
+
+    Raises PluginError where it is neither a .py file nor a folder.
+    """
     top = Path(path).expanduser().resolve()
     if top.is_file() and top.suffix == ".py":
         return [top]

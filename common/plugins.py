@@ -1,4 +1,4 @@
-"""Plug-in discovery: scenarios, runners and the rest, by entry point and by plug-in path."""
+"""Plug-in discovery: scenarios, runners and the rest, ours and Rally's, by name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from osbench.common import errors, plugin_files, signature
 from osbench.common.context import Context
 from osbench.common.exporter import Exporter
 from osbench.common.hook import Hook
+from osbench.common.plugin_names import NATIVE, RALLY, asked, order
+from osbench.common.rally import files as rally_files
+from osbench.common.rally import names as rally_names
+from osbench.common.rally import registry
+from osbench.common.rally.bridge import Bridge
+from osbench.common.rally.loading import installed
 from osbench.common.runner import Runner
 from osbench.common.scenario import MARK, Configuration, Scenario
 from osbench.common.sla import Sla
@@ -50,10 +56,29 @@ class ScenarioPlugin:
     title: str
     #: SHA-256, in hex, of the file that defines the scenario.
     source_hash: str
+    #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str = NATIVE
+
+    @property
+    def address(self) -> str:
+        """The name that means this plug-in wherever it is looked up."""
+        return f"{asked(self.name).bare}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any]) -> list[str]:
         """What is wrong with the keyword arguments `args`; a message each, none when they fit."""
         return signature.problems(self.name, getattr(self.cls, self.method), args)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A plug-in of another kind that a name stands for."""
+
+    cls: type
+    #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str
+    #: The name that means this plug-in wherever it is looked up: `name@native`, or Rally's
+    #: `name@platform`.
+    address: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,17 +92,27 @@ class _Definition:
 
 
 class Plugins:
-    """All plug-ins of this process: entry points `osbench.<kind>` and the files under `paths`.
+    """All plug-ins of this process: entry points `osbench.<kind>`, the files under `paths`, and
+    Rally's, where it is installed.
 
-    An entry point is imported when its plug-in is asked for, files at the first question.
-    Every method raises PluginError where a file cannot be imported or a name is defined twice.
+    An entry point is imported when its plug-in is asked for, files at the first question, Rally
+    where a name is not ours. `prefer` says whose plug-in a name means that both have. Every
+    method raises PluginError where a file cannot be imported or a name is defined twice.
     """
 
-    def __init__(self, paths: Sequence[str] = ()) -> None:
+    def __init__(self, paths: Sequence[str] = (), prefer: str = NATIVE) -> None:
         self._paths = tuple(paths)
+        self._prefer = prefer
         self._tables: dict[str, dict[str, _Definition]] | None = None
         self._scenarios: dict[str, ScenarioPlugin] = {}
         self._notes: list[str] = []
+        self._bridge = Bridge()
+
+    @property
+    def rally(self) -> Bridge:
+        """Rally's plug-ins, those of the paths among them."""
+        self._table("scenario")
+        return self._bridge
 
     def notes(self) -> list[str]:
         """Sentences on classes in files that look like plug-ins and are none."""
@@ -85,52 +120,122 @@ class Plugins:
         return list(self._notes)
 
     def names(self, kind: str) -> list[str]:
-        """Names of all plug-ins of a kind, sorted."""
+        """Names of all plug-ins of a kind that are ours, sorted."""
         return sorted(self._table(kind))
 
-    def get(self, kind: str, name: str) -> type:
+    def get(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> type:
         """The class of the plug-in `name`. Raises PluginError where there is none."""
-        definition = self._definition(kind, name)
+        return self.find(kind, name, beside=beside).cls
+
+    def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
+        """The plug-in `name`, ours or Rally's. Raises PluginError where there is none.
+
+        `beside` is the scenario that a context is for: Rally's scenarios need what Rally's
+        contexts make, so a name that both have means Rally's there.
+        """
+        prefer = self._preferred()
+        if beside is not None and beside.source == RALLY:
+            prefer = RALLY
+        for source in order(name, prefer):
+            found = self._native(kind, name) if source == NATIVE else self._of_rally(kind, name)
+            if found is not None:
+                return found
+        raise self._absent(kind, name)
+
+    def scenario_names(self) -> list[str]:
+        """Names of all scenarios that are ours, sorted."""
+        return sorted(self._table("scenario"))
+
+    def scenario(self, name: str) -> ScenarioPlugin:
+        """The scenario `name`, ours or Rally's. Raises PluginError where there is none."""
+        known = self._scenarios.get(name)
+        if known is None:
+            known = self._scenarios[name] = self._scenario(name)
+        return known
+
+    def _scenario(self, name: str) -> ScenarioPlugin:
+        wanted = asked(name)
+        for source in order(name, self._preferred()):
+            if source == NATIVE:
+                definition = self._table("scenario").get(wanted.bare)
+                if definition is not None:
+                    return _scenario(wanted.bare, *definition.load(), definition.place)
+            else:
+                found = self.rally.scenario(wanted.in_rally)
+                if found is not None:
+                    return found
+        raise self._absent("scenario", name)
+
+    def _native(self, kind: str, name: str) -> Found | None:
+        bare = asked(name).bare
+        definition = self._table(kind).get(bare)
+        if definition is None:
+            return None
         cls, _ = definition.load()
         interface = INTERFACES.get(kind, object)
         if not issubclass(cls, interface):
             raise errors.PluginError(
-                f"{kind} {name!r} ({definition.place}) is not a subclass of "
+                f"{kind} {bare!r} ({definition.place}) is not a subclass of "
                 f"{interface.__module__}.{interface.__qualname__}"
             )
-        return cls
+        return Found(cls=cls, source=NATIVE, address=f"{bare}@{NATIVE}")
 
-    def scenario_names(self) -> list[str]:
-        """Names of all scenarios, sorted."""
-        return sorted(self._table("scenario"))
+    def _of_rally(self, kind: str, name: str) -> Found | None:
+        in_rally = asked(name).in_rally
+        cls = self.rally.get(kind, in_rally)
+        if cls is None:
+            return None
+        return Found(cls=cls, source=RALLY, address=self.rally.full_name(kind, in_rally))
 
-    def scenario(self, name: str) -> ScenarioPlugin:
-        """The scenario `name`. Raises PluginError where there is none."""
-        known = self._scenarios.get(name)
-        if known is None:
-            definition = self._definition("scenario", name)
-            cls, method = definition.load()
-            known = self._scenarios[name] = _scenario(name, cls, method, definition.place)
-        return known
+    def _preferred(self) -> str:
+        if self._prefer == RALLY and not installed():
+            raise errors.PluginError(
+                f"Rally's plug-ins are preferred, but Rally is not installed: {rally_names.INSTALL}"
+            )
+        return self._prefer
 
-    def _definition(self, kind: str, name: str) -> _Definition:
-        table = self._table(kind)
-        if name not in table:
-            word = "SLA criterion" if kind == "sla" else kind
-            near = signature.near(name, table) or "; your own need --plugin-path"
-            raise errors.PluginError(f"there is no {word} {name!r}{near}")
-        return table[name]
+    def _absent(self, kind: str, name: str) -> errors.PluginError:
+        word = "SLA criterion" if kind == "sla" else kind
+        wanted = asked(name)
+        known = set(self._table(kind))
+        if wanted.source != NATIVE:
+            why = rally_names.why_absent(kind, wanted.in_rally)
+            if why is not None:
+                return errors.PluginError(f"{word} {name!r} {why}")
+            if wanted.source == RALLY and kind not in registry.BASES:
+                return errors.PluginError(
+                    f"{word} {name!r}: osbench has {word}s of its own and runs none of Rally's"
+                )
+            if wanted.source == RALLY and not installed():
+                return errors.PluginError(
+                    f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
+                )
+            known |= rally_names.names(kind)
+        near = signature.near(name, known) or "; your own need --plugin-path"
+        return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def _table(self, kind: str) -> dict[str, _Definition]:
         if kind != "scenario" and kind not in KINDS:
             raise ValueError(f"no such kind of plug-in: {kind}")
         if self._tables is None:
             tables = {k: _entry_points(k) for k in (*KINDS, "scenario")}
-            for module in plugin_files.modules(self._paths):
+            ours, for_rally = self._files()
+            for module in plugin_files.modules(ours):
                 _add_module(tables, module)
                 self._notes += plugin_files.unmarked(module)
+            self._bridge = Bridge(for_rally)
             self._tables = tables
         return self._tables[kind]
+
+    def _files(self) -> tuple[list[Path], list[str]]:
+        """Files to import here, and files and folders for Rally to load."""
+        ours: list[Path] = []
+        for_rally: list[str] = []
+        for path in self._paths:
+            own, others = rally_files.divide(path, plugin_files.files_of(path))
+            ours += own
+            for_rally += others
+        return ours, for_rally
 
 
 def _add(table: dict[str, _Definition], kind: str, name: str, definition: _Definition) -> None:

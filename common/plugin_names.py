@@ -1,0 +1,40 @@
+"""How task files name plug-ins: `name`, `name@native`, `name@rally` or `name@platform`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Where a plug-in comes from: from osbench or a plug-in path of its kind, or from Rally.
+NATIVE = "native"
+RALLY = "rally"
+SOURCES = (NATIVE, RALLY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A name, taken apart."""
+
+    #: Without what follows the `@`.
+    bare: str
+    #: `NATIVE` or `RALLY` where the name says it; a platform is Rally's.
+    source: str | None = None
+    #: The name that Rally knows: with the platform where one was given.
+    in_rally: str
+
+
+def asked(name: str) -> Asked:
+    """What a task file asks for by `name`."""
+    bare, at, suffix = name.partition("@")
+    if not at:
+        return Asked(bare=bare, in_rally=bare)
+    if suffix in SOURCES:
+        return Asked(bare=bare, source=suffix, in_rally=bare)
+    return Asked(bare=bare, source=RALLY, in_rally=name)
+
+
+def order(name: str, prefer: str) -> tuple[str, ...]:
+    """Where to look for a plug-in, first to last; `prefer` is `NATIVE` or `RALLY`."""
+    source = asked(name).source
+    if source is not None:
+        return (source,)
+    return SOURCES if prefer == NATIVE else (RALLY, NATIVE)

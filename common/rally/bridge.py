@@ -1,0 +1,79 @@
+"""Rally's plug-ins as osbench's, and Rally loaded no sooner than one of them is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from osbench.common.errors import PluginError
+from osbench.common.rally import loading, names, registry
+
+if TYPE_CHECKING:
+    from osbench.common.plugins import ScenarioPlugin
+
+#: Kinds with the module here that adapts them and its function from a name to a class.
+_ADAPTED = {
+    "context": ("context", "context_class"),
+    "sla": ("sla", "sla_class"),
+    "hook": ("hook", "hook_class"),
+    "trigger": ("trigger", "trigger_class"),
+}
+
+
+class Bridge:
+    """Looks plug-ins up in Rally. Every method raises PluginError where Rally is broken."""
+
+    def __init__(self, paths: Sequence[str] = ()) -> None:
+        self._paths = tuple(paths)
+
+    def ready(self) -> bool:
+        """Load Rally and the plug-ins of the paths; False where it is not installed.
+
+        Raises PluginError where it is not, and paths hold plug-ins of Rally's.
+        """
+        if loading.load(self._paths):
+            return True
+        if self._paths:
+            raise PluginError(
+                f"plug-in path {self._paths[0]} holds plug-ins of Rally, which is not installed:"
+                f" {names.INSTALL}"
+            )
+        return False
+
+    def scenario(self, name: str) -> ScenarioPlugin | None:
+        """The scenario that Rally calls `name`, or None."""
+        if not self.ready() or registry.plugin("scenario", name) is None:
+            return None
+        found: ScenarioPlugin | None = _module("scenario").scenario_plugin(name)
+        return found
+
+    def get(self, kind: str, name: str) -> type | None:
+        """The class behind our interface of what Rally calls `name`, or None."""
+        if kind not in _ADAPTED or not self.ready() or registry.plugin(kind, name) is None:
+            return None
+        module, function = _ADAPTED[kind]
+        found: type | None = getattr(_module(module), function)(name)
+        return found
+
+    def full_name(self, kind: str, name: str) -> str:
+        """`name@platform` of a plug-in that is there."""
+        full: str = self.registered(kind, name).get_fullname()
+        return full
+
+    def registered(self, kind: str, name: str) -> Any:
+        """Rally's own class of a plug-in. Raises PluginError where there is none."""
+        found = registry.plugin(kind, name) if kind in registry.BASES and self.ready() else None
+        if found is None:
+            raise PluginError(f"there is no {kind} {name!r} in Rally")
+        return found
+
+    def names(self, kind: str) -> list[str]:
+        """Full names of all of a kind but the hidden ones. None without Rally."""
+        if kind not in registry.BASES or not self.ready():
+            return []
+        return [one.get_fullname() for one in registry.plugins(kind)]
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"osbench.common.rally.{name}")

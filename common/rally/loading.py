@@ -1,0 +1,105 @@
+"""Imports Rally and all its plug-ins, once a process, where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from osbench.common.errors import PluginError
+
+#: What to install where a plug-in of Rally's is asked for and Rally is not there.
+EXTRA = "osbench[rally]"
+#: Rally's own configuration file: the first of these that exists.
+FILES = (
+    Path(sys.prefix, "etc/rally/rally.conf"),
+    Path("~/.rally/rally.conf"),
+    Path("/etc/rally/rally.conf"),
+)
+
+
+class _Loaded:
+    """What this process has imported so far."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.plugins = False
+        self.paths: set[Path] = set()
+
+
+_LOADED = _Loaded()
+
+
+def installed() -> bool:
+    """Whether Rally can be imported here."""
+    return importlib.util.find_spec("rally") is not None
+
+
+def load(paths: Sequence[str] = ()) -> bool:
+    """Import Rally's plug-ins, those of its entry points, and the files and folders `paths`.
+
+    Each is imported once, however often this is called and from whichever thread. False where
+    Rally is not installed. Raises PluginError where Rally or its configuration file is broken.
+    """
+    if not installed():
+        return False
+    with _LOADED.lock:
+        if not _LOADED.plugins:
+            with _quiet():
+                _load()
+            _LOADED.plugins = True
+        wanted = [Path(path).expanduser().resolve() for path in paths]
+        for path in wanted:
+            if path not in _LOADED.paths:
+                _LOADED.paths.add(path)
+                with _quiet():
+                    importlib.import_module("rally.common.plugin.discover").load_plugins(str(path))
+    return True
+
+
+def configuration_file() -> Path | None:
+    """Rally's configuration file, if there is one."""
+    found = (path.expanduser() for path in FILES)
+    return next((path for path in found if path.is_file()), None)
+
+
+def _load() -> None:
+    file = configuration_file()
+    try:
+        # some plug-ins read options while they are imported: the file must have been read before
+        opts = importlib.import_module("rally.common.opts")
+        cfg = importlib.import_module("rally.common.cfg")
+        opts.update_opt_defaults()
+        cfg.CONF(
+            [],
+            project="rally",
+            default_config_files=[str(file)] if file else [],
+            default_config_dirs=[],
+        )
+        importlib.import_module("rally.plugins").load()
+    except Exception as error:
+        where = f" (its configuration file is {file})" if file else ""
+        raise PluginError(
+            f"Rally cannot be loaded{where}: {type(error).__name__}: {error}"
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep imports of others from warning, and from setting up the process's logging."""
+    root = logging.getLogger()
+    before = root.handlers[:]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for handler in root.handlers[:]:
+            if handler not in before:
+                root.removeHandler(handler)

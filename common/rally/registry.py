@@ -1,0 +1,43 @@
+"""Rally's own registry of plug-ins: asked once Rally is loaded (`loading.load`)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from osbench.common.errors import PluginError
+
+#: Kinds of plug-ins as osbench calls them, with Rally's classes for them.
+BASES = {
+    "scenario": ("rally.task.scenario", "Scenario"),
+    "context": ("rally.task.context", "Context"),
+    "sla": ("rally.task.sla", "SLA"),
+    "hook": ("rally.task.hook", "HookAction"),
+    "trigger": ("rally.task.hook", "HookTrigger"),
+}
+
+
+def plugin(kind: str, name: str) -> Any | None:
+    """Rally's class for `name` or `name@platform`, hidden ones, too; None where there is none.
+
+    Raises PluginError where several platforms have one and none of them is the default.
+    """
+    exceptions = importlib.import_module("rally.exceptions")
+    try:
+        return base(kind).get(name, allow_hidden=True)
+    except exceptions.PluginNotFound:
+        return None
+    except exceptions.MultiplePluginsFound as error:
+        raise PluginError(f"{kind} {name!r}: {error}") from None
+
+
+def plugins(kind: str) -> list[Any]:
+    """All of a kind but the hidden ones, by name."""
+    found: list[Any] = base(kind).get_all()
+    return sorted(found, key=lambda one: (one.get_name(), one.get_platform()))
+
+
+def base(kind: str) -> Any:
+    """Rally's class that plug-ins of a kind derive from."""
+    module, name = BASES[kind]
+    return getattr(importlib.import_module(module), name)
