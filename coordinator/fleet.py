@@ -15,6 +15,13 @@ from osbench.coordinator.member import Member
 
 #: A poll later than this after the one before counts as this long: who slept ages nobody.
 LONGEST_POLL_S = 1.0
+#: A wait for workers that is longer than this is told: those of local mode come in less.
+SILENT_S = 2.0
+
+
+def processes(count: int) -> str:
+    """So many worker processes, in words."""
+    return f"{count} worker {'process' if count == 1 else 'processes'}"
 
 
 def unverified(count: int) -> str:
@@ -64,13 +71,15 @@ class Fleet:
         wait_s: float,
         least: int = 1,
         check: Callable[[], None] = lambda: None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Take free workers: `count` of them, or all, until `least` can carry `users`.
 
-        Waits up to `wait_s`; `check` may raise meanwhile. Raises FleetError, which names the
-        runs that hold the others.
+        Waits up to `wait_s`, and says so where it takes long; `check` may raise meanwhile.
+        Raises FleetError, which names the runs that hold the others.
         """
-        deadline = time.monotonic() + wait_s
+        begun = time.monotonic()
+        told = ""
         while True:
             check()
             present = self.present()
@@ -80,15 +89,20 @@ class Fleet:
                     self._take(beat)
             carried = sum(member.beat.capacity for member in self.members.values())
             wanted = count if count is not None else least
+            waited_s = time.monotonic() - begun
             if len(self.members) >= wanted and carried >= users:
+                if told:
+                    say(f"{processes(len(self.members))} after {waited_s:.0f} s: going on")
                 return
-            if time.monotonic() >= deadline:
+            # none of those taken is exchanged for a larger one
+            full = count is not None and len(self.members) >= count
+            if full or waited_s >= wait_s:
                 self.release()
-                raise FleetError(
-                    self._too_few(
-                        present, wanted if count or least > 1 else None, users, carried, wait_s
-                    )
-                )
+                raise FleetError(self._too_few(present, count, least, users, wait_s))
+            line = self._waiting(present, wanted, users, wait_s)
+            if waited_s >= SILENT_S and line != told:
+                told = line
+                say(line)
             time.sleep(0.1)
 
     def _take(self, beat: Heartbeat) -> None:
@@ -102,33 +116,46 @@ class Fleet:
         if taken and beat.incarnation not in self.members:
             self.members[beat.incarnation] = Member(beat)
 
+    def _waiting(
+        self, present: Sequence[tuple[Heartbeat, str]], wanted: int, users: int, wait_s: float
+    ) -> str:
+        carried = sum(member.beat.capacity for member in self.members.values())
+        of = f" of {wanted}" if wanted > 1 else ""
+        return (
+            f"waiting up to {wait_s:g} s for workers: {min(carried, users)} of {users} virtual "
+            f"users ({len(self.members)}{of} worker processes).{self._others(present)}"
+        )
+
+    def _others(self, present: Sequence[tuple[Heartbeat, str]]) -> str:
+        """Sentences on workers that are there and cannot be taken; "" where there are none."""
+        held = sorted({holder for _, holder in present if holder and holder != self._run})
+        others = f" Others are held by run {', '.join(held)}." if held else ""
+        return others + (f" {unverified(self.unverified)}" if self.unverified else "")
+
     def _too_few(
         self,
         present: Sequence[tuple[Heartbeat, str]],
         count: int | None,
+        least: int,
         users: int,
-        carried: int,
         wait_s: float,
     ) -> str:
-        held = sorted({holder for _, holder in present if holder and holder != self._run})
-        others = f" Others are held by run {', '.join(held)}." if held else ""
-        if self.unverified:
-            others += f" {unverified(self.unverified)}"
-        if count is not None and len(self.members) < count:
-            got = len([1 for _, holder in present if holder in ("", self._run)])
-            lack = f"{count} workers are asked for and {got} are free after {wait_s:g} s."
+        carried = sum(member.beat.capacity for member in self.members.values())
+        wanted = count if count is not None else least
+        got = len(self.members)
+        more = "Start more with osbench-worker"
+        if got < wanted and (count is not None or least > 1):
+            lack = f"{processes(wanted)} asked for and {got} free after {wait_s:g} s."
+            more += f", or ask for fewer than --workers {count}" if count and got else ""
         elif not carried:
             lack = f"no free worker within {wait_s:g} s."
         else:
-            lack = (
-                f"the task asks for {users} virtual users at once and the free workers have "
-                f"{carried}."
-            )
-        return (
-            f"{lack}{others} Start more with osbench-worker"
-            f"{', or with larger --virtual-users' if carried else ''}; "
-            "`osbench-coord workers` lists who is there."
-        )
+            whose = "the free workers have" if count is None else f"--workers {count} gives it"
+            lack = f"the task asks for {users} virtual users at once and {whose} {carried}."
+            if count is not None:
+                more = "Ask for more with --workers, or start them"
+            more += ", or with larger --virtual-users"
+        return f"{lack}{self._others(present)} {more}; `osbench-coord workers` lists who is there."
 
     def adopt(self, count: int) -> list[Member]:
         """Take up to `count` of the workers that are free now."""

@@ -116,7 +116,9 @@ class Run:
         connection: Connection,
         interruption: Interruption,
         progress: Callable[[Snapshot], None],
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`progress` gets snapshots of the load, `say` sentences on what the run waits for."""
         self.run_id = options.run_id or new_run_id()
         self._task = task
         self._plugins = plugins
@@ -126,6 +128,7 @@ class Run:
         self._connection = connection
         self._interruption = interruption
         self._progress = progress
+        self._say = say
         self._data = data_files(task)
         self._pieces: list[Piece] = []
         #: Why the run could not go on to its end.
@@ -253,6 +256,7 @@ class Run:
             users=asked.users,
             wait_s=self._options.wait_s,
             check=self._still_wanted,
+            say=self._say,
         )
         for subtask in self._task.subtasks:
             for group in together(subtask):

@@ -178,6 +178,7 @@ def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, An
             connection=connection,
             interruption=interruption,
             progress=progress,
+            say=progress.say,
         )
         where = "local mode" if connection.local else "shared workers"
         count = len(task.workloads)

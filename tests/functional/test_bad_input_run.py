@@ -228,6 +228,29 @@ def test_more_virtual_users_than_the_workers_have(worker: Cluster) -> None:
     worker.await_idle(1)
 
 
+def test_fewer_workers_than_are_asked_for(worker: Cluster) -> None:
+    worker.start_worker("--virtual-users", "8")
+    worker.start_worker("--virtual-users", "8")
+    worker.await_idle(2)
+    here = worker.site
+    ten = {**GOOD, "runner": {"constant": {"times": 20, "concurrency": 10}}}
+
+    lacking = here.run(here.task(ten), "--workers", "3", "--wait-for-workers", "0.5")
+    # two would do, but one is asked for: there is nothing to wait for
+    chosen = here.run(here.task(ten), "--workers", "1", "--wait-for-workers", "600")
+    done = here.run(here.task(ten), "--workers", "2")
+
+    assert (lacking.code, chosen.code) == (2, 2)
+    message = lacking.result["error"]["message"]
+    assert "3 worker processes asked for and 2 free after 0.5 s" in message
+    assert "fewer than --workers 3" in message
+    assert "--virtual-users" not in message
+    message = chosen.result["error"]["message"]
+    assert "asks for 10 virtual users at once and --workers 1 gives it 8" in message
+    assert "Ask for more with --workers" in message
+    assert done.code == 0, done.err
+
+
 def test_a_worker_with_another_key_is_not_used_and_shown_as_such(worker: Cluster) -> None:
     here = worker.site
     other = here.home / "other-keys"

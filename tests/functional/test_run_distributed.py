@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -118,16 +119,19 @@ def test_a_second_run_gets_the_workers_when_the_first_ends(
     cluster: Cluster, holder: Started
 ) -> None:
     second = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(SHORT))
-    second.wait_for(lambda: len(list((cluster.site.data / "runs").iterdir())) > 1)
+    second.await_said("waiting up to 30 s for workers: 0 of 4 virtual users (0 worker processes).")
+    told = second.said()
 
     holder.interrupt()
 
     first = holder.finish()
+    assert f"Others are held by run {first.result['run_id']}" in told
     assert first.code == 130
     assert first.sums["not_started"] > 0
     done = second.finish()
     assert done.code == 0, done.err
     assert done.sums["ok"] == 200
+    assert re.search(r"\d worker process(es)? after \d+ s: going on", done.err)
 
 
 def test_a_killed_coordinator_frees_its_workers_in_a_minute(
