@@ -175,6 +175,7 @@ class Agent:
             spool_limit_bytes=self._spool_limit,
         )
         self._session.claimer.boot = self._boot
+        LOG.info("takes up run %s", run_id)
 
     def _serve(self, session: Session) -> None:
         assert self._offset is not None
@@ -202,6 +203,7 @@ class Agent:
         if session is not None:
             self._left = session.run
             session.close()
+            LOG.info("leaves run %s", session.run)
 
     def _news(self) -> str:
         """What the coordinator waits to hear of: sent at once, not with the next beat."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
+import socket
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,8 +13,9 @@ import click
 from osbench import __version__
 from osbench.common.config import load
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.masking import mask_url
 from osbench.worker import presence
-from osbench.worker.supervisor import Supervisor
+from osbench.worker.supervisor import Supervisor, process_count
 
 #: Loggers that have two lines to say, at INFO, of each message.
 _TALKATIVE = ("celery.worker.strategy", "celery.app.trace")
@@ -85,6 +87,7 @@ def main(
             sys.exit(_check(conf))
         if lifeline is not None:
             _serve(conf, list(plugin_path), lifeline)
+        click.echo(_opening(conf, plugin_path), err=True)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
     except OsbenchError as error:
         click.echo(f"osbench-worker: {error}", err=True)
@@ -102,8 +105,23 @@ def _serve(conf: Any, plugin_paths: list[str], lifeline: int) -> None:
         process.end(error.exit_code)
 
 
+def _opening(conf: Any, plugin_paths: Sequence[str]) -> str:
+    """The line that a start is told with."""
+    count, users = process_count(conf), conf.worker.virtual_users
+    label = f" ({conf.worker.label})" if conf.worker.label else ""
+    places = [f"Redis {mask_url(conf.messaging.redis_url)}"]
+    if conf.messaging.broker_url:
+        places.append(f"broker {mask_url(conf.messaging.broker_url)}")
+    paths = [*conf.worker.plugin_path, *plugin_paths]
+    places.append(f"plug-ins from {', '.join(paths)}" if paths else "no plug-ins of your own")
+    return (
+        f"osbench-worker on {socket.gethostname()}{label}: {count} "
+        f"{'process' if count == 1 else 'processes'} of {users} virtual users; {', '.join(places)}"
+    )
+
+
 def _check(conf: Any) -> int:
-    expected = conf.worker.processes or os.cpu_count() or 1
+    expected = process_count(conf)
     heard = presence.heard(conf)
     click.echo(f"{heard} of {expected} worker processes are heard")
     return int(heard < expected)

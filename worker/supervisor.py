@@ -20,6 +20,11 @@ LOG = logging.getLogger(__name__)
 SHORTEST_LIFE_S = 5.0
 
 
+def process_count(conf: cfg.ConfigOpts) -> int:
+    """Worker processes of this host: as many as are configured, else one a core."""
+    return int(conf.worker.processes or os.cpu_count() or 1)
+
+
 class Supervisor:
     """One child a worker process; a child that dies is replaced by a new incarnation."""
 
@@ -47,8 +52,7 @@ class Supervisor:
             os.close(reading)
 
     def _supervise(self, lifeline: int) -> int:
-        count = self._conf.worker.processes or os.cpu_count() or 1
-        self._due = [time.monotonic()] * count
+        self._due = [time.monotonic()] * process_count(self._conf)
         failed = 0
         while True:
             failed = self._bury() or failed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,7 @@ LONG = {
 def cluster() -> Iterator[Cluster]:
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis)
+        here.configure(found.messaging, {"DEFAULT": {"log_level": "INFO"}})
         for _ in range(2):
             found.start_worker()
         found.await_idle(2)
@@ -88,10 +90,23 @@ def test_both_workers_had_their_part(cluster: Cluster) -> None:
 def test_the_same_workers_serve_one_run_after_another(cluster: Cluster) -> None:
     before = {beat.incarnation for beat in cluster.await_idle(2)}
 
-    codes = [cluster.site.run(cluster.site.task(SHORT, SHORT)).code for _ in range(2)]
+    done = [cluster.site.run(cluster.site.task(SHORT, SHORT)) for _ in range(2)]
 
-    assert codes == [0, 0]
+    assert [one.code for one in done] == [0, 0]
     assert {beat.incarnation for beat in cluster.await_idle(2)} == before
+    for worker in cluster.workers:
+        for one in done:
+            worker.await_said(f"takes up run {one.result['run_id']}")
+            worker.await_said(f"leaves run {one.result['run_id']}")
+
+
+def test_a_worker_says_at_its_start_what_it_is(cluster: Cluster) -> None:
+    first, *_ = cluster.workers[0].said().splitlines()
+
+    assert first.startswith(f"osbench-worker on {socket.gethostname()} (host-0): 1 process of 256")
+    assert f"Redis redis://***@127.0.0.1:{cluster.redis.port}" in first
+    assert "no plug-ins of your own" in first
+    assert "functional" not in cluster.workers[0].said()
 
 
 def test_one_worker_can_be_asked_for(cluster: Cluster) -> None:
