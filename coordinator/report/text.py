@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -37,6 +37,7 @@ _BESIDES = (
 _SLOWEST = 3
 _ERRORS = 5
 _HOSTS = 4
+_LOST = 6
 
 Line = tuple[str, Text]
 
@@ -187,6 +188,9 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     yield from _hook_lines(workload)
     if workload["workers"]:
         yield "workers", Text(_workers(workload["workers"]))
+    lost = [worker for worker in workload["workers"] if worker.get("lost")]
+    if lost:
+        yield "", Text(_given_up(lost), style="bold red")
 
 
 def _hook_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
@@ -264,3 +268,9 @@ def _workers(workers: Iterable[Mapping[str, Any]]) -> str:
     if len(hosts) > _HOSTS:
         return f"{count(hosts.total(), 'process', 'processes')} on {len(hosts)} hosts"
     return ", ".join(f"{count(n, 'process', 'processes')} on {host}" for host, n in hosts.items())
+
+
+def _given_up(lost: Sequence[Mapping[str, Any]]) -> str:
+    named = ", ".join(plain(f"{one['host']}:{one['pid']}") for one in lost[:_LOST])
+    more = f" and {len(lost) - _LOST} others" if len(lost) > _LOST else ""
+    return f"{count(len(lost))} of them lost: {named}{more}"

@@ -127,3 +127,22 @@ def test_a_warm_up_is_told_where_there_was_one():
 
     assert "1,234 iterations of the first 2.50s stand in the sum above" in text
     assert "warm-up" not in text_of(run_report(rps_workload()))
+
+
+def test_lost_workers_are_named_among_the_workers():
+    workload = rps_workload()
+    workers = [
+        {**worker, "pid": 40 + at, "lost": worker["host"] == "node1"}
+        for at, worker in enumerate(workload.workers)
+    ]
+    many = [{**workers[0], "pid": pid} for pid in range(1, 10)]
+
+    two = text_of(run_report(replace(workload, workers=tuple(workers))), 120)
+    nine = text_of(run_report(replace(workload, workers=tuple(many))), 120)
+
+    assert "workers     2 processes on node1, 1 process on node2\n" in two
+    assert "2 of them lost: node1:40, node1:41\n" in two
+    assert (
+        "9 of them lost: node1:1, node1:2, node1:3, node1:4, node1:5, node1:6 and 3 others" in nine
+    )
+    assert "of them lost" not in text_of(run_report(workload))
