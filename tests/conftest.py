@@ -16,12 +16,13 @@ hypothesis.settings.load_profile("osbench")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update-golden`."""
+    """Add `--update-golden` and `--lab`."""
     parser.addoption(
         "--update-golden",
         action="store_true",
         help="write what the code prints now to tests/golden instead of comparing with it",
     )
+    parser.addoption("--lab", metavar="DIR", help="use the lab that runs in this folder")
 
 
 @pytest.fixture

@@ -2,14 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
-from keystone_server import Keystone, keystone_server
+from services import operations
+from services.faults import Unavailable
+from services.lab import Lab
+
+from servers import folder, missing
+
+# Reads until the tests' process is gone, however it went, then stops the lab and removes it.
+LEASH = 'cat >/dev/null; "$1" -m services stop --dir "$2"; rm -rf -- "$2"'
 
 
 @pytest.fixture(scope="session")
-def keystone() -> Iterator[Keystone]:
-    """One Keystone for all tests; its first start on a machine installs it."""
-    with keystone_server() as server:
-        yield server
+def keystone() -> Iterator[Lab]:
+    """A Keystone with nothing beside it but its trace store."""
+    with temporary_lab() as lab:
+        start(lab, ["keystone"])
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """The lab of all tests, or the one in the folder that `--lab` names, which goes on."""
+    named = request.config.getoption("--lab")
+    if named:
+        yield Lab(Path(named))
+        return
+    with temporary_lab() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def lab(running_lab: Lab) -> Lab:
+    """Keystone, Placement, Glance and Zaqar."""
+    return start(running_lab, ["placement", "glance", "zaqar"])
+
+
+def start(lab: Lab, names: Iterable[str]) -> Lab:
+    """The lab with these services; skips the test where this machine cannot run them."""
+    try:
+        operations.start(lab, names)
+    except Unavailable as fault:
+        missing(str(fault))
+    return lab
+
+
+@contextlib.contextmanager
+def temporary_lab() -> Iterator[Lab]:
+    """A lab in a temporary folder; it never outlives the tests."""
+    with folder() as path, leash(path):
+        lab = Lab(path)
+        try:
+            yield lab
+        finally:
+            operations.stop(lab)
+
+
+@contextlib.contextmanager
+def leash(path: Path) -> Iterator[None]:
+    """Have the lab in a folder stopped even where the tests are killed."""
+    here = Path(__file__).parent
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", LEASH, "leash", sys.executable, str(path)],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{here}:{here.parent}"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.communicate()

@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from keystone_server import Keystone
-from keystoneauth1 import session
-from keystoneauth1.identity import v3
 from osprofiler import profiler
 from osprofiler.drivers import base
+from services.catalogue import admin
+from services.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
 
 
-def client(keystone: Keystone) -> session.Session:
-    return session.Session(
-        auth=v3.Password(
-            auth_url=keystone.auth_url,
-            username=keystone.username,
-            password=keystone.password,
-            project_name=keystone.project_name,
-            user_domain_name=keystone.domain_name,
-            project_domain_name=keystone.domain_name,
-        ),
-        timeout=30,
-    )
-
-
-def test_keystone_issues_a_token_and_lists_itself_in_the_catalogue(keystone: Keystone) -> None:
-    openstack = client(keystone)
+def test_keystone_issues_a_token_and_lists_itself_in_the_catalogue(keystone: Lab) -> None:
+    openstack = admin(keystone)
 
     assert openstack.get_token()
     assert openstack.get_endpoint(service_type="identity").rstrip("/") == keystone.auth_url
 
 
-def test_keystone_leaves_the_spans_of_a_traced_request_in_redis(keystone: Keystone) -> None:
+def test_keystone_leaves_the_spans_of_a_traced_request_in_redis(keystone: Lab) -> None:
     profiler.init(keystone.hmac_key)
     try:
         trace_id = profiler.get().get_base_id()
-        client(keystone).get_token()
+        admin(keystone).get_token()
     finally:
         profiler.clean()
 
@@ -47,9 +32,9 @@ def test_keystone_leaves_the_spans_of_a_traced_request_in_redis(keystone: Keysto
     assert report["stats"]["db"]["count"] >= 10
 
 
-def test_keystone_leaves_nothing_of_a_request_that_is_not_traced(keystone: Keystone) -> None:
+def test_keystone_leaves_nothing_of_a_request_that_is_not_traced(keystone: Lab) -> None:
     before = keystone.traces.client().dbsize()
 
-    client(keystone).get_token()
+    admin(keystone).get_token()
 
     assert keystone.traces.client().dbsize() == before

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from commands import coord
-from keystone_server import Keystone
 from osprofiler.drivers import base
+from services.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
 
@@ -42,7 +42,7 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def run(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(keystone: Lab, tmp_path_factory: pytest.TempPathFactory) -> Run:
     home = tmp_path_factory.mktemp("main-job")
     (home / ".osbench").mkdir(mode=0o700)
     # Keystone and the workers share the machine: how late they are is not what is tested.
@@ -63,7 +63,7 @@ def run(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(result=result, rows=list(csv.DictReader(io.StringIO(rows.stdout))))
 
 
-def assert_tells_no_secret(keystone: Keystone, home: Path, *texts: str) -> None:
+def assert_tells_no_secret(keystone: Lab, home: Path, *texts: str) -> None:
     """Neither what was printed nor what a run keeps holds the password or the key."""
     kept = [path.read_bytes() for path in (home / ".osbench/runs").rglob("*") if path.is_file()]
     for secret in (keystone.password, keystone.hmac_key, keystone.traces.password):
@@ -130,9 +130,7 @@ def test_every_iteration_has_a_trace_of_its_own(run: Run) -> None:
         assert workload["tracing"]["spans_dropped"] == 0
 
 
-def test_traces_hold_keystones_spans_under_those_of_the_iteration(
-    run: Run, keystone: Keystone
-) -> None:
+def test_traces_hold_keystones_spans_under_those_of_the_iteration(run: Run, keystone: Lab) -> None:
     for row in run.rows:
         # A driver adds each report that it makes to the last.
         report = base.get_driver(keystone.trace_store, conf={}).get_report(row["trace_id"])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from commands import environment
-from keystone_server import Keystone
 from readme import REPOSITORY, blocks
+from services.lab import Lab
 
 from servers import folder
 
@@ -17,27 +17,14 @@ pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
-def home(keystone: Keystone) -> Iterator[Path]:
+def home(keystone: Lab) -> Iterator[Path]:
     """The home of a user who has the file that a cloud gives its users."""
     with folder() as path:
-        variables = {
-            "OS_AUTH_URL": keystone.auth_url,
-            "OS_USERNAME": keystone.username,
-            "OS_PASSWORD": keystone.password,
-            "OS_PROJECT_NAME": keystone.project_name,
-            "OS_USER_DOMAIN_NAME": keystone.domain_name,
-            "OS_PROJECT_DOMAIN_NAME": keystone.domain_name,
-            "OS_REGION_NAME": keystone.region_name,
-            "OS_IDENTITY_API_VERSION": "3",
-            "OSPROFILER_HMAC_KEY": keystone.hmac_key,
-            "OSPROFILER_CONN_STR": keystone.trace_store,
-        }
-        lines = [f"export {name}='{value}'\n" for name, value in variables.items()]
-        (path / "openrc").write_text("".join(lines))
+        (path / "openrc").write_text(keystone.openrc())
         yield path
 
 
-def test_a_cloud_is_loaded_as_readme_says(home: Path, keystone: Keystone) -> None:
+def test_a_cloud_is_loaded_as_readme_says(home: Path, keystone: Lab) -> None:
     (block,) = blocks("openstack")
     # How late iterations start where cloud and load share a machine is not what is tested.
     calm = {"OS_BENCHMARK__LAG_LIMIT_S": "10", "OS_BENCHMARK__MAX_LAG_S": "60"}

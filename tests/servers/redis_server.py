@@ -40,8 +40,10 @@ class RedisServer:
         appendonly: bool = False,
         port: int | None = None,
         unixsocket: bool = False,
+        maxmemory: str = "512mb",
     ) -> None:
         self.folder = folder
+        self._maxmemory = maxmemory
         self.password = password
         self._policy = maxmemory_policy
         self._appendonly = appendonly
@@ -72,11 +74,9 @@ class RedisServer:
         """Start the server and wait until it answers and is known to be this one."""
         for _ in range(5):
             self._child = child.Child(
-                [redis_executable(), str(self._write_config())],
-                folder=self.folder,
-                log=self.folder / "redis.log",
+                self.command(), folder=self.folder, log=self.folder / "redis.log"
             )
-            if self._child.wait_until(self._is_ours, within_s=15.0):
+            if self._child.wait_until(self.is_ours, within_s=15.0):
                 return
             said = self._child.tail()
             self.kill()
@@ -115,6 +115,20 @@ class RedisServer:
                 process.process.send_signal(signal.SIGCONT)
             process.end(how)
 
+    def command(self) -> list[str]:
+        """What starts the server; its configuration is written."""
+        return [redis_executable(), str(self._write_config())]
+
+    def is_ours(self) -> bool:
+        """Whether a server answers that works in this folder: another one's data stay alone."""
+        client = self.client()
+        try:
+            return client.config_get("dir") == {"dir": str(self.folder.resolve())}
+        except redis.RedisError:
+            return False
+        finally:
+            client.close()
+
     def _write_config(self) -> Path:
         # A file, not arguments: those can be read by every user of the machine.
         lines = [
@@ -125,7 +139,7 @@ class RedisServer:
             f"appendonly {'yes' if self._appendonly else 'no'}",
             "appendfsync always",
             f"maxmemory-policy {self._policy}",
-            "maxmemory 512mb",
+            f"maxmemory {self._maxmemory}",
         ]
         if self.socket is not None:
             lines += [f"unixsocket {self.socket}", "unixsocketperm 700"]
@@ -135,15 +149,6 @@ class RedisServer:
         path.touch(mode=0o600)
         path.write_text("\n".join(lines) + "\n")
         return path
-
-    def _is_ours(self) -> bool:
-        client = self.client()
-        try:
-            return client.config_get("dir") == {"dir": str(self.folder.resolve())}
-        except redis.RedisError:
-            return False
-        finally:
-            client.close()
 
 
 @contextlib.contextmanager

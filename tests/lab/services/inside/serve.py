@@ -1,0 +1,24 @@
+"""Serves a WSGI application with waitress; run by the interpreter of the service's environment."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import waitress
+
+THREADS = 8
+
+
+def main() -> None:
+    """Serve MODULE:ATTRIBUTE on 127.0.0.1:PORT, the two arguments."""
+    module, _, attribute = sys.argv[1].partition(":")
+    port = int(sys.argv[2])
+    # Importing an application parses sys.argv with the service's own options.
+    del sys.argv[1:]
+    application = getattr(importlib.import_module(module), attribute)
+    waitress.serve(application, host="127.0.0.1", port=port, threads=THREADS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Starting and stopping of a lab's services, in the order that they need."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+
+from services import environments
+from services.catalogue import Catalogue
+from services.glance import Glance
+from services.keystone import Keystone
+from services.lab import Lab
+from services.placement import Placement
+from services.process import Process
+from services.service import Service
+from services.trace_store import Redis
+from services.zaqar import Zaqar
+
+ALL: dict[str, Service] = {
+    service.name: service for service in (Redis(), Keystone(), Placement(), Glance(), Zaqar())
+}
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What there is to know about a process."""
+
+    service: str
+    process: str
+    url: str
+    #: None where it does not run.
+    pid: int | None
+
+
+def with_needs(names: Iterable[str]) -> list[str]:
+    """Those services and all that they need, in the order of their start."""
+    graph: dict[str, tuple[str, ...]] = {}
+    wanted = list(names)
+    while wanted:
+        name = wanted.pop()
+        graph[name] = ALL[name].needs
+        wanted += [need for need in graph[name] if need not in graph]
+    return list(TopologicalSorter(graph).static_order())
+
+
+def start(lab: Lab, names: Iterable[str] = ALL, *, tell: Tell = lambda line: None) -> None:
+    """Start what does not run as it is configured now; may be used any number of times.
+
+    Raises Unavailable where something is not on this machine, NotStarted where a service fails.
+    """
+    order = with_needs(names)
+    for name in order:
+        ALL[name].check()
+    environments.install(packages for name in order if (packages := ALL[name].packages) is not None)
+    with lab.locked():
+        lab.choose_ports([port for name in order for port in ALL[name].ports])
+        _in_order(order, lambda service: _bring_up(lab, service, tell))
+        lab.write_clients_files()
+
+
+def stop(lab: Lab, names: Iterable[str] | None = None, *, tell: Tell = lambda line: None) -> None:
+    """End the processes of those services, else all that the lab started."""
+    with lab.locked():
+        wanted = None if names is None else set(names)
+        there = lab.processes.names()
+        for name in reversed(with_needs(ALL)):
+            for process in [one for one in there if _belongs(one, name)]:
+                if wanted is None or name in wanted:
+                    stopped = lab.processes.stop(process)
+                    tell(f"{process}: {'stopped' if stopped else 'was gone'}")
+
+
+def status(lab: Lab) -> list[Row]:
+    """All processes that were started and not stopped since."""
+    there = lab.processes.names()
+    rows = []
+    for name in with_needs(ALL):
+        for process in [one for one in there if _belongs(one, name)]:
+            found = lab.processes.find(process)
+            url = ALL[name].url(lab) if process == name else ""
+            rows.append(
+                Row(service=name, process=process, url=url, pid=found.pid if found else None)
+            )
+    return rows
+
+
+def _belongs(process: str, service: str) -> bool:
+    return process == service or process.startswith(f"{service}-")
+
+
+def _in_order(order: list[str], bring_up: Callable[[Service], None]) -> None:
+    """Bring services up, two at a time where they do not need each other."""
+    sorter = TopologicalSorter({name: ALL[name].needs for name in order})
+    sorter.prepare()
+    running: dict[Future[None], str] = {}
+    with ThreadPoolExecutor(2) as pool:
+        while sorter.is_active():
+            for name in sorter.get_ready():
+                running[pool.submit(bring_up, ALL[name])] = name
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+                sorter.done(running.pop(future))
+
+
+def _bring_up(lab: Lab, service: Service, tell: Tell) -> None:
+    files = service.files(lab)
+    for path, text in files.items():
+        lab.write(path, text)
+    initialised = lab.home(service.name) / ".initialised"
+    if not initialised.exists():
+        service.initialise(lab)
+        initialised.touch()
+    if service.kind is not None:
+        Catalogue(lab).register(service.name, service.kind, service.url(lab))
+    started = False
+    for process in service.processes(lab):
+        identity = _identity(process, files.values())
+        if lab.processes.find(process.name) is not None:
+            if lab.processes.started_as(process.name) == identity:
+                continue
+            lab.processes.stop(process.name)
+        lab.processes.start(process, identity)
+        started = True
+    if started:
+        service.finish(lab)
+    tell(f"{service.name}: {'started' if started else 'runs'}")
+
+
+def _identity(process: Process, texts: Iterable[str]) -> str:
+    """What tells whether a running process was started as it would be now."""
+    parts = [*process.command, *sorted(f"{key}={process.env[key]}" for key in process.env), *texts]
+    return hashlib.sha256("\0".join(map(os.fspath, parts)).encode()).hexdigest()

@@ -1,0 +1,94 @@
+"""What each service of the lab has in common: needs, files, databases, processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import requests
+
+from services.faults import NotStarted
+from services.lab import Lab
+from services.process import Process
+
+SERVE = Path(__file__).parent / "inside" / "serve.py"
+
+
+class Service:
+    """One service; subclasses say how it differs."""
+
+    name: str
+    #: Names of services that have to run before.
+    needs: tuple[str, ...] = ()
+    #: Name of the environment (a file in requirements/), where it has one.
+    packages: str | None = None
+    #: Type in Keystone's catalogue, where it is there.
+    kind: str | None = None
+    #: What follows the port in its URL in the catalogue.
+    path: str = ""
+    #: Names of the ports that it takes; the one that is its own name is in the catalogue.
+    ports: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raise Unavailable where this machine cannot run it."""
+
+    def files(self, lab: Lab) -> Mapping[Path, str]:
+        """Its configuration files, written at each start."""
+        return {}
+
+    def initialise(self, lab: Lab) -> None:
+        """Make its databases and keys, once in the life of a lab."""
+
+    def processes(self, lab: Lab) -> list[Process]:
+        """Its processes in the order of their start."""
+        return []
+
+    def finish(self, lab: Lab) -> None:
+        """What is left to do when all its processes answer."""
+
+    def url(self, lab: Lab) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{lab.port(self.name)}{self.path}"
+
+
+def served(
+    lab: Lab,
+    service: Service,
+    application: str,
+    *,
+    env: Mapping[str, str],
+    ready: str = "/",
+    script: Path = SERVE,
+) -> Process:
+    """A WSGI application behind waitress in the service's own environment."""
+    port = lab.port(service.name)
+    assert service.packages is not None
+    python = lab.environment(service.packages) / "bin" / "python"
+    return Process(
+        name=service.name,
+        command=[str(python), str(script), application, str(port)],
+        env=env,
+        port=port,
+        ready=lambda: answers(f"http://127.0.0.1:{port}{ready}"),
+    )
+
+
+def answers(url: str) -> bool:
+    """Whether there is any answer but a failure of the server."""
+    try:
+        return requests.get(url, timeout=10).status_code < 500
+    except requests.RequestException:
+        return False
+
+
+def run(command: list[str], *, env: Mapping[str, str] | None = None) -> str:
+    """Run a command of a service to its end; what it printed."""
+    done = subprocess.run(
+        command, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        name = " ".join(Path(part).name for part in command[:1] + command[-3:])
+        raise NotStarted(f"{name} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout

@@ -1,0 +1,68 @@
+"""Zaqar: queues in SQLite, messages in Redis, as Debian has no MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from services.lab import Lab
+from services.process import Process
+from services.service import Service, run, served
+from services.settings import authtoken, ini, profiler
+
+TABLES = Path(__file__).parent / "inside" / "zaqar_tables.py"
+
+
+class Zaqar(Service):
+    """Messaging."""
+
+    name = packages = "zaqar"
+    kind = "messaging"
+    needs = ("keystone",)
+    ports = ("zaqar",)
+
+    def files(self, lab: Lab) -> Mapping[Path, str]:
+        home = lab.home("zaqar")
+        traced = profiler(lab)["profiler"]
+        switches = ("wsgi_transport", "message_store", "management_store")
+        return {
+            # Its WSGI application takes no path of a file: it looks below its user's home.
+            home / ".zaqar" / "zaqar.conf": ini(
+                {
+                    "DEFAULT": {
+                        "auth_strategy": "keystone",
+                        "pooling": False,
+                        "admin_mode": True,
+                        "unreliable": True,
+                        "enable_checksum": False,
+                    },
+                    "drivers": {
+                        "transport": "wsgi",
+                        "message_store": "redis",
+                        "management_store": "sqlalchemy",
+                    },
+                    "drivers:transport:wsgi": {"bind": "127.0.0.1", "port": lab.port("zaqar")},
+                    "drivers:management_store:sqlalchemy": {"uri": _database(lab)},
+                    "drivers:message_store:redis": {"uri": lab.redis_url(1)},
+                    "drivers:management_store:redis": {"uri": lab.redis_url(2)},
+                    "cache": {"backend": "dogpile.cache.memory"},
+                    "signed_url": {"secret_key": lab.service_password},
+                    **authtoken(lab, "zaqar", "messaging"),
+                    "profiler": {**traced, **{f"trace_{switch}": True for switch in switches}},
+                }
+            )
+        }
+
+    def initialise(self, lab: Lab) -> None:
+        python = lab.environment("zaqar") / "bin" / "python"
+        run([str(python), str(TABLES), _database(lab)])
+
+    def processes(self, lab: Lab) -> list[Process]:
+        env = {"HOME": str(lab.home("zaqar"))}
+        return [
+            served(lab, self, "zaqar.transport.wsgi.app:application", env=env, ready="/v2/ping")
+        ]
+
+
+def _database(lab: Lab) -> str:
+    return f"sqlite:///{lab.home('zaqar')}/zaqar.db"
