@@ -16,7 +16,7 @@ import functools
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,6 +153,11 @@ class Columns:
     traces: NDArray[np.uint8] = field(default_factory=lambda: np.empty((0, 16), np.uint8))
     #: (iteration, packed outputs) where there are outputs.
     outputs: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
+    #: What the failure numbers stand for: exception type, message, traceback. Known where SLA
+    #: criteria get the rows.
+    failures: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
+    #: The instant that the others count from, seconds since 1970-01-01 UTC; 0 where not known.
+    t0_at: float = 0.0
 
     def __len__(self) -> int:
         return len(self.iteration)

@@ -14,14 +14,30 @@ class Event:
     #: "time" (whole seconds after the start of the load) or "iteration" (iterations reported).
     unit: str
     value: int
+    #: Id of the run.
+    run: str = ""
 
 
 class Failed(Exception):
-    """The action of a hook has failed; what it has to show for it is reported all the same."""
+    """The action of a hook has failed; what it has to show for it is reported all the same.
 
-    def __init__(self, message: str, output: Mapping[str, Any] | None = None) -> None:
+    `etype` and `details` are for what was raised elsewhere; `status` is a word for the report.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        output: Mapping[str, Any] | None = None,
+        *,
+        etype: str = "Failed",
+        details: str = "",
+        status: str = "failed",
+    ) -> None:
         super().__init__(message)
         self.output = output
+        self.etype = etype
+        self.details = details
+        self.status = status
 
 
 class Hook:

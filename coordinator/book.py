@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Book:
         self.statistics = WorkloadStatistics()
         self.criteria = criteria
         self.warmup_ns = int(warmup_s * 1e9)
+        #: When the load began, seconds since 1970-01-01 UTC; 0 before.
+        self.t0_at = 0.0
         #: Rows that count in the ledger alone: the load was warming up.
         self.warmup_rows = 0
         #: User-seconds of all iterations that ran.
@@ -57,7 +60,9 @@ class Book:
             self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
             columns = self._warm(columns)
             self.statistics.add(columns, worker=worker)
-            self.criteria.add(columns)
+            if self.criteria:
+                texts = self.statistics.errors.texts(worker, columns.failure)
+                self.criteria.add(replace(columns, failures=texts, t0_at=self.t0_at))
         self.ledger.give_back(worker, _intervals(block.returned))
         return ran, busy_s
 

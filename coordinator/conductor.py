@@ -132,7 +132,7 @@ class Conductor:
 
     def start(self, t0_at: float) -> None:
         """Begin the load at an instant, Redis time in seconds since 1970."""
-        self._t0_at = t0_at
+        self._t0_at = self.book.t0_at = t0_at
         started = {"do": "start", "workload": self._number, "t0_at": self._t0_at}
         self._state.directory.decide([started])
         self._ask()

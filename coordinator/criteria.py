@@ -25,6 +25,9 @@ class Criteria:
             with self._guard(named.name):
                 self._criteria[named.name] = kind(named.config)
 
+    def __bool__(self) -> bool:
+        return bool(self._criteria)
+
     def add(self, columns: Columns) -> None:
         """Show rows to all of them; each iteration once."""
         for name, criterion in self._criteria.items():

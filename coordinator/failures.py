@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from osbench.common.blocks import Failure
 
+#: Exception type, message and traceback.
+Texts = tuple[str, str, str]
+
 #: Groups kept apart; errors beyond are only counted.
 LIMIT = 1000
 
@@ -33,13 +36,14 @@ class ErrorGroups:
     Workers number their own failures; `learn` says what a number means, `add` counts rows.
     """
 
-    __slots__ = ("_groups", "_meaning", "other")
+    __slots__ = ("_groups", "_meaning", "_texts", "other")
 
     def __init__(self) -> None:
-        #: (etype, message, traceback) -> [count, lowest iteration]
-        self._groups: dict[tuple[str, str, str], list[int]] = {}
-        #: worker -> its failure number -> the list in _groups: texts are not kept twice
-        self._meaning: dict[str, dict[int, list[int]]] = {}
+        #: Texts -> [count, lowest iteration]; the texts again, as one object for all.
+        self._groups: dict[Texts, list[int]] = {}
+        self._texts: dict[Texts, Texts] = {}
+        #: worker -> its failure number -> texts, that object
+        self._meaning: dict[str, dict[int, Texts]] = {}
         #: Failed iterations whose error is in no group: beyond the limit, or not described.
         self.other = 0
 
@@ -52,16 +56,22 @@ class ErrorGroups:
         """Keep what the failure numbers of a worker stand for."""
         meaning = self._meaning.setdefault(worker, {})
         for failure in failures:
-            group = self._group((failure.etype, failure.message, failure.traceback))
-            if group is not None:
-                meaning[failure.number] = group
+            texts = (failure.etype, failure.message, failure.traceback)
+            if self._group(texts) is not None:
+                meaning[failure.number] = self._texts.setdefault(texts, texts)
+
+    def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
+        """Type, message and traceback by failure number of a worker, as far as they are kept."""
+        meaning = self._meaning.get(worker, {})
+        return {n: meaning[n] for n in np.unique(numbers).tolist() if n in meaning}
 
     def add(self, worker: str, numbers: NDArray[np.uint32], iterations: NDArray[np.int64]) -> None:
         """Count failed iterations by the failure number that their worker gave them."""
         meaning = self._meaning.get(worker, {})
         for number in np.unique(numbers).tolist():
             found = iterations[numbers == number]
-            self._count(meaning.get(number), len(found), int(found.min()))
+            group = self._groups.get(meaning[number]) if number in meaning else None
+            self._count(group, len(found), int(found.min()))
 
     def merge(self, other: ErrorGroups) -> None:
         """Add the counts of another one; what its workers' numbers mean is left behind."""
@@ -97,7 +107,7 @@ class ErrorGroups:
         errors.other = form["other"]
         return errors
 
-    def _group(self, key: tuple[str, str, str]) -> list[int] | None:
+    def _group(self, key: Texts) -> list[int] | None:
         group = self._groups.get(key)
         if group is None and len(self._groups) < LIMIT:
             group = self._groups[key] = [0, 0]

@@ -99,7 +99,9 @@ class Firing:
             self._action = self._kind(self._config)
             found = self._action.run(self.event)
         except hook.Failed as failure:
-            status, error, found = FAILED, Error(etype="Failed", msg=_cut(failure)), failure.output
+            details = mask_url(failure.details[-DETAILS:])
+            status, found = failure.status, failure.output
+            error = Error(etype=failure.etype, msg=_cut(failure), details=details)
         except BaseException as failure:  # noqa: BLE001 - a plug-in's own code may raise anything
             details = mask_url(traceback.format_exc()[-DETAILS:])
             etype = type(failure).__name__
@@ -122,8 +124,9 @@ class Firing:
 class _Armed:
     """One hook of the workload: trigger, action, and what has been fired."""
 
-    def __init__(self, described: task.Hook, plugins: Plugins) -> None:
+    def __init__(self, described: task.Hook, plugins: Plugins, run: str) -> None:
         self.described = described
+        self._run = run
         self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
         trigger = cast(type[Trigger], plugins.get("trigger", described.trigger.name))
         self._seen = -1
@@ -169,7 +172,7 @@ class _Armed:
         )
 
     def _event(self, value: int) -> hook.Event:
-        return hook.Event(unit=self._unit, value=value)
+        return hook.Event(unit=self._unit, value=value, run=self._run)
 
     @contextlib.contextmanager
     def _guard(self, value: int) -> Iterator[None]:
@@ -228,8 +231,8 @@ class Hooks:
     some tenths of a second later, and not when they start.
     """
 
-    def __init__(self, described: Sequence[task.Hook], plugins: Plugins) -> None:
-        self._armed = [_Armed(one, plugins) for one in described]
+    def __init__(self, described: Sequence[task.Hook], plugins: Plugins, *, run: str = "") -> None:
+        self._armed = [_Armed(one, plugins, run) for one in described]
 
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire what has fallen due: seconds after the start, iterations that were reported."""
