@@ -1,0 +1,1 @@
+"""Traces of iterations: collected, made into trees, and asked why the slow ones were slow."""

@@ -1,0 +1,64 @@
+"""What a span was about, without the values: statements without literals, paths without ids.
+
+Two calls of the same work get the same words, so that they can be counted together, and nothing
+a user has sent stands in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+
+#: Characters of a detail; what differs only beyond them is told apart by a hash.
+LIMIT = 200
+
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
+_STRING = re.compile(r"'(?:[^'\\]|\\.|'')*'|\$(\w*)\$.*?\$\1\$", re.S)
+#: What is quoted twice is a name in standard SQL, and a string in MySQL unless it is one word.
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.|"")*"')
+_WORD = re.compile(r'"\w+"\Z')
+_BOUND = re.compile(r"%\(\w+\)s|%s|(?<![:\w]):\w+|\$\d+|@\w+")
+_NUMBER = re.compile(r"(?<![\w.\"`])[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?)\b", re.I)
+_LIST = re.compile(r"\(\s*\?(?:\s*,\s*\?)*\s*\)")
+_LISTS = re.compile(r"\(\.\.\.\)(?:\s*,\s*\(\.\.\.\))+")
+_SPACE = re.compile(r"\s+")
+
+_VERSION = re.compile(r"v\d+(?:\.\d+)*\Z")
+_LONG = 32
+
+
+@lru_cache(maxsize=8192)
+def statement(sql: str) -> str:
+    """A statement with `?` for each value and `(...)` for each list of values."""
+    text = _COMMENT.sub(" ", sql)
+    text = _STRING.sub("?", text)
+    text = _QUOTED.sub(lambda found: found[0] if _WORD.match(found[0]) else "?", text)
+    text = _BOUND.sub("?", text)
+    text = _NUMBER.sub("?", text)
+    text = _LIST.sub("(...)", text)
+    text = _LISTS.sub("(...)", text)
+    return cut(_SPACE.sub(" ", text).strip())
+
+
+@lru_cache(maxsize=8192)
+def path(text: str) -> str:
+    """A path without query, with `{id}` for each part that holds a digit or is very long."""
+    plain = text.partition("?")[0].partition("#")[0]
+    if "://" in plain:
+        plain = "/" + plain.split("://", 1)[1].partition("/")[2]
+    return cut("/".join(map(_part, plain.split("/"))))
+
+
+def cut(text: str) -> str:
+    """A text of `LIMIT` characters at most; different ones stay different."""
+    if len(text) <= LIMIT:
+        return text
+    mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return f"{text[: LIMIT - 12]}... {mark}"
+
+
+def _part(part: str) -> str:
+    if _VERSION.match(part):
+        return part
+    return "{id}" if len(part) >= _LONG or any(char.isdigit() for char in part) else part

@@ -1,0 +1,180 @@
+"""From events, a start and a stop for each span, to spans: in any order, however often they come.
+
+OSProfiler and what is built on it write an event when work starts and another when it stops,
+with the same id. Services on other hosts write late, twice, or never.
+"""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from osbench.coordinator.traces.saying import Saying, of_osprofiler
+from osbench.coordinator.traces.spans import (
+    LOST_START,
+    LOST_STOP,
+    STEPPED,
+    Span,
+    Trace,
+    span_key,
+    trace_key,
+)
+
+START, STOP = "-start", "-stop"
+
+
+class Event(NamedTuple):
+    """That a span started or stopped."""
+
+    #: Ids as they were written.
+    trace_id: str
+    span_id: str
+    parent_id: str
+    #: The span's whole name, without `-start` or `-stop`.
+    name: str
+    is_stop: bool
+    #: Microseconds since 1970 by the host's clock.
+    at_us: int
+    service: str
+    host: str
+    info: Mapping[str, Any]
+    #: Of a stop: how long the span took, where that was written, in nanoseconds.
+    duration_ns: int | None = None
+
+
+def event_of(written: Mapping[str, Any]) -> Event:
+    """An event of OSProfiler, as its drivers store it. Raises ValueError for anything else."""
+    try:
+        name: str = written["name"]
+        info = written.get("info") or {}
+        return Event(
+            written["base_id"],
+            written["trace_id"],
+            written["parent_id"],
+            *split_name(name),
+            instant_us(written["timestamp"]),
+            service_name(written.get("project"), written.get("service")),
+            str(info.get("host") or ""),
+            info,
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("an event of another shape") from None
+
+
+def split_name(name: str) -> tuple[str, bool]:
+    """The name of a span, and whether this is its stop. Raises ValueError for another name."""
+    if name.endswith(START):
+        return name[: -len(START)], False
+    if name.endswith(STOP):
+        return name[: -len(STOP)], True
+    raise ValueError("an event that is neither a start nor a stop")
+
+
+@lru_cache(maxsize=1024)
+def service_name(project: str | None, service: str | None) -> str:
+    """`project/service`, or the one of them that there is."""
+    if project and service:
+        return service if service.startswith(project) else f"{project}/{service}"
+    return service or project or ""
+
+
+def instant_us(text: str) -> int:
+    """Microseconds since 1970 of `2020-02-27T08:04:25.789433`, UTC. Raises ValueError."""
+    fraction = text[20:26]
+    return _second(text[:19]) * 1_000_000 + (int(fraction.ljust(6, "0")) if fraction else 0)
+
+
+@lru_cache(maxsize=4096)
+def _second(text: str) -> int:
+    return calendar.timegm(time.strptime(text.replace(" ", "T"), "%Y-%m-%dT%H:%M:%S"))
+
+
+def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trace]:
+    """The traces that some events are of, by trace id.
+
+    `everything` keeps arguments, parameters and queries. Neither the order of the events nor
+    how often each came changes the spans: of several starts the first counts, of several stops
+    the last.
+    """
+    by_trace: dict[str, list[Event]] = {}
+    for event in events:
+        by_trace.setdefault(event.trace_id, []).append(event)
+    found = {}
+    for written, group in by_trace.items():
+        trace_id = trace_key(written)
+        found[trace_id] = _trace(trace_id, group, everything)
+    return found
+
+
+def _trace(trace_id: str, events: Iterable[Event], everything: bool) -> Trace:
+    starts: dict[str, Event] = {}
+    stops: dict[str, Event] = {}
+    count = 0
+    for event in events:
+        count += 1
+        known = stops if event.is_stop else starts
+        other = known.setdefault(event.span_id, event)
+        if other is not event and (_order(event) < _order(other)) != event.is_stop:
+            known[event.span_id] = event
+    spans = [_span(start, stops.get(name), everything) for name, start in starts.items()]
+    spans += [_span(None, stop, everything) for name, stop in stops.items() if name not in starts]
+    spans.sort(key=_place)
+    return Trace(trace_id=trace_id, spans=tuple(spans), duplicates=count - len(starts) - len(stops))
+
+
+def _order(event: Event) -> tuple[Any, ...]:
+    # of two with the same instant always the same one, whatever they say
+    return event[5], event[3], event[2], event[6], event[7], repr(event[8]), event[9] or 0
+
+
+def _place(span: Span) -> tuple[int, str]:
+    return span.start_ns, span.span_id
+
+
+def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
+    event = start or stop
+    assert event is not None
+    duration = 0
+    marks = 0
+    begin = event.at_us * 1000
+    if start is None:
+        assert stop is not None
+        duration = stop.duration_ns or 0
+        begin -= duration
+        marks = 0 if stop.duration_ns is not None else LOST_START
+    elif stop is None:
+        marks = LOST_STOP
+    elif stop.duration_ns is not None:
+        duration = stop.duration_ns
+    else:
+        duration = (stop.at_us - start.at_us) * 1000
+        if duration < 0:
+            duration, marks = 0, STEPPED
+    said = _said(start, stop, everything)
+    return Span(
+        span_key(event.span_id),
+        "" if event.parent_id == event.trace_id else span_key(event.parent_id),
+        event.name,
+        event.service,
+        event.host,
+        begin,
+        duration,
+        said.detail,
+        "",
+        said.error,
+        marks,
+        said.attributes,
+    )
+
+
+def _said(start: Event | None, stop: Event | None, everything: bool) -> Saying:
+    first: Mapping[str, Any] = start.info if start is not None else {}
+    last: Mapping[str, Any] = stop.info if stop is not None else {}
+    info: dict[str, Any] = {**first, **last}
+    for name in ("db", "function", "request", "requests"):
+        if isinstance(first.get(name), Mapping) and isinstance(last.get(name), Mapping):
+            info[name] = {**first[name], **last[name]}
+    return of_osprofiler(info, everything=everything)

@@ -1,0 +1,99 @@
+"""The one model of spans and traces, neutral between OSProfiler and OpenTelemetry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+#: Marks of a span; a span may have several. Its stop, or its start, was never recorded.
+LOST_STOP, LOST_START = 1, 2
+#: Its clock was set back while it ran: it would have ended before it began.
+STEPPED = 4
+
+_HEX = frozenset("0123456789abcdef")
+_TRACE = re.compile(r"[0-9a-f]{32}\Z")
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Span(NamedTuple):
+    """A timed piece of work. A tuple, because a run may have millions."""
+
+    #: 16 hexadecimal digits, unique within the trace, where the id was a UUID or W3C's.
+    span_id: str
+    #: Id of the span around it; "" for a root.
+    parent_id: str
+    name: str
+    #: Who did the work, such as `zaqar/api`.
+    service: str
+    #: Host whose clock the instants are of; "" where it is not known.
+    host: str
+    #: Nanoseconds since 1970 by that clock, and nanoseconds.
+    start_ns: int
+    duration_ns: int
+    #: What the work was, without values: a statement, a path, a function.
+    detail: str = ""
+    #: OpenTelemetry's kind in lower case: server, client, producer, consumer, internal or "".
+    kind: str = ""
+    #: Type of the error it ended with, or "".
+    error: str = ""
+    #: Sum of marks.
+    marks: int = 0
+    #: What else it says of itself, as far as it is kept.
+    attributes: Mapping[str, Any] = _NOTHING
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended, by the same clock."""
+        return self.start_ns + self.duration_ns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trace:
+    """The spans of one trace, ordered by start and id whatever order they arrived in."""
+
+    #: 32 hexadecimal digits, or what a service made up.
+    trace_id: str
+    spans: tuple[Span, ...]
+    #: Events that had been there already.
+    duplicates: int = 0
+
+    @property
+    def lost_stops(self) -> int:
+        """Spans whose stop was not recorded."""
+        return sum(1 for span in self.spans if span.marks & LOST_STOP)
+
+    @property
+    def is_whole(self) -> bool:
+        """Every span has start and stop, and there is none whose parent is missing."""
+        known = {span.span_id for span in self.spans}
+        return bool(self.spans) and not any(
+            span.marks & (LOST_STOP | LOST_START)
+            or (span.parent_id and span.parent_id not in known)
+            for span in self.spans
+        )
+
+
+def trace_key(text: str) -> str:
+    """A trace id without dashes, in lower case: the same for OSProfiler and OpenTelemetry."""
+    return text.replace("-", "").lower()
+
+
+def is_trace_key(text: str) -> bool:
+    """Whether this is an id of 128 bits, fit to be part of a store's key."""
+    return bool(_TRACE.match(text))
+
+
+def span_key(text: str) -> str:
+    """A span id as W3C has it: of 128 bits the lower 64, which OpenTelemetry's spans know."""
+    plain = text.replace("-", "").lower()
+    return plain[16:] if len(plain) == 32 and _HEX.issuperset(plain) else plain
+
+
+def uuid_form(trace_id: str) -> str:
+    """A trace id as OSProfiler writes it."""
+    if not is_trace_key(trace_id):
+        return trace_id
+    parts = (trace_id[:8], trace_id[8:12], trace_id[12:16], trace_id[16:20], trace_id[20:])
+    return "-".join(parts)

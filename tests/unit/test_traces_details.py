@@ -1,0 +1,54 @@
+import pytest
+
+from osbench.coordinator.traces.details import LIMIT, path, statement
+
+
+@pytest.mark.parametrize(
+    ("sql", "normal"),
+    [
+        ("SELECT a, b FROM t1 WHERE id = 17", "SELECT a, b FROM t1 WHERE id = ?"),
+        ("SELECT * FROM t WHERE n = 'it''s' AND m='x'", "SELECT * FROM t WHERE n = ? AND m=?"),
+        ("SELECT 1 FROM t WHERE id IN (1, 2,3)", "SELECT ? FROM t WHERE id IN (...)"),
+        ("SELECT 1 FROM t WHERE id IN (%s, %s)", "SELECT ? FROM t WHERE id IN (...)"),
+        ("SELECT x FROM t WHERE id IN (:id_1, :id_2)", "SELECT x FROM t WHERE id IN (...)"),
+        ("SELECT x FROM t WHERE id = %(id_1)s", "SELECT x FROM t WHERE id = ?"),
+        ("INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')", "INSERT INTO t (a, b) VALUES (...)"),
+        ("SELECT\n  x -- why\nFROM /* here */ t", "SELECT x FROM t"),
+        ("SELECT a::text FROM t LIMIT $1", "SELECT a::text FROM t LIMIT ?"),
+        ('SELECT "user" FROM "Order"', 'SELECT "user" FROM "Order"'),
+        ('SELECT x FROM t WHERE n = "two words"', "SELECT x FROM t WHERE n = ?"),
+        ("SELECT t1.a2 FROM t1 WHERE x > -1.5e3", "SELECT t1.a2 FROM t1 WHERE x > ?"),
+    ],
+)
+def test_statements_lose_their_values(sql, normal):
+    assert statement(sql) == normal
+
+
+def test_lists_of_any_length_are_one_statement():
+    lists = [f"DELETE FROM t WHERE id IN ({', '.join('?' * count)})" for count in (1, 2, 50)]
+
+    assert len(set(map(statement, lists))) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("/v2/queues/4e1f9c/messages", "/v2/queues/{id}/messages"),
+        ("/v2.1/servers/12?limit=5", "/v2.1/servers/{id}"),
+        ("/v3/auth/tokens", "/v3/auth/tokens"),
+        ("http://host:80/v2/images/0b9e-1", "/v2/images/{id}"),
+        ("/files/" + "x" * 40, "/files/{id}"),
+        ("", ""),
+    ],
+)
+def test_paths_lose_their_ids(written, normal):
+    assert path(written) == normal
+
+
+def test_long_statements_are_cut_and_stay_different():
+    columns = ", ".join(f"column_{chr(97 + n % 26)}" for n in range(100))
+
+    one, other = statement(f"SELECT {columns} FROM a"), statement(f"SELECT {columns} FROM b")
+
+    assert len(one) <= LIMIT
+    assert one != other

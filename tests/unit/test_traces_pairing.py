@@ -1,0 +1,131 @@
+import json
+
+import pytest
+from synthetic_traces import Work, events_of, shuffled, spans_of, traces
+
+from osbench.coordinator.traces.pairing import event_of, instant_us, pair
+from osbench.coordinator.traces.spans import LOST_START, LOST_STOP, STEPPED, span_key, trace_key
+
+
+def read(events, **options):
+    (trace,) = pair(map(event_of, events), **options).values()
+    return trace
+
+
+def test_a_trace_comes_back_as_it_was_written():
+    (written,) = traces(1)
+
+    found = read(events_of(written))
+
+    assert found.trace_id == written.trace_id
+    for span, again in zip(written.spans, found.spans, strict=True):
+        assert again._replace(attributes={}) == span._replace(kind="")
+    assert found.is_whole
+    assert found.duplicates == 0
+
+
+def test_order_and_repetition_change_no_span():
+    (written,) = traces(1)
+    events = events_of(written)
+
+    found = read(shuffled(events, 3))
+
+    assert found.spans == read(events).spans
+    assert found.duplicates == len(shuffled(events, 3)) - len(events)
+
+
+def test_names_and_microseconds_are_kept_whole():
+    work = Work(name="engine-start-workflow", start=0.0, length=0.001)
+
+    (span,) = read(events_of(spans_of(work))).spans
+
+    assert span.name == "engine-start-workflow"
+    assert span.duration_ns == 1000
+
+
+def test_a_lost_stop_and_a_lost_start_are_marked():
+    (written,) = traces(1)
+    events = events_of(written)
+    root_stop = events.index(next(e for e in events if e["name"] == "osbench.iteration-stop"))
+    db_start = events.index(next(e for e in events if e["name"] == "db-start"))
+
+    found = read([e for at, e in enumerate(events) if at not in (root_stop, db_start)])
+
+    marks = {span.name: span.marks for span in found.spans if span.marks}
+    assert marks == {"osbench.iteration": LOST_STOP, "db": LOST_START}
+    assert found.lost_stops == 1
+    assert not found.is_whole
+
+
+def test_a_missing_parent_makes_a_trace_less_than_whole():
+    (written,) = traces(1)
+
+    found = read([event for event in events_of(written) if not event["name"].startswith("wsgi")])
+
+    assert not found.is_whole
+
+
+def test_a_clock_that_steps_back_gives_no_negative_duration():
+    (written,) = traces(1)
+    events = events_of(written)
+    stop = next(e for e in events if e["name"] == "db-stop")
+    stop["timestamp"] = "2020-01-01T00:00:00.000000"
+
+    span = next(span for span in read(events).spans if span.marks)
+
+    assert (span.duration_ns, span.marks) == (0, STEPPED)
+
+
+def test_arguments_parameters_queries_and_messages_are_left_out():
+    work = Work(name="osbench.iteration", start=0, length=9, error="Boom").add(
+        Work(name="wsgi", start=1, length=5, detail="GET /v2/queues/4e1f?token=s3cret"),
+        Work(name="db", start=2, length=1, detail="SELECT * FROM t WHERE name = 's3cret'"),
+    )
+    events = events_of(spans_of(work), function={"name": "f", "args": "s3cret"}, iteration=7)
+
+    found = read(events)
+
+    said = json.dumps([tuple(span) for span in found.spans])
+    assert not any(secret in said for secret in ("s3cret", "hunter2", "a secret of mine"))
+    assert [span.detail for span in found.spans] == [
+        "f",
+        "GET /v2/queues/{id}",
+        "SELECT * FROM t WHERE name = ?",
+    ]
+    assert found.spans[0].error == "Boom"
+    assert found.spans[0].attributes == {"iteration": 7}
+
+
+def test_all_that_was_said_is_kept_where_it_is_asked_for():
+    (written,) = traces(1)
+
+    found = read(events_of(written), everything=True)
+
+    assert "hunter2" in json.dumps([span.attributes for span in found.spans])
+
+
+def test_a_parent_is_found_by_the_id_that_opentelemetry_knows():
+    assert span_key("0123-4567-89AB-CDEF-0123-4567-89AB-CDEF") == "0123456789abcdef"
+    assert span_key("00f067aa0ba902b7") == "00f067aa0ba902b7"
+    assert span_key("made-up") == "madeup"
+    assert trace_key("F12E75D5-5d59-4cbc-b74d-357f19290dd7") == "f12e75d55d594cbcb74d357f19290dd7"
+
+
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("1970-01-01T00:00:01.000002", 1_000_002),
+        ("1970-01-01T00:00:01.5", 1_500_000),
+        ("1970-01-01 00:00:01", 1_000_000),
+    ],
+)
+def test_instants(text, micros):
+    assert instant_us(text) == micros
+
+
+@pytest.mark.parametrize(
+    "event", [{}, {"name": "x-start"}, {"name": "x", "base_id": "a"}, None, {"name": 3}]
+)
+def test_what_is_no_event_is_refused(event):
+    with pytest.raises(ValueError, match="event"):
+        event_of(event)
