@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors, plugin_files, signature
-from osbench.common.context import Context
+from osbench.common.context import Context, Surroundings
 from osbench.common.exporter import Exporter
 from osbench.common.hook import Hook
 from osbench.common.plugin_names import NATIVE, RALLY, asked, order
@@ -41,6 +41,9 @@ INTERFACES: Mapping[str, type] = {
     "exporter": Exporter,
 }
 
+#: Values by name.
+Args = dict[str, Any]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioPlugin:
@@ -58,11 +61,14 @@ class ScenarioPlugin:
     source_hash: str
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE
+    #: Called once a workload, when its contexts are set up: makes the arguments and the context
+    #: that workers get of the task's arguments and of what there is. Raises ContextError.
+    prepare: Callable[[Mapping[str, Any], Surroundings], tuple[Args, Args]] | None = None
 
     @property
     def address(self) -> str:
         """The name that means this plug-in wherever it is looked up."""
-        return f"{asked(self.name).bare}@{self.source}"
+        return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any]) -> list[str]:
         """What is wrong with the keyword arguments `args`; a message each, none when they fit."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import PluginError
+from osbench.common.plugin_names import RALLY
 from osbench.common.rally import loading, names, registry
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Bridge:
         if not self.ready() or registry.plugin("scenario", name) is None:
             return None
         found: ScenarioPlugin | None = _module("scenario").scenario_plugin(name)
-        return found
+        return None if found is None else replace(found, source=RALLY)
 
     def get(self, kind: str, name: str) -> type | None:
         """The class behind our interface of what Rally calls `name`, or None."""
@@ -69,7 +71,7 @@ class Bridge:
         return found
 
     def names(self, kind: str) -> list[str]:
-        """Full names of all of a kind but the hidden ones. None without Rally."""
+        """Full names of all of a kind but the hidden ones; none without Rally."""
         if kind not in registry.BASES or not self.ready():
             return []
         return [one.get_fullname() for one in registry.plugins(kind)]

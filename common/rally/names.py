@@ -34,7 +34,7 @@ def why_absent(kind: str, name: str) -> str | None:
         return f"is a plug-in of {OPENSTACK}, which is not installed: {INSTALL}"
     found = importlib.metadata.version(OPENSTACK)
     if bare.partition(".")[0] in known.NEWER:
-        return f"is not in {OPENSTACK} {found}, installed here: releases after {known.PUBLISHED}"
+        return f"is not in {OPENSTACK} {found}, installed here: it came after {known.PUBLISHED}"
     return f"is not in {OPENSTACK} {found}, installed here"
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from osbench.common.context import Context
 from osbench.common.errors import PluginError, Problem
-from osbench.common.plugins import Plugins
+from osbench.common.plugin_names import RALLY, asked
+from osbench.common.plugins import Found, Plugins, ScenarioPlugin
+from osbench.common.rally import validators
 from osbench.common.runner import Runner
-from osbench.common.task import Named, Subtask, Task, Workload
+from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.faults import validate
 from osbench.coordinator.taskfile.places import inside
+from osbench.coordinator.taskfile.uses import Use, args_place, scenario_place, uses
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
@@ -35,14 +36,20 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
     if file is not None:
         yield from data.given_twice(file, workload)
         fed = replace(workload, args={**workload.args, **file.first})
-    yield from _scenario(fed, plugins, task.version)
+    plugin = None
+    try:
+        plugin = plugins.scenario(workload.scenario)
+    except PluginError as error:
+        yield Problem(scenario_place(workload, task.version), str(error))
+    if plugin is not None:
+        yield from _scenario(fed, plugin, plugins, task.version)
     faults = list(_runner(workload, plugins, task.version))
     yield from faults
     if file is not None and not faults:
         runner = _runner_class(workload, plugins)(workload.runner.config)
         yield from data.too_few(file, workload, runner)
-    for part in (_contexts, _sla, _hooks):
-        yield from part(workload, plugins, task.version)
+    for use in uses(workload, task.version):
+        yield from _used(use, plugin, plugins)
 
 
 def describe(task: Task, plugins: Plugins) -> Task:
@@ -67,21 +74,25 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
     ]
 
 
-def _scenario(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
-    name_place = workload.place if version == 1 else inside(workload.place, "scenario")
-    try:
-        plugin = plugins.scenario(workload.scenario)
-    except PluginError as error:
-        yield Problem(name_place, str(error))
-        return
-    args_place = inside(workload.place, "args")
-    if version > 1:
-        args_place = inside(name_place, workload.scenario)
-    for message in plugin.check_args(workload.args):
-        yield Problem(args_place, message)
+def _scenario(
+    workload: Workload, plugin: ScenarioPlugin, plugins: Plugins, version: int
+) -> Iterator[Problem]:
+    if plugin.source == RALLY:
+        name = asked(workload.scenario).in_rally
+        said = validators.problems("scenario", name, workload=workload)
+    else:
+        said = plugin.check_args(workload.args)
+    for message in said:
+        yield Problem(args_place(workload, version), message)
     for name, config in plugin.context.items():
-        for problem in _configured("context", Named(name=name, config=config), "", plugins):
-            yield Problem(name_place, f"{workload.scenario} needs the context {name}: {problem}")
+        place = scenario_place(workload, version)
+        try:
+            found = plugins.find("context", name, beside=plugin)
+        except PluginError as error:
+            yield Problem(place, f"{plugin.name} needs the context {name}: {error}")
+            continue
+        for problem in _configured("context", found, config, ""):
+            yield Problem(place, f"{plugin.name} needs the context {name}: {problem}")
 
 
 def _runner_place(workload: Workload, version: int) -> str:
@@ -120,43 +131,33 @@ def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
         )
 
 
-def _contexts(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
-    place = inside(workload.place, "context" if version == 1 else "contexts")
-    for context in workload.contexts:
-        with contextlib.suppress(PluginError):
-            if cast(type[Context], plugins.get("context", context.name)).HIDDEN:
-                yield Problem(inside(place, context.name), "is hidden: only scenarios ask for it")
-                continue
-        yield from _configured("context", context, inside(place, context.name), plugins)
-
-
-def _sla(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
-    place = inside(workload.place, "sla")
-    for criterion in workload.sla:
-        yield from _configured("sla", criterion, inside(place, criterion.name), plugins)
-
-
-def _hooks(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
-    for position, hook in enumerate(workload.hooks):
-        place = inside(inside(workload.place, "hooks"), position)
-        part = "args" if version == 1 else "action"
-        yield from _configured("hook", hook.action, inside(place, part), plugins)
-        part = "args" if version == 1 else hook.trigger.name
-        config_place = inside(inside(place, "trigger"), part)
-        yield from _configured("trigger", hook.trigger, config_place, plugins)
-
-
-def _configured(kind: str, named: Named, place: str, plugins: Plugins) -> Iterator[Problem]:
+def _used(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator[Problem]:
     try:
-        plugin: Any = plugins.get(kind, named.name)
+        found = plugins.find(
+            use.kind, use.named.name, beside=beside if use.kind == "context" else None
+        )
     except PluginError as error:
-        yield Problem(place, str(error))
+        yield Problem(use.place, str(error))
         return
-    problems = validate(named.config, getattr(plugin, "CONFIG_SCHEMA", {}), place)
+    if getattr(found.cls, "HIDDEN", False):
+        yield Problem(use.place, "is hidden: only scenarios ask for it")
+        return
+    yield from _configured(use.kind, found, use.named.config, use.place)
+
+
+def _configured(kind: str, found: Found, config: Any, place: str) -> Iterator[Problem]:
+    plugin: Any = found.cls
+    problems = validate(config, plugin.CONFIG_SCHEMA, place)
     yield from problems
-    if kind in ("sla", "hook", "trigger") and not problems:
-        for message in _answers(plugin.check_config, named.config):
-            yield Problem(place, message)
+    if problems:
+        return
+    if kind == "context":
+        if found.source == RALLY:
+            for message in validators.problems(kind, found.address, config):
+                yield Problem(place, message)
+        return
+    for message in _answers(plugin.check_config, config):
+        yield Problem(place, message)
 
 
 def _answers(question: Callable[[Any], list[str]], config: Any) -> list[str]:

@@ -172,7 +172,7 @@ def test_all_problems_are_told_at_once_with_place_and_value(refusal):
                             "scenario": {"Dummy.failure": {"nonsense": 1}},
                             "runner": {"constant": {"times": 0, "timeout": "3", "tmies": 1}},
                             "sla": {"failure_rate": {"max": 101}, "speed": {}},
-                            "contexts": {"users": {}},
+                            "contexts": {"castles": {}},
                             "hooks": [{"action": {"call": "x"}, "trigger": {"event": {}}}],
                         },
                         {"scenario": {"Dummy.dummy": {}}, "runner": {"constnat": {}}},
@@ -192,7 +192,7 @@ def test_all_problems_are_told_at_once_with_place_and_value(refusal):
     assert problems.pop(f"{runner}.tmies") == "unknown key (did you mean times?), got 1"
     assert "got 101" in problems.pop(f"{second}.sla.failure_rate.max")
     assert "'speed'" in problems.pop(f"{second}.sla.speed")
-    assert "'users'" in problems.pop(f"{second}.contexts.users")
+    assert "'castles'" in problems.pop(f"{second}.contexts.castles")
     assert "'call'" in problems.pop(f"{second}.hooks[0].action")
     assert "is missing" in problems.pop(f"{second}.hooks[0].trigger.event")
     assert "'constnat'; did you mean constant" in problems.pop(f"{third}.runner.constnat")

@@ -1,0 +1,106 @@
+"""Rally's validators of its plug-ins, asked as Rally asks them, a problem a sentence."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osbench.common.rally import registry
+from osbench.common.task import Workload
+
+#: Rally's types of validation: `SYNTAX` needs nothing, `PLATFORM` a deployment record, `SEMANTIC`
+#: the cloud, and users in it.
+SYNTAX = "syntax"
+PLATFORM = "platform"
+SEMANTIC = "semantic"
+
+#: The validator of configurations by schema. osbench reads the schema itself: it tells of every
+#: fault with its place, and of no secret.
+SCHEMA = "jsonschema@default"
+
+_TOLD = re.compile(r"\w+ plugin '.*?' doesn't pass (\S+) validation\. Details: (.*)", re.DOTALL)
+_HINT = re.compile(r" Use `rally plugin show [^`]*` to display scenario description\.")
+
+
+def problems(
+    kind: str,
+    name: str,
+    config: Any = None,
+    *,
+    within: str = SYNTAX,
+    workload: Workload | None = None,
+    surroundings: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """What validators of the type `within` say of a plug-in's configuration.
+
+    Scenarios are told their `workload` and no configuration. `surroundings` is Rally's validation
+    context: `platforms`, or what its context of users has made. A validator that raises what it
+    should not is a problem, too.
+    """
+    base = registry.base(kind)
+    said: list[str] = base.validate(
+        name=name,
+        context=surroundings,
+        config=as_rally(workload) if workload is not None else None,
+        plugin_cfg=copy.deepcopy(config),
+        allow_hidden=True,
+        vtype=within,
+    )
+    return [sentence for one in said if (sentence := _sentence(one))]
+
+
+def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
+    """Type and name of each validator of a plug-in that is not one of syntax."""
+    validation = importlib.import_module("rally.common.validation")
+    found: Any = registry.plugin(kind, name)
+    for validator, _, arguments in found._meta_get("validators", default=[]):
+        cls: Any = validation.Validator.get(validator)
+        if issubclass(cls, validation.RequiredPlatformValidator):
+            yield PLATFORM, str(arguments.get("platform", validator))
+        elif cls._meta_get("validators", default=[]):
+            yield SEMANTIC, validator
+
+
+def as_rally(workload: Workload) -> dict[str, Any]:
+    """A workload as Rally shows it to validators; contexts by the names of the task file."""
+    return copy.deepcopy(
+        {
+            "name": workload.scenario,
+            "position": workload.position,
+            "description": workload.description,
+            "args": dict(workload.args),
+            "contexts": {
+                context.name.removesuffix("@rally").removesuffix("@native"): context.config
+                for context in workload.contexts
+            },
+            "runner_type": workload.runner.name,
+            "runner": workload.runner.config,
+            "sla": {criterion.name: criterion.config for criterion in workload.sla},
+            "hooks": [
+                {
+                    "description": hook.description,
+                    "action": (hook.action.name, hook.action.config),
+                    "trigger": (hook.trigger.name, hook.trigger.config),
+                }
+                for hook in workload.hooks
+            ],
+        }
+    )
+
+
+def _sentence(text: str) -> str:
+    """What Rally says, in one line; "" for what osbench says itself."""
+    found = _TOLD.fullmatch(text)
+    if found is None:
+        return text.partition("\n")[0]
+    validator, details = found.groups()
+    if validator == SCHEMA:
+        return ""
+    name = validator.removesuffix("@default")
+    lines = [line.strip() for line in details.strip().splitlines() if line.strip()]
+    if lines and lines[0].startswith("Traceback"):
+        return f"cannot be checked: Rally's validator {name} raises {lines[-1]}"
+    return f"{_HINT.sub('', ' '.join(lines))} (Rally's validator {name})"
