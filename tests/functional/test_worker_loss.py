@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -141,6 +142,29 @@ def test_arrivals_of_a_killed_worker_are_lost_dropped_or_done_by_the_other(
     assert sums["planned"] == 300
     assert starts(counting, done) == {1}
     assert done.code == (3 if sums["lost"] or sums["drops"].get("worker_lost") else 0)
+
+
+def test_the_users_of_a_killed_worker_are_missing_since_it_fell_silent(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    users, duration_s = 8, 6
+    runner = {"constant_for_duration": {"duration": duration_s, "concurrency": users}}
+    run = start(pair, counting, requests(counting, runner))
+    victim = pair.child_of(pair.workers[0])
+
+    os.kill(victim, signal.SIGKILL)
+
+    done = run.finish()
+    (workload,) = done.result["workloads"]
+    shown = pair.site.coord("results", done.result["run_id"]).out
+    # half of the users for the two seconds at least that it takes to give a worker up
+    held = 1 - (users / 2 * 2) / (users * duration_s)
+    assert workload["offered"]["concurrency_held"] <= held
+    assert [one["lost"] for one in workload["workers"] if one["pid"] == victim] == [True]
+    told = rf":{victim} fell silent \d s into the load and was given up [2-9] s later"
+    (note,) = [note for note in done.result["notes"] if re.search(told, note)]
+    assert note.startswith("HttpRequests.check_request: worker ")
+    assert re.search(rf"1 of them lost: \S+:{victim}\s*$", shown, re.M)
 
 
 def test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice(
