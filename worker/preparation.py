@@ -87,6 +87,9 @@ class Preparation:
         context = {
             **specification.context,
             "run": specification.run,
+            "workload": specification.workload,
+            "scenario": specification.scenario,
+            "args": specification.args,
             "timeout_s": specification.timeout_s,
         }
         if specification.deployment:

@@ -8,8 +8,8 @@ from typing import Any
 
 import requests
 
+from osbench.common.causes import root_cause
 from osbench.worker import addresses
-from osbench.worker.causes import root_cause
 
 #: Options that requests wants as tuples; task files only have lists.
 TUPLES = ("auth", "cert", "timeout")

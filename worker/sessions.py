@@ -1,37 +1,38 @@
-"""Sessions with the cloud under test: kept connections, new tokens, trace headers kept at home."""
+"""Sessions with the cloud under test: kept connections, trace headers that stay at home."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
-from urllib.parse import urlsplit
+from uuid import UUID
 
 import requests
-from keystoneauth1 import access, discover, exceptions, identity
-from keystoneauth1.session import Session, TCPKeepAliveAdapter
+from keystoneauth1 import access, discover, exceptions
 
-import osbench
+from osbench.common.atomic import ActionTimer
 from osbench.common.deployment import Credential, Deployment, network_location
 from osbench.common.errors import DeploymentError
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.failures import AuthenticationFailed, refusal
+from osbench.common.openstack.login import is_v3, login
+from osbench.common.openstack.thread_sessions import ThreadSessions, keep_connections
+from osbench.common.scenario import Scenario
 from osbench.worker import profiling
-from osbench.worker.causes import root_cause
+from osbench.worker.addresses import REDIRECTS
+
+__all__ = ["AuthenticationFailed", "Sessions"]
 
 #: Seconds a request may take where the workload sets no timeout, as in Rally.
 TIMEOUT_S = 180.0
 
 #: Headers, in small letters, that only services of the deployment may see.
 TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
+_AT_HOME = frozenset((*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-openstack-request-id"))
 
-# different each time; would keep like failures apart
-_REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
-
-
-class AuthenticationFailed(Exception):
-    """Keystone answered, but not with a token."""
+#: Actions within the action whose call they belong to.
+REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
 
 
 class Sessions:
@@ -48,10 +49,11 @@ class Sessions:
             raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
         #: `host:port` of the services that may see trace headers.
         self.hosts: set[str] = set(deployment.hosts)
-        self._timeout_s = timeout_s or TIMEOUT_S
-        self._discovered: dict[str, Any] = {}
+        #: Gives this thread's session, without credential; for use by this thread alone.
+        self.session = ThreadSessions(
+            self.credentials[0], timeout_s or TIMEOUT_S, lambda: Transport(self.hosts)
+        )
         self._catalogued = False
-        self._local = threading.local()
 
     def credential(self, iteration: int) -> Credential:
         """The credential of an iteration (from 1): each in turn, users before the admin."""
@@ -60,7 +62,7 @@ class Sessions:
     def discover(self) -> None:
         """Ask Keystone for its versions once, for all threads, where iterations would have to."""
         first = self.credentials[0]
-        if not _is_v3(first.auth_url):
+        if not is_v3(first.auth_url):
             # a Keystone that is down is for the iterations to tell
             with contextlib.suppress(exceptions.ClientException):
                 discover.get_discovery(self.session(), first.auth_url)
@@ -71,59 +73,80 @@ class Sessions:
         Raises TimeoutError and ConnectionError where the network is at fault, else
         AuthenticationFailed.
         """
-        kind = identity.V3Password if _is_v3(credential.auth_url) else identity.Password
-        who = f"user {credential.username!r} of project {credential.project_name!r}"
         try:
-            granted = kind(**credential.password_options()).get_access(self.session())
-        except exceptions.ConnectTimeout as error:
-            raise TimeoutError(f"{credential.auth_url}: {root_cause(error)}") from error
-        except exceptions.ConnectionError as error:
-            raise ConnectionError(f"{credential.auth_url}: {root_cause(error)}") from error
-        except exceptions.HttpError as error:
-            raise AuthenticationFailed(
-                f"{credential.auth_url} gave {who} no token: {_REQUEST_ID.sub('', str(error))}"
-            ) from error
+            granted: access.AccessInfo = login(credential).get_access(self.session())
         except exceptions.ClientException as error:
-            raise AuthenticationFailed(
-                f"{credential.auth_url} gave {who} no token: {root_cause(error)}"
-            ) from error
+            raise refusal(credential, error) from error
         if not self._catalogued and granted.has_service_catalog():
-            self._learn(granted)
+            found = granted.service_catalog.get_endpoints_data().values()
+            self._learn(
+                network_location(one.url) for several in found for one in several if one.url
+            )
         return granted
 
-    def session(self) -> Session:
-        """This thread's session, without credential; for use by this thread alone."""
-        session: Session | None = getattr(self._local, "session", None)
-        if session is None:
-            tls = self.credentials[0]
-            session = self._local.session = Session(
-                session=_Transport(self.hosts),
-                verify=tls.verify,
-                cert=tls.cert,
-                timeout=self._timeout_s,
-                app_name="osbench",
-                app_version=osbench.__version__,
-                discovery_cache=self._discovered,
-            )
-        return session
+    def warm(self, account: Account) -> None:
+        """Have the account authenticated, where it is not yet, and know its services' hosts.
 
-    def _learn(self, granted: access.AccessInfo) -> None:
+        Raises as `authenticate` does.
+        """
+        account.token(self.session())
+        if not self._catalogued:
+            self._learn(account.hosts(self.session()))
+
+    def transport(self) -> Transport:
+        """What this thread's session sends by."""
+        transport = self.session().session
+        assert isinstance(transport, Transport)
+        return transport
+
+    def _learn(self, hosts: Iterable[str]) -> None:
         """Let trace headers go to the services of the catalogue."""
-        for services in granted.service_catalog.get_endpoints_data().values():
-            self.hosts.update(network_location(e.url) for e in services if e.url)
+        self.hosts.update(hosts)
         self._catalogued = True
 
 
-class _Transport(requests.Session):
+class Call:
+    """One request of a scenario, for as long as it takes, with all that it leads to.
+
+    What is sent beside the request itself is an action of its own within the action that is
+    timed: it is counted and timed apart.
+    """
+
+    __slots__ = ("_begun", "_status", "_url", "scenario", "traced")
+
+    def __init__(self, scenario: Scenario, url: str, *, traced: bool) -> None:
+        self.scenario = scenario
+        self._url = url
+        #: Whether services may write spans for it: they may not for what only waits.
+        self.traced = traced
+        self._begun = False
+        self._status = 0
+
+    def beside(self, url: str) -> str | None:
+        """What this message is beside the request itself; None for that."""
+        if url.endswith("/auth/tokens") and url != self._url:
+            return REAUTHENTICATION
+        if not self._begun:
+            self._begun = True
+            return None
+        return REDIRECT if self._status in REDIRECTS else RETRY
+
+    def answered(self, status: int) -> None:
+        """Note how the last message was answered."""
+        self._status = status
+
+
+class Transport(requests.Session):
     """What keystoneauth1 sends every request by, each hop of a redirect and each retry too."""
 
     def __init__(self, hosts: set[str]) -> None:
         super().__init__()
+        #: The scenario's call that this thread makes, None outside of one.
+        self.call: Call | None = None
         self._hosts = hosts
         # what a balancer or service sets for one iteration must not steer the next one
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, TCPKeepAliveAdapter())
+        keep_connections(self)
 
     def request(  # type: ignore[override] # keystoneauth1 passes all else by keyword
         self,
@@ -132,11 +155,32 @@ class _Transport(requests.Session):
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> requests.Response:
-        sent = {n: v for n, v in (headers or {}).items() if n.lower() not in TRACE_HEADERS}
-        if network_location(url) in self._hosts:
-            sent |= profiling.trace_headers()
-        return super().request(method, url, headers=sent, **options)
+        call = self.call
+        if call is None:
+            return super().request(method, url, headers=self._sent(url, headers), **options)
+        extra = call.beside(url)
+        if extra is None:
+            sent = self._sent(url, headers, traced=call.traced)
+            answer = super().request(method, url, headers=sent, **options)
+        else:
+            with ActionTimer(call.scenario, extra):
+                sent = self._sent(url, headers, traced=call.traced)
+                answer = super().request(method, url, headers=sent, **options)
+        call.answered(answer.status_code)
+        return answer
 
-
-def _is_v3(auth_url: str) -> bool:
-    return urlsplit(auth_url).path.rstrip("/").endswith("/v3")
+    def _sent(
+        self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
+    ) -> dict[str, str]:
+        """The headers that may go to where the URL leads."""
+        given = headers or {}
+        if network_location(url) not in self._hosts:
+            return {name: value for name, value in given.items() if name.lower() not in _AT_HOME}
+        sent = {name: value for name, value in given.items() if name.lower() not in TRACE_HEADERS}
+        if not traced:
+            return sent
+        trace = profiling.trace_headers()
+        if "traceparent" in trace:
+            # services write it into their logs: an iteration is found there by its trace id
+            sent["X-Openstack-Request-Id"] = f"req-{UUID(trace['traceparent'].split('-')[1])}"
+        return sent | trace

@@ -40,7 +40,14 @@ def deployment(auth_url: str, users: int = 0, password: str = PASSWORD) -> Deplo
 
 
 def prepared(record: Deployment, timeout_s: float = 0.0) -> dict[str, Any]:
-    context = {"deployment": record, "run": "r", "timeout_s": timeout_s}
+    context = {
+        "deployment": record,
+        "run": "r",
+        "workload": 0,
+        "scenario": "Authenticate.keystone",
+        "args": {},
+        "timeout_s": timeout_s,
+    }
     Authenticate.warm_up(context)
     return context
 
@@ -76,7 +83,7 @@ def test_users_take_turns_by_iteration_number(keystone):
 
 def test_connections_are_kept_but_cookies_are_not(keystone):
     context = prepared(deployment(keystone.url + "/v3"))
-    sessions: Sessions = context["sessions"]
+    sessions: Sessions = context["actors"].sessions
 
     for iteration in (1, 2):
         authenticate(context, iteration)
@@ -94,7 +101,7 @@ def test_trace_headers_stay_with_the_cloud(keystone):
     tracer = Tracer("key", "r", 1.0, None, 0)
     with recording_server() as listed, recording_server() as foreign:
         keystone.catalogued = f"{listed.url}/service"
-        sessions: Sessions = prepared(deployment(keystone.url + "/v3"))["sessions"]
+        sessions: Sessions = prepared(deployment(keystone.url + "/v3"))["actors"].sessions
         profiler = tracer.begin(1)
         try:
             sessions.session().get(f"{listed.url}/early", authenticated=False)
@@ -167,7 +174,7 @@ def test_a_deployment_of_openstack_is_needed(record):
     found = Deployment.from_spec("shop", record) if record else None
 
     with pytest.raises(DeploymentError, match="needs a deployment of OpenStack"):
-        Authenticate.warm_up({"deployment": found})
+        Authenticate.warm_up({"deployment": found, "scenario": "Authenticate.keystone"})
 
 
 def test_every_authenticate_keystone_workload_of_rally_fits():

@@ -1,31 +1,65 @@
-"""Scenarios that authenticate against Keystone."""
+"""Scenarios that authenticate against Keystone, or have services look at a token."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from osbench.common.atomic import action_timer
-from osbench.common.errors import DeploymentError
-from osbench.common.scenario import Scenario, configure
-from osbench.worker.deadlines import request_limit_s
-from osbench.worker.sessions import Sessions
+from osbench.common.atomic import ActionTimer, action_timer
+from osbench.worker.actors import Actors
+from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
+
+#: An image that nobody has: the answer is short.
+NOBODYS_IMAGE = "__intentionally_non_existent_image___"
 
 
-class Authenticate(Scenario):
+class Authenticate(OpenStackScenario):
     """Rally's `Authenticate` scenarios."""
 
-    @classmethod
-    def warm_up(cls, context: dict[str, Any]) -> None:
-        """Open the deployment's sessions. Raises DeploymentError where there is none."""
-        deployment = context.get("deployment")
-        if deployment is None or deployment.platform != "openstack":
-            raise DeploymentError("Authenticate.keystone needs a deployment of OpenStack")
-        context["sessions"] = sessions = Sessions(deployment, request_limit_s(context))
-        sessions.discover()
-
-    @configure(name="Authenticate.keystone")
+    @openstack("Authenticate.keystone", warm=False)
     @action_timer("authenticate.keystone")
     def keystone(self) -> None:
-        """Get a new token from Keystone, for each of the deployment's users in turn."""
-        sessions: Sessions = self.context["sessions"]
-        sessions.authenticate(sessions.credential(self.context["iteration"]))
+        """Get a new token from Keystone, for each of the workload's users."""
+        actors: Actors = self.context["actors"]
+        actors.sessions.authenticate(self.cloud.account.credential)
+
+    @openstack("Authenticate.validate_glance", services=("glance",))
+    def validate_glance(self, repetitions: int) -> None:
+        """Have Glance validate the token, so many times, with a search that finds nothing."""
+        self._ask("glance", "images", repetitions, {"name": NOBODYS_IMAGE, "limit": 20})
+
+    @openstack("Authenticate.validate_nova", services=("nova",))
+    def validate_nova(self, repetitions: int) -> None:
+        """Have Nova validate the token, so many times, by listing flavors."""
+        self._ask("nova", "flavors/detail", repetitions)
+
+    @openstack("Authenticate.validate_ceilometer", services=("ceilometer",))
+    def validate_ceilometer(self, repetitions: int) -> None:
+        """Have Ceilometer validate the token, so many times, by listing meters."""
+        self._ask("ceilometer", "v2/meters", repetitions)
+
+    @openstack("Authenticate.validate_cinder", services=("cinder",))
+    def validate_cinder(self, repetitions: int) -> None:
+        """Have Cinder validate the token, so many times, by listing volume types."""
+        self._ask("cinder", "types", repetitions)
+
+    @openstack("Authenticate.validate_neutron", services=("neutron",))
+    def validate_neutron(self, repetitions: int) -> None:
+        """Have Neutron validate the token, so many times, by listing networks."""
+        self._ask("neutron", "networks", repetitions)
+
+    @openstack("Authenticate.validate_octavia", services=("octavia",))
+    def validate_octavia(self, repetitions: int) -> None:
+        """Have Octavia validate the token, so many times, by listing load balancers."""
+        self._ask("octavia", "lbaas/loadbalancers", repetitions)
+
+    @openstack("Authenticate.validate_heat", services=("heat",))
+    def validate_heat(self, repetitions: int) -> None:
+        """Have Heat validate the token, so many times, by listing stacks."""
+        self._ask("heat", "stacks", repetitions, {"limit": 0})
+
+    def _ask(
+        self, service: str, path: str, repetitions: int, params: dict[str, Any] | None = None
+    ) -> None:
+        with ActionTimer(self, f"authenticate.validate_{service}"):
+            for _ in range(repetitions):
+                self.cloud.request("GET", service, path, params=params)

@@ -1,0 +1,1 @@
+"""What both sides need to speak with an OpenStack cloud."""

@@ -1,0 +1,104 @@
+"""A user in a project of the cloud, with its token and the addresses that its catalogue gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from keystoneauth1 import access, exceptions
+from keystoneauth1.session import Session
+
+from osbench.common.deployment import Credential, network_location
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.failures import refusal
+from osbench.common.openstack.login import Login, login
+from osbench.common.openstack.services import Service
+
+
+class Account:
+    """One user; used by all threads of a process."""
+
+    def __init__(self, credential: Credential, state: str = "") -> None:
+        """`state` is what `login.state_of` gave: then there is a token already."""
+        self.credential = credential
+        self.login: Login = login(credential)
+        if state:
+            self.login.set_auth_state(state)
+        #: Base addresses by type and version, found once.
+        self._addresses: dict[tuple[Any, ...], str] = {}
+
+    @property
+    def name(self) -> str:
+        """The user and its project, for messages."""
+        return f"user {self.credential.username!r} of project {self.credential.project_name!r}"
+
+    def token(self, session: Session) -> access.AccessInfo:
+        """The token, a new one where there is none.
+
+        Raises TimeoutError and ConnectionError where the network is at fault, else
+        AuthenticationFailed.
+        """
+        try:
+            granted: access.AccessInfo = self.login.get_access(session)
+        except exceptions.ClientException as error:
+            raise refusal(self.credential, error) from error
+        return granted
+
+    def user_id(self, session: Session) -> str:
+        """Id of the user."""
+        return str(self.token(session).user_id)
+
+    def project_id(self, session: Session) -> str:
+        """Id of the project."""
+        return str(self.token(session).project_id)
+
+    def hosts(self, session: Session) -> set[str]:
+        """`host:port` of every service of the catalogue."""
+        granted = self.token(session)
+        if not granted.has_service_catalog():
+            return set()
+        found = granted.service_catalog.get_endpoints_data().values()
+        return {network_location(one.url) for several in found for one in several if one.url}
+
+    def address(self, service: Service, session: Session) -> str:
+        """Where a service is, with the version of its API, without a slash at the end.
+
+        Raises DeploymentError where the catalogue does not have it.
+        """
+        key = (service.types, service.version)
+        known = self._addresses.get(key)
+        if known is None:
+            url = self._url(service.types, session).rstrip("/")
+            if service.version and not _is_version(url.rpartition("/")[2]):
+                url = f"{url}/{service.version}"
+            known = self._addresses[key] = url
+        return known
+
+    def _url(self, types: tuple[str, ...], session: Session) -> str:
+        granted = self.token(session)
+        catalogue = granted.service_catalog if granted.has_service_catalog() else None
+        if catalogue is not None:
+            for kind in types:
+                found = catalogue.get_endpoint_data_list(
+                    service_type=kind,
+                    interface=self.credential.endpoint_type,
+                    region_name=self.credential.region_name,
+                )
+                if found:
+                    return str(found[0].url)
+        there = sorted({one["type"] for one in catalogue.catalog}) if catalogue else []
+        place = self.credential.endpoint_type + (
+            f" in {self.credential.region_name}" if self.credential.region_name else ""
+        )
+        raise DeploymentError(
+            f"the catalogue of {self.credential.auth_url} has no service of type {types[0]} "
+            f"({place}); it has {', '.join(there) or 'none'}"
+        )
+
+
+def _is_version(part: str) -> bool:
+    return part[:1] == "v" and part[1:2].isdigit()
+
+
+#: Gives this thread's session.
+SessionOf = Callable[[], Session]

@@ -1,0 +1,136 @@
+"""Requests to the services of a cloud, as one of its users."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from keystoneauth1 import exceptions
+
+from osbench.common.openstack.account import Account, SessionOf
+from osbench.common.openstack.failures import AuthenticationFailed, unreachable
+from osbench.common.openstack.faults import RequestFailed, explanation
+from osbench.common.openstack.services import SERVICES, ApiVersion, Service, overridden
+
+
+class Cloud:
+    """Sends requests as one account. Cheap to make: one may serve a single iteration."""
+
+    def __init__(
+        self, account: Account, session: SessionOf, versions: Mapping[str, ApiVersion] | None = None
+    ) -> None:
+        self.account = account
+        self.session = session
+        self._versions = versions or {}
+
+    @property
+    def user_id(self) -> str:
+        """Id of the user."""
+        return self.account.user_id(self.session())
+
+    @property
+    def project_id(self) -> str:
+        """Id of the user's project."""
+        return self.account.project_id(self.session())
+
+    def address(self, service: str) -> str:
+        """Where a service is, by its name or by a type of the catalogue.
+
+        Raises DeploymentError where the catalogue does not have it.
+        """
+        known = SERVICES.get(service) or Service(types=(service,))
+        return self.account.address(overridden(known, self._versions.get(service)), self.session())
+
+    def request(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        expected: tuple[int, ...] = (),
+        microversion: str = "",
+        **options: Any,
+    ) -> requests.Response:
+        """The answer of a service to one request; `options` are those of keystoneauth1.
+
+        Raises RequestFailed for a status that is not among `expected` (any below 400 where there
+        are none), TimeoutError and ConnectionError where there is no answer, AuthenticationFailed
+        and DeploymentError.
+        """
+        url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
+        sent = dict(headers or {})
+        sent.update(self._microversion(service, microversion))
+        try:
+            answer = self.send(method, url, headers=sent, **options)
+        except exceptions.HttpError as error:
+            # only authenticating raises it here
+            raise AuthenticationFailed(
+                f"{self.account.credential.auth_url} gave {self.account.name} no new token: {error}"
+            ) from error
+        except exceptions.ConnectionError as error:
+            raise unreachable(f"{method} {_shown(url)}", error) from error
+        wanted = answer.status_code in expected if expected else answer.status_code < 400
+        if not wanted:
+            raise _failed(method, url, answer)
+        return answer
+
+    def send(self, method: str, url: str, **options: Any) -> requests.Response:
+        """Send a request with this account's token."""
+        found: requests.Response = self.session().request(
+            url,
+            method,
+            auth=self.account.login,
+            authenticated=True,
+            raise_exc=False,
+            **{"headers": {"Accept": "application/json"}} | options,
+        )
+        return found
+
+    def document(self, method: str, service: str, path: str, **options: Any) -> Any:
+        """The JSON document that a service answers with, None where it answers with nothing."""
+        answer = self.request(method, service, path, **options)
+        if not answer.content:
+            return None
+        try:
+            return answer.json()
+        except ValueError:
+            raise RequestFailed(
+                f"{method} {_shown(answer.url)}: answers with something that is not JSON",
+                status=answer.status_code,
+                request_id=_request_id(answer),
+            ) from None
+
+    def _microversion(self, service: str, wanted: str) -> dict[str, str]:
+        known = SERVICES.get(service)
+        if known is None or not known.microversion:
+            return {}
+        wish = self._versions.get(service)
+        version = wish.version if wish is not None and "." in wish.version else wanted
+        return {"OpenStack-API-Version": f"{known.microversion} {version}"} if version else {}
+
+
+def _failed(method: str, url: str, answer: requests.Response) -> RequestFailed:
+    said: Any = ""
+    with contextlib.suppress(ValueError):
+        said = answer.json()
+    told = explanation(said)
+    reason = f" {answer.reason}" if answer.reason else ""
+    return RequestFailed(
+        f"{method} {_shown(url)}: {answer.status_code}{reason}" + (f": {told}" if told else ""),
+        status=answer.status_code,
+        request_id=_request_id(answer),
+    )
+
+
+def _request_id(answer: requests.Response) -> str:
+    return answer.headers.get("X-Openstack-Request-Id", "")
+
+
+def _shown(url: str) -> str:
+    """The URL for messages, without what may be secret."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,35 @@
+"""Exceptions of keystoneauth1 as errors of our own, the same for like failures."""
+
+from __future__ import annotations
+
+import re
+
+from keystoneauth1 import exceptions
+
+from osbench.common.causes import root_cause
+from osbench.common.deployment import Credential
+
+# different each time; would keep like failures apart
+_REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
+
+
+class AuthenticationFailed(Exception):
+    """Keystone answered, but not with a token."""
+
+
+def unreachable(place: str, error: Exception) -> Exception:
+    """A TimeoutError or ConnectionError for a request that got no answer."""
+    if isinstance(error, exceptions.ConnectTimeout):
+        return TimeoutError(f"{place}: {root_cause(error)}")
+    return ConnectionError(f"{place}: {root_cause(error)}")
+
+
+def refusal(credential: Credential, error: Exception) -> Exception:
+    """Why somebody got no token."""
+    if isinstance(error, exceptions.ConnectionError):
+        return unreachable(credential.auth_url, error)
+    who = f"user {credential.username!r} of project {credential.project_name!r}"
+    said = root_cause(error)
+    if isinstance(error, exceptions.HttpError):
+        said = _REQUEST_ID.sub("", str(error))
+    return AuthenticationFailed(f"{credential.auth_url} gave {who} no token: {said}")

@@ -1,0 +1,73 @@
+"""A user's token, shared by the threads of a process."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+from urllib.parse import urlsplit
+
+from keystoneauth1 import identity
+
+from osbench.common.deployment import Credential
+
+
+class _Shared:
+    """Asks for one new token, however many threads were refused with the old one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._handed = threading.local()
+
+    def get_token(self, session: Any, **options: Any) -> str | None:
+        """The token for a request of this thread."""
+        token: str | None = super().get_token(session, **options)  # type: ignore[misc]
+        self._handed.token = token
+        return token
+
+    def invalidate(self) -> bool:
+        """Forget the token that this thread was refused with, unless there is a newer one."""
+        refused = getattr(self._handed, "token", None)
+        current = self.auth_ref  # type: ignore[attr-defined]
+        if refused is not None and (current is None or current.auth_token != refused):
+            return True
+        return bool(super().invalidate())  # type: ignore[misc]
+
+
+class _PasswordV3(_Shared, identity.V3Password):
+    pass
+
+
+class _Password(_Shared, identity.Password):
+    pass
+
+
+#: An authentication plugin of keystoneauth1.
+Login = Any
+
+
+def is_v3(auth_url: str) -> bool:
+    """Whether the URL names version 3, so that Keystone need not be asked for its versions."""
+    return urlsplit(auth_url).path.rstrip("/").endswith("/v3")
+
+
+def login(credential: Credential) -> Login:
+    """A plugin that authenticates with a password when a token is first needed."""
+    kind = _PasswordV3 if is_v3(credential.auth_url) else _Password
+    return kind(**credential.password_options())
+
+
+def state_of(found: Login, credential: Credential) -> str:
+    """The token of a plugin, to be carried elsewhere: a secret.
+
+    Of the catalogue it holds what the credential's interface and region use.
+    """
+    state = json.loads(found.get_auth_state() or "{}")
+    for service in state.get("body", {}).get("token", {}).get("catalog", ()):
+        service["endpoints"] = [
+            endpoint
+            for endpoint in service["endpoints"]
+            if endpoint["interface"] == credential.endpoint_type
+            and credential.region_name in (None, endpoint.get("region"))
+        ]
+    return json.dumps(state, separators=(",", ":"))

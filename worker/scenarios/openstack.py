@@ -1,0 +1,191 @@
+"""What scenarios that load an OpenStack cloud have in common."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from osbench.common.atomic import ActionTimer
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack import names
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.faults import NotReady
+from osbench.common.openstack.people import openstack_of
+from osbench.common.scenario import Scenario, configure, pause
+from osbench.worker.actors import Actors
+from osbench.worker.client import Client
+from osbench.worker.deadlines import request_limit_s
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+PER_USER, PER_ITERATION = "per_user", "per_iteration"
+
+#: Parts of an action that is accepted first and done later. Waiting looks again after a tenth of
+#: the time waited so far, at least `POLL_S` and at most `POLL_MOST_S`; the name says what may be
+#: too much in the figure, beside the time of one look.
+ACCEPTED = "accepted"
+READY = "ready (polled: at most 10 % or 0.1 s late)"
+POLL_S = 0.1
+POLL_MOST_S = 5.0
+POLL_SHARE = 0.1
+#: Longest wait where the workload sets no timeout, seconds.
+WAIT_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What one scenario needs of the cloud."""
+
+    services: tuple[str, ...]
+    #: It acts as the administrator, as users, or both.
+    admin: bool
+    users: bool
+    #: Its users must have been made for the run.
+    temporary: bool
+    #: Users have tokens before the load.
+    warm: bool
+
+
+def openstack(
+    name: str,
+    *,
+    services: tuple[str, ...] = (),
+    admin: bool = False,
+    users: bool = True,
+    temporary: bool = False,
+    warm: bool = True,
+    cleanup: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Mark a method as the scenario `name`, and give it the argument `session`.
+
+    `services` must be in the catalogue; what is left in those of `cleanup` is removed after the
+    load.
+    """
+    context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
+    if temporary:
+        context["users"] = {}
+    needs = Needs(services=services, admin=admin, users=users, temporary=temporary, warm=warm)
+
+    def mark(method: F) -> F:
+        @functools.wraps(method)
+        def run(self: OpenStackScenario, *args: Any, session: str = PER_USER, **kwargs: Any) -> Any:
+            self._act(needs, session)
+            return method(self, *args, **kwargs)
+
+        run.__dict__["needs"] = needs
+        run.__dict__["__signature__"] = _with_session(inspect.signature(method))
+        return configure(name=name, context=context)(run)  # type: ignore[return-value]
+
+    return mark
+
+
+def _with_session(signature: inspect.Signature) -> inspect.Signature:
+    parameters = list(signature.parameters.values())
+    at = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    added = inspect.Parameter("session", inspect.Parameter.KEYWORD_ONLY, default=PER_USER)
+    parameters.insert(at, added)
+    return signature.replace(parameters=parameters)
+
+
+class OpenStackScenario(Scenario):
+    """Base of scenarios that send requests as users of a cloud.
+
+    `session` of every scenario is `per_user`, one token for all iterations of a user, or
+    `per_iteration`: then each gets a token of its own first, which counts.
+    """
+
+    #: Sends requests as the iteration's user, and as the administrator.
+    cloud: Client
+    admin: Client
+
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """Get tokens and find services. Raises DeploymentError where something is not there."""
+        name = context["scenario"]
+        needs: Needs = getattr(cls, name.rpartition(".")[2]).needs
+        deployment = openstack_of(context.get("deployment"), name)
+        wish = context["args"].get("session", PER_USER)
+        if wish not in (PER_USER, PER_ITERATION):
+            raise DeploymentError(
+                f"session of {name} must be {PER_USER} or {PER_ITERATION}, got {wish!r}"
+            )
+        if needs.temporary and not all(one["temporary"] for one in context["users"]):
+            raise DeploymentError(
+                f"{name} leaves things with its users: have the context users make some "
+                "(users: {tenants: 1}) in place of those of the deployment"
+            )
+        actors = Actors(context, deployment, request_limit_s(context))
+        context["actors"] = actors
+        if not needs.warm:
+            actors.sessions.discover()
+            return
+        actors.warm(admin=needs.admin, users=needs.users)
+        asking = actors.admin if needs.admin and not needs.users else actors.someone
+        cloud = Cloud(asking, actors.sessions.session, actors.versions)
+        for service in needs.services:
+            cloud.address(service)
+        cls.prepare(context, cloud)
+
+    @classmethod
+    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
+        """Look up before the load what arguments name; `context["args"]` are the workload's."""
+
+    def new_name(self) -> str:
+        """A name by which what it names is found again, whatever happens."""
+        context = self.context
+        return names.in_iteration(context["run"], context["workload"], context["iteration"])
+
+    def checked(self, correct: bool, said: str) -> None:
+        """Fail the iteration where something is not as it should be."""
+        if not correct:
+            raise AssertionError(said)
+
+    def wait_until(self, what: str, look: Callable[[], T | None]) -> T:
+        """Look, in an action of its own, until there is an answer.
+
+        Raises NotReady after the workload's timeout, or `WAIT_S`.
+        """
+        with ActionTimer(self, READY):
+            begin = time.monotonic()
+            limit_s = self.context.get("timeout_s") or WAIT_S
+            while True:
+                found = look()
+                if found is not None:
+                    return found
+                waited_s = time.monotonic() - begin
+                if waited_s >= limit_s:
+                    raise NotReady(f"{what} is not ready after {limit_s:g} s")
+                pause(min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S))
+
+    def _act(self, needs: Needs, session: str) -> None:
+        actors: Actors = self.context["actors"]
+        user, admin = None, None
+        if needs.users:
+            user = actors.user(self.context["iteration"])
+        if needs.admin:
+            admin = actors.admin
+        if session == PER_ITERATION and needs.warm:
+            user, admin = (self._fresh(actors, account) for account in (user, admin))
+        if user is not None:
+            self.cloud = Client(self, actors.sessions, user, actors.versions)
+        if admin is not None:
+            self.admin = Client(self, actors.sessions, admin, actors.versions)
+
+    def _fresh(self, actors: Actors, account: Account | None) -> Account | None:
+        if account is None:
+            return None
+        fresh = Account(account.credential)
+        with ActionTimer(self, "authenticate"):
+            actors.sessions.warm(fresh)
+        return fresh
+
+
+def without_nothing(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same without what is None: services take that for a value."""
+    return {key: value for key, value in values.items() if value is not None}
