@@ -19,6 +19,10 @@ class Surroundings:
     deployment: Deployment | None = None
     #: What the contexts before this one have made, by key.
     context: Mapping[str, Any] = field(default_factory=dict)
+    #: The scenario they are for, and the configuration of all its contexts by name; known while
+    #: they are set up.
+    scenario: str = ""
+    contexts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Context:

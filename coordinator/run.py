@@ -8,7 +8,7 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from osbench.common.deployment import Deployment
 from osbench.common.envelope import Sealer, Vault
 from osbench.common.errors import ContextError, FleetError, OsbenchError, StoreAway
 from osbench.common.messages import Specification
+from osbench.common.plugin_names import NATIVE
 from osbench.common.plugins import Plugins
 from osbench.common.redis_client import connect, handshake
 from osbench.common.runner import Runner
@@ -295,9 +296,13 @@ class Run:
             for number, part in enumerate(self._parts(members, subtask, group), first):
                 for member in part:
                     member.workload = number
+            ready = [
+                state.contexts.ready(workload, context, partial(_poll, state))
+                for workload, context in zip(group, made, strict=True)
+            ]
             conductors = [
-                self._conductor(state, number, subtask, workload, context)
-                for number, (workload, context) in enumerate(zip(group, made, strict=True), first)
+                self._conductor(state, number, subtask, workload, *given)
+                for number, (workload, given) in enumerate(zip(group, ready, strict=True), first)
             ]
             if any(piece.sample_rate for piece in earlier):
                 self._say_farewell(state)
@@ -332,10 +337,11 @@ class Run:
         number: int,
         subtask: Subtask,
         workload: Workload,
-        made: Mapping[str, Any],
+        args: dict[str, Any],
+        context: dict[str, Any],
     ) -> Conductor:
         runner = runner_of(workload, self._plugins)
-        specification = self._specification(number, workload, runner, state, made)
+        specification = self._specification(number, workload, runner, state, args, context)
         conductor = Conductor(
             state,
             specification,
@@ -346,7 +352,7 @@ class Run:
                 warmup_s=workload.warmup_s,
             ),
             progress=Noted(self._progress, state.directory),
-            hooks=Hooks(workload.hooks, self._plugins),
+            hooks=Hooks(workload.hooks, self._plugins, run=self.run_id),
             data=self._data.get(number),
         )
         self._pieces.append(
@@ -373,7 +379,8 @@ class Run:
         workload: Workload,
         runner: Runner,
         state: RunState,
-        made: Mapping[str, Any],
+        args: dict[str, Any],
+        context: dict[str, Any],
     ) -> Specification:
         plugin = self._plugins.scenario(workload.scenario)
         data = self._data.get(number)
@@ -381,13 +388,14 @@ class Run:
         return Specification(
             run=self.run_id,
             workload=number,
-            scenario=workload.scenario,
-            args=dict(workload.args),
+            # the worker does not know whose plug-in this run prefers
+            scenario=workload.scenario if plugin.source == NATIVE else plugin.address,
+            args=args,
             timeout_s=runner.timeout_s,
             open=runner.OPEN,
             max_concurrency=runner.concurrency if runner.OPEN else 0,
             max_lag_s=self._conf.benchmark.max_lag_s,
-            context={**made, "task": {"uuid": self.run_id}},
+            context={**context, "task": {"uuid": self.run_id}},
             deployment=self._deployment.to_dict() if self._deployment else {},
             source_hash=plugin.source_hash,
             sample_rate=rate,
@@ -408,6 +416,9 @@ class Run:
         """Let workers write out their spans, so that the report can count them."""
         members = [m for m in state.fleet.members.values() if not m.fenced]
         deadline = time.monotonic() + FAREWELL_S
+        # heartbeats that were sent under load, and not read yet, know nothing of its end
+        with contextlib.suppress(OsbenchError):
+            state.fleet.poll()
         marks = {member: member.beat.beat for member in members}
         while time.monotonic() < deadline and not self._interruption.level >= 2:
             with contextlib.suppress(OsbenchError):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from osbench.common.context import Context, Surroundings
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.plugin_names import NATIVE
 from osbench.common.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
 from osbench.coordinator.contexts.objects import Entry, Objects
 
 LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: How often a run looks after its workers while contexts take their time, seconds.
 POLL_S = 0.5
@@ -25,11 +29,19 @@ TOLD = 500
 
 
 def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
-    """The contexts of a workload in their order: the scenario's, and over them the task's."""
-    config = {**plugins.scenario(workload.scenario).context}
-    config |= {named.name: named.config for named in workload.contexts}
+    """The contexts of a workload in their order: the scenario's, and over them the task's.
+
+    Names without a platform are of native ones.
+    """
+    scenario = plugins.scenario(workload.scenario)
+    given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
+    found: dict[str, Any] = {}
+    for name, config in given:
+        # one context may have two names: users and users@openstack
+        address = plugins.find("context", name, beside=scenario).address
+        found[address.removesuffix(f"@{NATIVE}")] = config
     return sorted(
-        (Named(name=name, config=value) for name, value in config.items()),
+        (Named(name=name, config=config) for name, config in found.items()),
         key=lambda named: _class(plugins, named.name).ORDER,
     )
 
@@ -61,39 +73,63 @@ class Contexts:
         what was made is undone before this ends, and `left` says what could not be.
         """
         try:
-            for named in contexts_of(workload, self._plugins):
+            chain = contexts_of(workload, self._plugins)
+            surroundings = self._surroundings(workload, chain)
+            for named in chain:
                 check()
-                _beside(partial(self._set_up, number, named), poll)
+                _beside(partial(self._set_up, number, named, surroundings), poll)
             check()
             yield self._objects.made(number)
         finally:
             if self._objects.entries:
                 _beside(partial(self._undo, number), poll)
 
-    def _set_up(self, number: int, named: Named) -> None:
+    def ready(
+        self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments and context of a workload for the workers, when its contexts are set up.
+
+        `poll` is called twice a second meanwhile. Raises ContextError.
+        """
+        prepare = self._plugins.scenario(workload.scenario).prepare
+        if prepare is None:
+            return dict(workload.args), dict(made)
+        surroundings = self._surroundings(workload, contexts_of(workload, self._plugins))
+        return _beside(
+            partial(prepare, workload.args, dataclasses.replace(surroundings, context=made)), poll
+        )
+
+    def _surroundings(self, workload: Workload, chain: Sequence[Named]) -> Surroundings:
+        return Surroundings(
+            run=self._objects.run,
+            deployment=self._objects.deployment,
+            scenario=workload.scenario,
+            contexts={named.name: named.config for named in chain},
+        )
+
+    def _set_up(self, number: int, named: Named, surroundings: Surroundings) -> None:
         entry = Entry(workload=number, name=named.name, config=named.config)
         self._objects.add(entry)
+        name = named.name
         try:
-            with self.history.setup(number, named.name, named.config):
-                _instance(self._objects, self._plugins, entry).setup()
+            with self.history.setup(number, name, named.config):
+                _instance(self._objects, self._plugins, entry, surroundings).setup()
         except Exception as error:
-            LOG.debug("context %s", named.name, exc_info=True)
-            raise ContextError(
-                f"context {named.name} cannot be set up: {_reason(error)}"
-            ) from error
+            LOG.debug("context %s", name, exc_info=True)
+            raise ContextError(f"context {name} cannot be set up: {_reason(error)}") from error
         self._objects.save()
 
     def _undo(self, number: int) -> None:
         self.left += undo(self._objects, self._plugins, number, self.history)
 
 
-def _beside(work: Callable[[], None], poll: Callable[[], None]) -> None:
+def _beside(work: Callable[[], T], poll: Callable[[], None]) -> T:
     """Run something in a thread, to its end, and poll meanwhile."""
     with ThreadPoolExecutor(1, thread_name_prefix="contexts") as pool:
         future = pool.submit(work)
         while not wait([future], timeout=POLL_S).done:
             poll()
-        future.result()
+        return future.result()
 
 
 def undo(
@@ -111,37 +147,39 @@ def undo(
     for entry in reversed(objects.entries[:]):
         if workload is not None and entry.workload != workload:
             continue
+        name = entry.name
+        surroundings = Surroundings(run=objects.run, deployment=objects.deployment)
         try:
-            with history.cleanup(entry.workload, entry.name):
-                _instance(objects, plugins, entry).cleanup()
+            with history.cleanup(entry.workload, name):
+                _instance(objects, plugins, entry, surroundings).cleanup()
         except Exception as error:
-            LOG.debug("context %s", entry.name, exc_info=True)
-            problems.append(f"context {entry.name} cannot be undone: {_reason(error)}")
+            LOG.debug("context %s", name, exc_info=True)
+            problems.append(f"context {name} cannot be undone: {_reason(error)}")
             continue
         objects.remove(entry)
     return problems
 
 
-def _instance(objects: Objects, plugins: Plugins, entry: Entry) -> Context:
+def _instance(
+    objects: Objects, plugins: Plugins, entry: Entry, surroundings: Surroundings
+) -> Context:
     before = []
     for other in objects.entries:
         if other is entry:
             break
         before.append(other.name)
-    surroundings = Surroundings(
-        run=objects.run,
-        deployment=objects.deployment,
-        context=objects.made(entry.workload, before),
-    )
+    surroundings = dataclasses.replace(surroundings, context=objects.made(entry.workload, before))
     return _class(plugins, entry.name)(entry.config, surroundings, entry.made, objects.save)
 
 
 def _class(plugins: Plugins, name: str) -> type[Context]:
-    return cast(type[Context], plugins.get("context", name))
+    address = name if "@" in name else f"{name}@{NATIVE}"
+    return cast(type[Context], plugins.get("context", address))
 
 
 def _reason(error: Exception) -> str:
-    text = str(error).strip().partition("\n")[0][:TOLD]
+    text = str(error).strip().partition("\n")[0]
     if isinstance(error, OsbenchError):
         return text
+    text = text[:TOLD]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

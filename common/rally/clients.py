@@ -1,0 +1,63 @@
+"""Imports ahead of the load what Rally's clients import when they are first made."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+#: Clients that every OpenStack scenario uses.
+_ALWAYS = ("keystone",)
+
+
+def import_for(rally: Any) -> None:
+    """Import the client libraries of a scenario; what cannot be imported is left to it."""
+    try:
+        osclients: Any = importlib.import_module("rally_openstack.common.osclients")
+        base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
+    except ImportError:
+        return
+    if not issubclass(rally, base):
+        return
+    for name in dict.fromkeys((*_ALWAYS, *_services(rally))):
+        with contextlib.suppress(Exception):
+            _import_client(osclients.OSClient.get(name))
+
+
+def _services(rally: Any) -> Iterator[str]:
+    """Names of the services that the scenario's cleanup goes through."""
+    for name, config in rally.get_default_context().items():
+        if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
+            yield from (service.partition(".")[0] for service in config)
+
+
+def _import_client(client: Any) -> None:
+    """Import what the client's methods import: the library, and the part for its version."""
+    libraries = set()
+    for _, method in inspect.getmembers(client, inspect.isfunction):
+        if method.__module__ != client.__module__:
+            continue
+        for module, names in _imports(method):
+            libraries.add(module.partition(".")[0])
+            with contextlib.suppress(ImportError):
+                imported = importlib.import_module(module)
+                for name in names:
+                    if not hasattr(imported, name):
+                        importlib.import_module(f"{module}.{name}")
+    version = str(client.get_default_version() or "").partition(".")[0]
+    for library in libraries:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"{library}.v{version}.client")
+
+
+def _imports(function: Any) -> Iterator[tuple[str, list[str]]]:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module, [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)

@@ -1,0 +1,216 @@
+"""Rally's context object as bytes and back: plain data, credentials, and what is shared in it.
+
+Rally keeps a user in two places, among all users and among those of its tenant, and a context
+that changes it in one changes it in the other. So an object that is met again is written as a
+reference to its first place.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from osbench.common.errors import ContextError
+
+#: Types that msgpack writes as they are.
+PLAIN = (type(None), bool, int, float, str, bytes)
+
+#: Codes of msgpack's extension types; `_REFERENCE` holds the number of a container.
+_REFERENCE, _CREDENTIAL, _TUPLE, _SET, _TIME, _DATE, _RESOURCE, _DEFERRED = range(1, 9)
+#: A datetime is a date, too.
+_TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
+#: Longest chain of containers within containers.
+_DEPTH = 200
+
+
+def pack(value: Any) -> bytes:
+    """`value` as bytes. Raises ContextError naming the place of what cannot be written."""
+    return _Writer().pack(value, "")
+
+
+def unpack(data: bytes) -> Any:
+    """What `pack` was given; objects that were the same are the same again."""
+    return _Reader().unpack(data)
+
+
+class _Writer:
+    """Numbers containers in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+        #: Keeps what has a number alive, so that its id is not given to another object.
+        self._alive: list[Any] = []
+        self._depth = 0
+
+    def pack(self, value: Any, place: str) -> bytes:
+        packed: bytes = msgpack.packb(self._plain(value, place))
+        return packed
+
+    def _plain(self, value: Any, place: str) -> Any:
+        kind = type(value)
+        if kind in PLAIN:
+            return value
+        number = self._seen.get(id(value))
+        if number is not None:
+            return msgpack.ExtType(_REFERENCE, number.to_bytes(4, "big"))
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise ContextError(f"{place[:80]}... is nested too deep")
+        try:
+            return self._container(value, place)
+        finally:
+            self._depth -= 1
+
+    def _container(self, value: Any, place: str) -> Any:
+        if _is_credential(value):
+            self._number(value)
+            return self._extension(_CREDENTIAL, _fields(value), place)
+        if isinstance(value, dict):
+            self._number(value)
+            return {
+                key if type(key) in PLAIN else self._refuse(key, f"a key of {place or 'it'}"): (
+                    self._plain(item, f"{place}.{key}" if place else str(key))
+                )
+                for key, item in dict.items(value)
+            }
+        if isinstance(value, list):
+            self._number(value)
+            return [self._plain(item, f"{place}[{at}]") for at, item in enumerate(value)]
+        return self._other(value, place)
+
+    def _other(self, value: Any, place: str) -> Any:
+        for base in (str, bytes, int, float):
+            if isinstance(value, base):
+                return base(value)  # type: ignore[arg-type] # a subclass of it, written as its base
+        for kinds, code in _TIMES:
+            if isinstance(value, kinds):
+                return msgpack.ExtType(code, value.isoformat().encode())
+        for kind, code in ((tuple, _TUPLE), ((set, frozenset), _SET)):
+            if isinstance(value, kind):
+                return self._extension(code, list(value), place)
+        if _is_resource(value):
+            properties = [type(value).__name__, list(type(value).__slots__), value._id_property]
+            return self._extension(_RESOURCE, [*properties, value._as_dict()], place)
+        if is_deferred(value):
+            named = f"{type(value).__module__}:{type(value).__qualname__}"
+            return self._extension(_DEFERRED, [named, _state(value)], place)
+        return self._refuse(value, place)
+
+    def _number(self, value: Any) -> None:
+        self._seen[id(value)] = len(self._alive)
+        self._alive.append(value)
+
+    def _extension(self, code: int, value: Any, place: str) -> Any:
+        # a fresh dict or list: it needs no number, and must not get one
+        if isinstance(value, dict):
+            plain: Any = {k: self._plain(v, f"{place}.{k}") for k, v in value.items()}
+        else:
+            plain = [self._plain(v, f"{place}[{at}]") for at, v in enumerate(value)]
+        return msgpack.ExtType(code, msgpack.packb(plain))
+
+    def _refuse(self, value: Any, place: str) -> Any:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise ContextError(f"{place or 'it'} is a {kind}, which workers cannot be given")
+
+
+class _Reader:
+    """Meets containers in the writer's order, so that their numbers are the same."""
+
+    def __init__(self) -> None:
+        self._seen: list[Any] = []
+        self._make: dict[int, Callable[[Any], Any]] = {
+            _TUPLE: tuple,
+            _SET: set,
+            _RESOURCE: _resource,
+            _DEFERRED: _deferred,
+        }
+
+    def unpack(self, data: bytes) -> Any:
+        return self._revive(_raw(data))
+
+    def _revive(self, value: Any) -> Any:
+        if type(value) is dict:
+            self._seen.append(value)
+            for key, item in value.items():
+                value[key] = self._revive(item)
+        elif type(value) is list:
+            self._seen.append(value)
+            for at, item in enumerate(value):
+                value[at] = self._revive(item)
+        elif type(value) is msgpack.ExtType:
+            return self._extended(value.code, value.data)
+        return value
+
+    def _extended(self, code: int, data: bytes) -> Any:
+        if code == _REFERENCE:
+            return self._seen[int.from_bytes(data, "big")]
+        if code == _TIME:
+            return datetime.datetime.fromisoformat(data.decode())
+        if code == _DATE:
+            return datetime.date.fromisoformat(data.decode())
+        raw = _raw(data)
+        if code == _CREDENTIAL:
+            # numbered before what lies within it, as the writer does
+            at = len(self._seen)
+            self._seen.append(None)
+            fields = {key: self._revive(item) for key, item in raw.items()}
+            self._seen[at] = _credential_class()(**fields)
+            return self._seen[at]
+        return self._make[code]([self._revive(item) for item in raw])
+
+
+def _raw(data: bytes) -> Any:
+    return msgpack.unpackb(data, strict_map_key=False)
+
+
+def is_deferred(value: Any) -> bool:
+    """Whether an argument is to be resolved anew for each iteration (Rally 5.1 and later)."""
+    cls = getattr(importlib.import_module("rally.task.types"), "DeferredResource", None)
+    return cls is not None and isinstance(value, cls)
+
+
+def _is_credential(value: Any) -> bool:
+    kind = type(value)
+    return kind.__name__ == "OpenStackCredential" and kind is _credential_class()
+
+
+def _credential_class() -> Any:
+    return importlib.import_module("rally_openstack.common.credential").OpenStackCredential
+
+
+def _fields(credential: Any) -> dict[str, Any]:
+    """What the credential's class can be made from again; what it has cached is left out."""
+    fields: dict[str, Any] = dict(credential.to_dict())
+    fields.pop("discovery_cache", None)
+    return fields
+
+
+def _is_resource(value: Any) -> bool:
+    return isinstance(value, importlib.import_module("rally.task.service")._Resource)
+
+
+def _resource(parts: list[Any]) -> Any:
+    name, slots, key, properties = parts
+    service = importlib.import_module("rally.task.service")
+    return service.make_resource_cls(name, slots, key)(properties)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    return dict(vars(value))
+
+
+def _deferred(parts: list[Any]) -> Any:
+    named, state = parts
+    module, _, name = named.partition(":")
+    cls: Any = importlib.import_module(module)
+    for part in name.split("."):
+        cls = getattr(cls, part)
+    made = object.__new__(cls)
+    if not is_deferred(made):
+        raise ContextError(f"{named} is not a deferred argument of Rally's")
+    vars(made).update(state)
+    return made

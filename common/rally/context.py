@@ -1,0 +1,86 @@
+"""Rally's contexts as osbench's; Rally's context object is stored between setup and cleanup."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar, cast
+
+from osbench.common.context import Context
+from osbench.common.errors import ContextError
+from osbench.common.rally import codec, loading, registry
+from osbench.common.rally.environment import KEY, context_object
+from osbench.common.rally.leftovers import Complaints
+
+
+class RallyContext(Context):
+    """Sets up and cleans up one Rally context."""
+
+    #: The class of Rally's or of one of its plug-ins.
+    RALLY: ClassVar[Any]
+
+    def setup(self) -> None:
+        """Run Rally's setup, and keep the context object as it leaves it."""
+        carried = self._carried()
+        # its owner id is what all that is made now can be found by, should this process die
+        self._keep(carried)
+        try:
+            self.RALLY(carried).setup()
+        except Exception:
+            self._keep_what_can_be(carried)
+            raise
+        self._keep(carried)
+
+    def cleanup(self) -> None:
+        """Run Rally's cleanup. Raises ContextError naming what it could not remove."""
+        packed = self.made.get(KEY)
+        if packed is None:
+            return
+        carried = codec.unpack(packed)
+        with Complaints() as complaints:
+            self.RALLY(carried).cleanup()
+        if complaints.messages:
+            raise ContextError(f"left behind: {'; '.join(complaints.messages)}")
+
+    def _carried(self) -> dict[str, Any]:
+        packed = self.surroundings.context.get(KEY)
+        if packed is not None:
+            carried: dict[str, Any] = codec.unpack(packed)
+            return carried
+        return context_object(self.surroundings, self.surroundings.scenario)
+
+    def _keep(self, carried: dict[str, Any]) -> None:
+        self.made[KEY] = codec.pack(carried)
+        self.keep()
+
+    def _keep_what_can_be(self, carried: dict[str, Any]) -> None:
+        try:
+            self._keep(carried)
+        except ContextError:
+            # what was half made may hold anything; the object from before names its owner still
+            return
+
+
+def context_class(name: str) -> type[Context] | None:
+    """The Rally context `name`, with or without @platform; None where there is none.
+
+    Raises PluginError where Rally is broken, and where several platforms have the name.
+    """
+    if not loading.load():
+        return None
+    found = registry.plugin("context", name)
+    return None if found is None else adapter(found)
+
+
+@functools.cache
+def adapter(rally: Any) -> type[RallyContext]:
+    """Our class that runs a Rally context."""
+    body = {
+        "RALLY": rally,
+        "NAME": rally.get_fullname(),
+        "ORDER": rally.get_order(),
+        "HIDDEN": rally.is_hidden(),
+        "CONFIG_SCHEMA": rally.CONFIG_SCHEMA,
+        "__module__": __name__,
+        "__doc__": rally.__doc__,
+    }
+    return cast(type[RallyContext], type(rally.__name__, (RallyContext,), body))

@@ -1,0 +1,66 @@
+"""What Rally's cleanup could not remove: it logs such things and goes on."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import TracebackType
+from typing import Self
+
+#: Loggers that tell of it: threads that delete in parallel, the generic cleanup, the contexts.
+_SOURCES = (
+    "rally.common.broker",
+    "rally_openstack.task.cleanup",
+    "rally_openstack.task.contexts",
+)
+#: Messages kept; characters of each.
+_MOST, _LONGEST = 20, 300
+
+
+class Complaints(logging.Handler):
+    """Context manager that collects what Rally's cleanup complains of while it is open."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+        self._levels: dict[str, int] = {}
+        self._more = 0
+
+    def __enter__(self) -> Self:
+        for name in _SOURCES:
+            logger = logging.getLogger(name)
+            self._levels[name] = logger.level
+            if not logger.isEnabledFor(logging.WARNING):
+                logger.setLevel(logging.WARNING)
+            logger.addHandler(self)
+        return self
+
+    def __exit__(
+        self,
+        etype: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for name, level in self._levels.items():
+            logger = logging.getLogger(name)
+            logger.removeHandler(self)
+            logger.setLevel(level)
+        if self._more:
+            self.messages.append(f"and {self._more} more")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a message, unless it is about something that is gone already."""
+        # logged where the exception is handled
+        if _is_gone(sys.exc_info()[1]):
+            return
+        if len(self.messages) >= _MOST:
+            self._more += 1
+            return
+        self.messages.append(" ".join(record.getMessage().split())[:_LONGEST])
+
+
+def _is_gone(error: BaseException | None) -> bool:
+    if error is None:
+        return False
+    status = [getattr(error, name, None) for name in ("http_status", "status_code", "code")]
+    return 404 in status or type(error).__name__ == "NotFound"

@@ -1,0 +1,59 @@
+"""Rally's options: what the coordinator's say, for the workers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: Groups that are nobody's business but the process's own; the first holds a password.
+_KEPT = frozenset({"database"})
+
+#: Values by group and name; the group of options without one is "DEFAULT".
+Options = Mapping[str, Mapping[str, Any]]
+
+
+def effective() -> dict[str, dict[str, Any]]:
+    """The options of Rally and its plug-ins that were set, by whatever means, in this process."""
+    conf = _conf()
+    found: dict[str, dict[str, Any]] = {}
+    for group, name in _names(conf):
+        place = conf.get_location(name, None if group == "DEFAULT" else group)
+        if place is not None and place.location.name != "opt_default":
+            value = getattr(conf if group == "DEFAULT" else conf[group], name)
+            found.setdefault(group, {})[name] = value
+    return found
+
+
+def apply(options: Options) -> None:
+    """Let Rally's options in this process be those of `effective`, and the rest defaults.
+
+    Rally's own tracing is off: osbench traces, and Rally's would put the trace store's
+    password into every iteration's results.
+    """
+    conf = _conf()
+    conf([], project="rally", default_config_files=[], default_config_dirs=[])
+    known = set(_names(conf))
+    wanted = [(group, name) for group, values in options.items() for name in values]
+    for group, name in known.intersection(wanted):
+        _override(conf, group, name, options[group][name])
+    if ("openstack", "enable_profiler") in known:
+        _override(conf, "openstack", "enable_profiler", False)
+
+
+def _override(conf: Any, group: str, name: str, value: Any) -> None:
+    conf.set_override(name, value, None if group == "DEFAULT" else group)
+
+
+def _names(conf: Any) -> Iterator[tuple[str, str]]:
+    groups = importlib.import_module("oslo_config.cfg").ConfigOpts.GroupAttr
+    # those of oslo.log and the like say how a process logs
+    listed = dict(importlib.import_module("rally.common.opts").list_opts())["DEFAULT"]
+    yield from (("DEFAULT", option.dest) for option in listed if option.dest in conf)
+    for name in conf:
+        if name not in _KEPT and isinstance(conf[name], groups):
+            yield from ((name, option) for option in conf[name])
+
+
+def _conf() -> Any:
+    return importlib.import_module("rally.common.cfg").CONF
