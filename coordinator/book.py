@@ -12,6 +12,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.messages import Block
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.charts.aggregation import Charts
 from osbench.coordinator.criteria import Criteria
 from osbench.coordinator.ledger import Ledger
 from osbench.coordinator.selection import select
@@ -24,6 +25,7 @@ class Book:
         self.ledger = Ledger(idempotent=idempotent)
         self.statistics = WorkloadStatistics()
         self.criteria = criteria
+        self.charts = Charts()
         self.warmup_ns = int(warmup_s * 1e9)
         #: When the load began, seconds since 1970-01-01 UTC; 0 before.
         self.t0_at = 0.0
@@ -60,6 +62,7 @@ class Book:
             self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
             columns = self._warm(columns)
             self.statistics.add(columns, worker=worker)
+            self.charts.add(columns)
             if self.criteria:
                 texts = self.statistics.errors.texts(worker, columns.failure)
                 self.criteria.add(replace(columns, failures=texts, t0_at=self.t0_at))
