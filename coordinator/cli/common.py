@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from osbench.common import config
+from osbench.common.deployment import Deployment
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.keyring import Keyring
 from osbench.common.plugins import Plugins
@@ -59,6 +60,12 @@ class Settings:
     def deployments(self) -> Deployments:
         """The deployment records."""
         return Deployments(self.data_dir)
+
+    def deployment(self, name: str | None) -> Deployment | None:
+        """The record of that name, else the one in use, else none. Raises DeploymentError."""
+        if name is None and self.deployments.used() is None:
+            return None
+        return self.deployments.get(name)
 
     def keyring(self) -> Keyring:
         """The keys of the key file. Raises ConfigError where it is missing or not safe."""

@@ -17,8 +17,7 @@ import click
 from oslo_config import cfg
 from rich.console import Console
 
-from osbench.common.deployment import Deployment
-from osbench.common.errors import UsageError
+from osbench.common.errors import TaskError, UsageError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
@@ -36,7 +35,7 @@ from osbench.coordinator.parts import Needs, needs
 from osbench.coordinator.report.text import render
 from osbench.coordinator.run import Run, RunOptions, new_run_id
 from osbench.coordinator.state import Interruption
-from osbench.coordinator.taskfile import checked
+from osbench.coordinator.taskfile import checked, cloud
 
 EPILOG = """
 \b
@@ -44,6 +43,7 @@ Examples:
   osbench-coord run task.yaml                      local mode: own Redis, a worker a core
   osbench-coord run task.yaml --deployment mycloud
   osbench-coord run task.yaml --workers 8 --wait-for-workers 120
+  osbench-coord run task.yaml --subtask 'Boot servers' --workload 0
   osbench-coord run task.yaml --json > result.json
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
   osbench-coord run task.yaml --detach             then: status, abort, runs show
@@ -147,7 +147,10 @@ def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, An
         level=conf.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
     )
     task, plugins = _task(conf, wanted)
-    deployment = _deployment(settings, wanted.deployment)
+    deployment = settings.deployment(wanted.deployment)
+    problems = cloud.check(task, plugins, deployment)
+    if problems:
+        raise TaskError(task.source, problems)
     asked = needs(task, plugins)
     processes = _processes(wanted.workers or conf.worker.processes, task, plugins, asked)
     users = max(conf.worker.virtual_users, -(-asked.users // processes), asked.users_alone)
@@ -192,15 +195,9 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
     if wanted.source is not None:
         return read_task(wanted.source, conf, wanted.options)
     plugins = read_plugins(conf, wanted.options)
-    document = wanted.adhoc.document()
-    return checked(document, "--scenario", plugins, wanted.options.overrides), plugins
-
-
-def _deployment(settings: Settings, name: str | None) -> Deployment | None:
-    """The deployment asked for, else the one in use, else none."""
-    if name is None and settings.deployments.used() is None:
-        return None
-    return settings.deployments.get(name)
+    document, options = wanted.adhoc.document(), wanted.options
+    task = checked(document, "--scenario", plugins, options.overrides, options.selection)
+    return task, plugins
 
 
 def _processes(wanted: int, task: Task, plugins: Plugins, asked: Needs) -> int:

@@ -13,28 +13,43 @@ from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
 from osbench.coordinator.taskfile.overrides import override
 from osbench.coordinator.taskfile.parsing import parse
+from osbench.coordinator.taskfile.selection import Selection
 from osbench.coordinator.taskfile.template import render
+
+#: All of a task.
+ALL = Selection()
 
 
 def load(
-    source: str, *, args: Mapping[str, Any], plugins: Plugins, overrides: Sequence[str] = ()
+    source: str,
+    *,
+    args: Mapping[str, Any],
+    plugins: Plugins,
+    overrides: Sequence[str] = (),
+    selection: Selection = ALL,
 ) -> Task:
-    """Read, render, override, parse and check a task file; `-` is standard input.
+    """Read, render, override, parse, narrow and check a task file; `-` is standard input.
 
-    Raises TaskError with all problems of the first of these steps that finds any, and
-    PluginError where the plug-ins themselves cannot be read.
+    Raises TaskError with all problems of the first of these steps that finds any, PluginError
+    where the plug-ins themselves cannot be read, UsageError for a selection of nothing.
     """
-    return checked(read(source, args), source, plugins, overrides)
+    return checked(read(source, args), source, plugins, overrides, selection)
 
 
-def checked(value: Any, source: str, plugins: Plugins, overrides: Sequence[str] = ()) -> Task:
-    """The task of a document that has been read. Raises TaskError, PluginError."""
+def checked(
+    value: Any,
+    source: str,
+    plugins: Plugins,
+    overrides: Sequence[str] = (),
+    selection: Selection = ALL,
+) -> Task:
+    """The task of a document that has been read. Raises TaskError, PluginError, UsageError."""
     if overrides:
         parse(value, source)  # what is wrong before is told first, and not as an override's fault
         value, problems = override(value, overrides)
         if problems:
             raise TaskError(source, problems)
-    task = parse(value, source)
+    task = selection.of(parse(value, source))
     problems = semantics.check(task, plugins)
     if problems:
         raise TaskError(source, problems)
