@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from osbench.coordinator.traces.details import cut, path, statement
 
+#: Attribute under which we write the detail of a span that is exported.
+DETAIL = "osbench.detail"
+
 #: Attributes of our own root spans and of OpenTelemetry that hold no user's data.
 _HARMLESS = frozenset(
     (
@@ -70,7 +73,7 @@ def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Sayi
     if target:
         method = first("http.request.method", "http.method")[:16]
         return Saying(f"{method} {path(target)}".strip(), error, kept)
-    called = first("rpc.method", "messaging.destination.name", "code.function.name")
+    called = first(DETAIL, "rpc.method", "messaging.destination.name", "code.function.name")
     return Saying(cut(called), error, kept)
 
 

@@ -1,0 +1,169 @@
+"""OpenTelemetry's spans in OTLP's JSON: read as collectors write it to files, and written.
+
+Format: https://github.com/open-telemetry/opentelemetry-proto, trace/v1/trace.proto, and the
+JSON mapping of https://opentelemetry.io/docs/specs/otlp/ (ids in hexadecimal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from osbench.coordinator.traces.saying import DETAIL, of_opentelemetry
+from osbench.coordinator.traces.spans import LOST_STOP, STEPPED, Span, Trace, span_key, trace_key
+
+_KINDS = ("", "internal", "server", "client", "producer", "consumer")
+_ERROR = (2, "STATUS_CODE_ERROR")
+_VALUES = ("stringValue", "boolValue", "doubleValue")
+
+
+class OtlpSpans:
+    """The traces of some export requests."""
+
+    def __init__(self, requests: Sequence[Mapping[str, Any]], *, everything: bool = False) -> None:
+        """`everything` keeps all attributes."""
+        self._requests = requests
+        self._everything = everything
+        #: Spans of another shape.
+        self.skipped = 0
+
+    def all(self) -> Iterator[Trace]:
+        """Every trace."""
+        found: dict[str, dict[str, Span]] = {}
+        seen: dict[str, int] = {}
+        for trace_id, span in self._spans():
+            known = found.setdefault(trace_id, {})
+            seen[trace_id] = seen.get(trace_id, 0) + 1
+            other = known.setdefault(span.span_id, span)
+            # of a span that was sent twice always the same one
+            if other is not span and repr(span) < repr(other):
+                known[span.span_id] = span
+        for trace_id, known in found.items():
+            spans = sorted(known.values(), key=lambda span: (span.start_ns, span.span_id))
+            yield Trace(
+                trace_id=trace_id, spans=tuple(spans), duplicates=seen[trace_id] - len(known)
+            )
+
+    def read(self, wanted: Collection[str]) -> Iterator[Trace]:
+        """The traces of these ids."""
+        ids = frozenset(wanted)
+        return (trace for trace in self.all() if trace.trace_id in ids)
+
+    def _spans(self) -> Iterator[tuple[str, Span]]:
+        for request in self._requests:
+            for group in _list(request.get("resourceSpans")):
+                resource = group.get("resource")
+                about = _attributes(resource if isinstance(resource, Mapping) else {})
+                scopes = _list(group.get("scopeSpans") or group.get("instrumentationLibrarySpans"))
+                for written in (span for scope in scopes for span in _list(scope.get("spans"))):
+                    try:
+                        yield trace_key(written["traceId"]), self._span(written, about)
+                    except (KeyError, TypeError, ValueError, AttributeError):
+                        self.skipped += 1
+
+    def _span(self, written: Mapping[str, Any], about: Mapping[str, Any]) -> Span:
+        own = _attributes(written)
+        start, end = int(written["startTimeUnixNano"]), int(written.get("endTimeUnixNano") or 0)
+        marks = LOST_STOP if not end else STEPPED if end < start else 0
+        said = of_opentelemetry(own, everything=self._everything)
+        error = said.error
+        status = written.get("status")
+        if not error and isinstance(status, Mapping) and status.get("code") in _ERROR:
+            error = "error"
+        parent = span_key(written.get("parentSpanId") or "")
+        return Span(
+            span_key(written["spanId"]),
+            "" if not parent.strip("0") else parent,
+            str(written["name"]),
+            _service(about),
+            str(about.get("host.name") or ""),
+            start,
+            max(end - start, 0) if end else 0,
+            said.detail,
+            _kind(written.get("kind")),
+            error,
+            marks,
+            said.attributes,
+        )
+
+
+def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
+    """Traces as one export request; spans without an end are left out."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for trace in traces:
+        for span in trace.spans:
+            if not span.marks & LOST_STOP:
+                groups.setdefault((span.service, span.host), []).append(
+                    _written(trace.trace_id, span)
+                )
+    return {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": _pairs({"service.name": service, "host.name": host})},
+                "scopeSpans": [{"scope": {"name": "osbench"}, "spans": spans}],
+            }
+            for (service, host), spans in groups.items()
+        ]
+    }
+
+
+def _written(trace_id: str, span: Span) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "traceId": trace_id,
+        "spanId": span.span_id,
+        "parentSpanId": span.parent_id,
+        "name": span.name,
+        "kind": _KINDS.index(span.kind) if span.kind in _KINDS else 0,
+        "startTimeUnixNano": str(span.start_ns),
+        "endTimeUnixNano": str(span.end_ns),
+        "attributes": _pairs({**span.attributes, DETAIL: span.detail}),
+        "status": {},
+    }
+    if span.error:
+        found["status"] = {"code": 2}
+        found["attributes"] += _pairs({"error.type": span.error})
+    return found
+
+
+def _pairs(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": _any_value(value)} for name, value in values.items() if value]
+
+
+def _any_value(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {"stringValue": str(value)}
+
+
+def _attributes(owner: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in _list(owner.get("attributes")):
+        value = pair.get("value")
+        if not isinstance(value, Mapping):
+            continue
+        for name in _VALUES:
+            if name in value:
+                found[str(pair.get("key"))] = value[name]
+        if "intValue" in value:
+            found[str(pair.get("key"))] = int(value["intValue"])
+    return found
+
+
+def _service(about: Mapping[str, Any]) -> str:
+    namespace, name = about.get("service.namespace"), str(about.get("service.name") or "")
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _kind(written: Any) -> str:
+    if isinstance(written, str):
+        word = written.removeprefix("SPAN_KIND_").lower()
+        return word if word in _KINDS else ""
+    return _KINDS[written] if isinstance(written, int) and 0 < written < len(_KINDS) else ""
+
+
+def _list(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,95 @@
+"""Where traces come from: one interface, and files known by what stands in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.traces.mistral_log import MistralLog, is_trace_point
+from osbench.coordinator.traces.osprofiler_json import OsprofilerReports
+from osbench.coordinator.traces.otlp import OtlpSpans
+from osbench.coordinator.traces.spans import Span, Trace
+
+#: Lines of a file that are looked at to tell what it is.
+_LOOKED_AT = 1000
+
+
+class TraceSource(Protocol):
+    """A place that can be asked for the traces of some ids."""
+
+    #: Entries that could not be read.
+    skipped: int
+
+    def read(self, wanted: Collection[str]) -> Iterator[Trace]:
+        """What there is of these traces, in no order. Raises OsbenchError."""
+
+
+class FileSource(TraceSource, Protocol):
+    """A source that can also be read whole."""
+
+    def all(self) -> Iterator[Trace]:
+        """Every trace. Raises OsbenchError."""
+
+
+def open_file(path: Path, *, everything: bool = False) -> FileSource:
+    """The traces in a file: a log, OSProfiler's JSON, or OTLP's, as a whole or a line each.
+
+    `everything` keeps arguments, parameters and queries. Raises UsageError for another file.
+    """
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            begin = file.readline().lstrip("\ufeff \t")
+            while begin and not begin.strip():
+                begin = file.readline()
+            if begin.lstrip()[:1] in ("{", "["):
+                file.seek(0)
+                return _json(path, file.read(), everything)
+            for _, line in zip(range(_LOOKED_AT), (begin, *file), strict=False):
+                if is_trace_point(line):
+                    return MistralLog(path, everything=everything)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    raise UsageError(
+        f"{path} holds no traces that are known here: trace points in a log, the JSON of"
+        " `osprofiler trace show --json`, or OTLP in JSON"
+    )
+
+
+def _json(path: Path, text: str, everything: bool) -> FileSource:
+    documents: list[Any] = []
+    try:
+        whole = json.loads(text)
+        documents = whole if isinstance(whole, list) else [whole]
+    except ValueError:
+        try:
+            documents = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError as error:
+            raise UsageError(f"{path} is not JSON: {error}") from None
+    members = [one.keys() if isinstance(one, dict) else () for one in documents]
+    if members and all("resourceSpans" in names for names in members):
+        return OtlpSpans(documents, everything=everything)
+    if members and all("children" in names for names in members):
+        return OsprofilerReports(documents, everything=everything)
+    raise UsageError(f"{path} is JSON, but neither OTLP's nor that of OSProfiler's `trace show`")
+
+
+def merge(parts: Iterable[Trace]) -> Trace:
+    """One trace of what several sources know of it; a span that two know counts once.
+
+    Raises ValueError without parts.
+    """
+    known: dict[str, Span] = {}
+    trace_id, count, duplicates = None, 0, 0
+    for part in parts:
+        trace_id = part.trace_id
+        duplicates += part.duplicates
+        for span in part.spans:
+            count += 1
+            known.setdefault(span.span_id, span)
+    if trace_id is None:
+        raise ValueError("nothing to merge")
+    spans = sorted(known.values(), key=lambda span: (span.start_ns, span.span_id))
+    return Trace(trace_id=trace_id, spans=tuple(spans), duplicates=duplicates + count - len(known))

@@ -1,0 +1,92 @@
+"""Traces in a real Redis: read in bulk, with an expiry, and deleted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from synthetic_traces import events_of, traces
+
+from osbench.common.errors import StoreError
+from osbench.coordinator.traces.redis_source import RedisTraces
+from osbench.coordinator.traces.spans import uuid_form
+
+pytestmark = pytest.mark.functional
+
+
+def store(client, trace, events=None):
+    """Push events as a service does: the newest becomes the head, and nothing expires."""
+    written = [json.dumps(event) for event in events or events_of(trace)]
+    client.lpush(f"osprofiler_opt:{uuid_form(trace.trace_id)}", *written)
+
+
+def test_the_traces_of_the_ids_asked_for_and_no_others(redis):
+    written = list(traces(500))
+    for trace in written:
+        store(redis.client(), trace)
+    wanted = [trace.trace_id for trace in written[:450]]
+
+    source = RedisTraces(redis.url)
+    found = {trace.trace_id: trace for trace in source.read([*wanted, "0" * 32])}
+
+    assert list(found) == wanted
+    assert [span[:7] for span in found[wanted[7]].spans] == [span[:7] for span in written[7].spans]
+    assert source.lengths([wanted[0], "0" * 32]) == [2 * len(written[0].spans), 0]
+    assert source.skipped == 0
+
+
+def test_what_is_no_event_is_skipped_and_counted(redis):
+    (trace,) = traces(1)
+    store(redis.client(), trace)
+    key = f"osprofiler_opt:{uuid_form(trace.trace_id)}"
+    redis.client().lpush(key, "not json", "[1]", '{"name": "x"}', b"\xff")
+
+    source = RedisTraces(redis.url)
+    (found,) = source.read([trace.trace_id])
+
+    assert len(found.spans) == len(trace.spans)
+    assert source.skipped == 4
+
+
+def test_no_id_reaches_another_key(redis):
+    redis.client().set("osprofiler_opt:*", "x")
+    redis.client().set("other", "x")
+
+    source = RedisTraces(redis.url)
+
+    assert list(source.read(["*", "../other", ""])) == []
+    assert source.delete(["*"]) == 0
+    assert redis.client().dbsize() == 2
+
+
+def test_traces_that_services_wrote_expire_and_what_expires_is_left_alone(redis):
+    one, other, gone = traces(3)
+    for trace in (one, other, gone):
+        store(redis.client(), trace)
+    redis.client().expire(f"osprofiler_opt:{uuid_form(other.trace_id)}", 50)
+
+    source = RedisTraces(redis.url)
+    source.expire([one.trace_id, other.trace_id], 600)
+    assert source.delete([gone.trace_id]) == 1
+
+    assert 590 <= redis.client().ttl(f"osprofiler_opt:{uuid_form(one.trace_id)}") <= 600
+    assert redis.client().ttl(f"osprofiler_opt:{uuid_form(other.trace_id)}") <= 50
+    assert list(source.read([gone.trace_id])) == []
+
+
+def test_a_store_that_is_away_is_told_without_its_password(redis):
+    (trace,) = traces(1)
+    redis.kill()
+
+    source = RedisTraces(redis.url)
+    with pytest.raises(StoreError, match="trace store") as raised:
+        list(source.read([trace.trace_id]))
+
+    assert "functional" not in str(raised.value)
+
+
+def test_a_wrong_address_is_told_without_its_password():
+    with pytest.raises(StoreError, match="no address") as raised:
+        RedisTraces("mongodb://user:hunter2@host/db")
+
+    assert "hunter2" not in str(raised.value)
