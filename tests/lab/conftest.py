@@ -44,6 +44,12 @@ def lab(running_lab: Lab) -> Lab:
     return start(running_lab, ["placement", "glance", "zaqar"])
 
 
+@pytest.fixture(scope="session")
+def mistral(lab: Lab) -> Lab:
+    """The lab with Mistral, which needs RabbitMQ and MariaDB."""
+    return start(lab, ["mistral"])
+
+
 def start(lab: Lab, names: Iterable[str]) -> Lab:
     """The lab with these services; skips the test where this machine cannot run them."""
     try:

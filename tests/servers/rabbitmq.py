@@ -20,10 +20,18 @@ RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 class RabbitmqServer:
     """A RabbitMQ node of its own name and folder, with its own port mapper."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        node: str | None = None,
+        ports: tuple[int, int, int] | None = None,
+    ) -> None:
+        """`ports` are those of the broker, of its node and of the port mapper."""
         self.folder = folder
-        self.node = f"osbench-{secrets.token_hex(4)}@localhost"
-        self.port, self._dist_port, self._epmd_port = (child.free_port() for _ in range(3))
+        self.node = node or f"osbench-{secrets.token_hex(4)}@localhost"
+        taken = ports or (child.free_port(), child.free_port(), child.free_port())
+        self.port, self._dist_port, self.epmd_port = taken
         self._epmd: child.Child | None = None
         self._broker: child.Child | None = None
 
@@ -34,27 +42,19 @@ class RabbitmqServer:
 
     def start(self) -> None:
         """Start port mapper and broker; wait until the broker answers with its node's name."""
-        env = self._environment()
-        (self.folder / "enabled_plugins").write_text("[].\n")
-        (self.folder / "rabbitmq.conf").write_text(
-            f"listeners.tcp.1 = 127.0.0.1:{self.port}\n"
-            # The default adds the host's full name, which differs from machine to machine.
-            f"cluster_name = {self.node}\n"
-            "num_acceptors.tcp = 2\nlog.console = false\nlog.file.level = warning\n"
-            "vm_memory_high_watermark.absolute = 512MiB\ndisk_free_limit.absolute = 1MB\n"
-        )
-        epmd = shutil.which("epmd") or "epmd"
+        env = self.environment()
+        self.write_config()
         self._epmd = child.Child(
-            [epmd, "-address", "127.0.0.1", "-port", str(self._epmd_port)],
+            self.epmd_command(),
             folder=self.folder,
             log=self.folder / "epmd.log",
             env=env,
         )
-        assert self._epmd.wait_until(self._epmd_answers, within_s=10.0), self._epmd.tail()
+        assert self._epmd.wait_until(self.epmd_answers, within_s=10.0), self._epmd.tail()
         self._broker = child.Child(
-            [str(RABBITMQ)], folder=self.folder, log=self.folder / "rabbitmq.log", env=env
+            self.command(), folder=self.folder, log=self.folder / "rabbitmq.log", env=env
         )
-        assert self._broker.wait_until(self._is_ours, within_s=90.0), self._broker.tail()
+        assert self._broker.wait_until(self.is_ours, within_s=90.0), self._broker.tail()
 
     def stop(self) -> None:
         """End broker and port mapper."""
@@ -63,7 +63,28 @@ class RabbitmqServer:
                 process.end(within_s=20.0)
         self._broker = self._epmd = None
 
-    def _environment(self) -> dict[str, str]:
+    def write_config(self) -> None:
+        """Write the broker's configuration."""
+        (self.folder / "enabled_plugins").write_text("[].\n")
+        (self.folder / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}\n"
+            # The default adds the host's full name, which differs from machine to machine.
+            f"cluster_name = {self.node}\n"
+            "num_acceptors.tcp = 2\nlog.console = false\nlog.file.level = warning\n"
+            "vm_memory_high_watermark.absolute = 512MiB\ndisk_free_limit.absolute = 1MB\n"
+        )
+
+    def epmd_command(self) -> list[str]:
+        """What starts the port mapper."""
+        epmd = shutil.which("epmd") or "epmd"
+        return [epmd, "-address", "127.0.0.1", "-port", str(self.epmd_port)]
+
+    def command(self) -> list[str]:
+        """What starts the broker."""
+        return [str(RABBITMQ)]
+
+    def environment(self) -> dict[str, str]:
+        """All variables that port mapper and broker see."""
         return {
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
@@ -77,17 +98,19 @@ class RabbitmqServer:
             "RABBITMQ_DIST_PORT": str(self._dist_port),
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
             "ERL_EPMD_ADDRESS": "127.0.0.1",
-            "ERL_EPMD_PORT": str(self._epmd_port),
+            "ERL_EPMD_PORT": str(self.epmd_port),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
                 "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1"
             ),
         }
 
-    def _epmd_answers(self) -> bool:
+    def epmd_answers(self) -> bool:
+        """Whether somebody answers on the port mapper's port."""
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self._epmd_port)) == 0
+            return probe.connect_ex(("127.0.0.1", self.epmd_port)) == 0
 
-    def _is_ours(self) -> bool:
+    def is_ours(self) -> bool:
+        """Whether a broker answers that has the name of our node."""
         try:
             with amqp.Connection(f"127.0.0.1:{self.port}", connect_timeout=2.0) as connection:
                 return connection.server_properties.get("cluster_name") == self.node

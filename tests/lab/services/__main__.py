@@ -15,7 +15,7 @@ from services.lab import Lab
 
 def main(arguments: list[str] | None = None) -> int:
     """Start, stop or list; 0 where that worked."""
-    given = _parser().parse_args(arguments)
+    given = _parser().parse_intermixed_args(arguments)
     lab = Lab(given.dir)
     try:
         if given.command == "start":

@@ -14,15 +14,26 @@ from services.catalogue import Catalogue
 from services.glance import Glance
 from services.keystone import Keystone
 from services.lab import Lab
+from services.mariadb import Mariadb
+from services.mistral import Mistral
 from services.placement import Placement
 from services.process import Process
+from services.rabbitmq import Rabbitmq
 from services.service import Service
 from services.trace_store import Redis
 from services.zaqar import Zaqar
 
-ALL: dict[str, Service] = {
-    service.name: service for service in (Redis(), Keystone(), Placement(), Glance(), Zaqar())
-}
+SERVICES = (
+    Redis(),
+    Keystone(),
+    Placement(),
+    Glance(),
+    Zaqar(),
+    Mariadb(),
+    Rabbitmq(),
+    Mistral(),
+)
+ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 
 Tell = Callable[[str], None]
 
