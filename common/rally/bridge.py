@@ -70,11 +70,14 @@ class Bridge:
             raise PluginError(f"there is no {kind} {name!r} in Rally")
         return found
 
-    def names(self, kind: str) -> list[str]:
-        """Full names of all of a kind but the hidden ones; none without Rally."""
+    def titles(self, kind: str) -> dict[str, str]:
+        """Full names of all of a kind but the hidden ones, with a sentence on each.
+
+        Empty where Rally is not installed.
+        """
         if kind not in registry.BASES or not self.ready():
-            return []
-        return [one.get_fullname() for one in registry.plugins(kind)]
+            return {}
+        return {one.get_fullname(): one.get_info()["title"] for one in registry.plugins(kind)}
 
 
 def _module(name: str) -> Any:

@@ -8,8 +8,9 @@ from osbench import __version__
 from osbench.coordinator.cli.cleanup import cleanup
 from osbench.coordinator.cli.common import Group, config_option
 from osbench.coordinator.cli.deployment import deployment
-from osbench.coordinator.cli.describe import completion, config, init, plugin
+from osbench.coordinator.cli.describe import completion, config, init
 from osbench.coordinator.cli.keys import keys
+from osbench.coordinator.cli.plugin import plugin
 from osbench.coordinator.cli.results import results
 from osbench.coordinator.cli.run import run
 from osbench.coordinator.cli.runs import abort, runs, status

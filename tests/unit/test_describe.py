@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from osbench.common.plugins import Plugins
 from osbench.coordinator.cli import main
-from osbench.coordinator.cli.describe import example
+from osbench.coordinator.cli.plugin import example
 
 
 def coord(*arguments: str) -> Result:

@@ -4,7 +4,7 @@ from iterations import TICK, Action, Iteration, columns, failed, ok, statistics
 
 from osbench.common.outcomes import Outcome
 from osbench.common.plugins import Plugins
-from osbench.coordinator.cli.describe import example
+from osbench.coordinator.cli.plugin import example
 from osbench.coordinator.taskfile.faults import validate
 
 PLUGINS = Plugins()
