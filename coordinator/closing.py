@@ -131,6 +131,8 @@ class Closing:
             verdicts=book.criteria.judge(statistics),
             hooks=conductor.hooks.report(),
             contexts=state.contexts.history.of(number),
+            charts=book.charts,
+            too_large=book.cut,
             workers=tuple(_worker(member) for member in members),
         )
 

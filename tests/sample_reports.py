@@ -2,6 +2,8 @@
 
 import random
 
+import msgpack
+
 from osbench.common.blocks import Failure, decode_rows, encode_rows
 from osbench.common.hook import Event
 from osbench.common.outcomes import Outcome
@@ -9,6 +11,8 @@ from osbench.common.sla import Verdict
 from osbench.common.task import Hook, Named
 from osbench.coordinator.accounting import Accounting, Offered, Tracing
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.charts.aggregation import Charts
+from osbench.coordinator.contexts.history import Fault, Passage, Step
 from osbench.coordinator.hooks.firing import Error, HookReport, Result
 from osbench.coordinator.report.model import RunReport, WorkloadReport
 
@@ -93,6 +97,39 @@ def restart_hook():
     )
 
 
+def passages():
+    """A context that came and went, and one that could not be undone."""
+    gone = Fault(etype="Conflict", msg="3 networks are still in use", details="f()")
+    step = Step(started_at=1775044799.0, finished_at=1775044799.75)
+    late = Step(started_at=1775044815.0, finished_at=1775044821.5, error=gone)
+    return (
+        Passage(name="users@openstack", config={"tenants": 2}, setup=step, cleanup=step),
+        Passage(name="network@openstack", config={}, setup=step, cleanup=late),
+    )
+
+
+def charts():
+    """Charts of 40 iterations, of every kind that adds up and of two that do not."""
+    made = Charts()
+    rows = []
+    for number in range(1, 41):
+        pairs = [["rows read", number % 7], ["bytes [sent]", number * 12.5]]
+        items = [
+            {"kind": "additive", "item": {"title": f"The {kind}", "chart_plugin": kind, **more}}
+            for kind, more in (
+                ("StatsTable", {"data": pairs, "label": "units"}),
+                ("StackedArea", {"data": pairs, "description": "over the load"}),
+                ("Pie", {"data": [*pairs, ["nothing", None]]}),
+            )
+        ]
+        text = {"title": "Log", "chart_plugin": "TextArea", "data": ["a", "b"]}
+        items.append({"kind": "complete", "item": text})
+        packed = [msgpack.packb(item) for item in items]
+        rows.append((number, Outcome.OK, 0, MS, 2 * MS, 0, 0, (), (b"", packed)))
+    made.add(decode_rows(encode_rows(rows, (), 0)))
+    return made
+
+
 def rps_workload():
     """An open workload in which everything happened that can."""
     return WorkloadReport(
@@ -126,6 +163,9 @@ def rps_workload():
             ),
         ),
         hooks=(restart_hook(),),
+        contexts=passages(),
+        charts=charts(),
+        too_large=2,
         workers=(
             {"incarnation": "a-1", "host": "node1", "processes": 1},
             {"incarnation": "a-2", "host": "node1", "processes": 1},

@@ -10,6 +10,7 @@ from osbench.common.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.accounting import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.coordinator.charts.aggregation import Charts
 from osbench.coordinator.contexts.history import Passage
 from osbench.coordinator.hooks.firing import HookReport
 
@@ -33,6 +34,9 @@ class WorkloadReport:
     verdicts: tuple[Verdict, ...] = ()
     hooks: tuple[HookReport, ...] = ()
     contexts: tuple[Passage, ...] = ()
+    charts: Charts = field(default_factory=Charts)
+    #: Outputs and errors that were left out because they were too large.
+    too_large: int = 0
     #: Who took part: one mapping a worker process, with JSON values.
     workers: tuple[Mapping[str, Any], ...] = ()
 

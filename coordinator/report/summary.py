@@ -15,6 +15,7 @@ from osbench.common.outcomes import STATES
 from osbench.coordinator.accounting import Accounting
 from osbench.coordinator.actions import NESTED
 from osbench.coordinator.aggregation import TIMED, Timings, WorkloadStatistics
+from osbench.coordinator.contexts.history import Passage, Step
 from osbench.coordinator.hooks.firing import HookReport, Result
 from osbench.coordinator.percentiles import REPORTED, percentiles
 from osbench.coordinator.report.exit_codes import meaning
@@ -103,6 +104,8 @@ def _workload(report: WorkloadReport) -> dict[str, Any]:
         "other_errors": beyond,
         "sla": [dataclasses.asdict(verdict) for verdict in report.verdicts],
         "hooks": [_hook(hook) for hook in report.hooks],
+        "contexts": [_context(passage) for passage in report.contexts],
+        "outputs": _outputs(report),
         "load_profile": _load_profile(statistics),
         "workers": [dict(worker) for worker in report.workers],
     }
@@ -130,6 +133,31 @@ def _hook_result(result: Result) -> dict[str, Any]:
         found["error"] = dataclasses.asdict(result.error)
     if result.output is not None:
         found["output"] = result.output
+    return found
+
+
+def _context(passage: Passage) -> dict[str, Any]:
+    return {
+        "name": passage.name,
+        "config": passage.config,
+        "setup": _context_step(passage.setup),
+        "cleanup": _context_step(passage.cleanup),
+    }
+
+
+def _context_step(step: Step | None) -> dict[str, Any] | None:
+    if step is None:
+        return None
+    return {
+        "started_at": _instant(step.started_at),
+        "finished_at": _instant(step.finished_at),
+        "error": None if step.error is None else dataclasses.asdict(step.error),
+    }
+
+
+def _outputs(report: WorkloadReport) -> dict[str, Any]:
+    found = report.charts.to_dict()
+    found["cut"]["too_large"] = report.too_large
     return found
 
 

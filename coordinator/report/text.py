@@ -13,6 +13,15 @@ from rich.text import Text
 
 from osbench.common.outcomes import STATES
 from osbench.coordinator.actions import NESTED
+from osbench.coordinator.report.beside import (
+    CHARTS,
+    Line,
+    context_lines,
+    hook_lines,
+    output_lines,
+    outputs,
+)
+from osbench.coordinator.report.charts import chart_text
 from osbench.coordinator.report.words import count, duration, plain, three_digits
 
 #: Columns of the table of times: heading, key, whether it is a percentile.
@@ -38,8 +47,6 @@ _SLOWEST = 3
 _ERRORS = 5
 _HOSTS = 4
 _LOST = 6
-
-Line = tuple[str, Text]
 
 
 def render(summary: Mapping[str, Any], console: Console) -> None:
@@ -78,6 +85,9 @@ def _render_workload(workload: Mapping[str, Any], number: int, console: Console)
     for label, text in _lines(workload):
         grid.add_row(label, text)
     _show(console, Padding(grid, (0, 0, 0, 3)))
+    for chart in outputs(workload)["additive"][:CHARTS]:
+        _show(console, Text())
+        _show(console, Padding(chart_text(chart), (0, 0, 0, 3)))
 
 
 def _show(console: Console, what: Any) -> None:
@@ -185,26 +195,14 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
         text.append(f"  {verdict['criterion']}: {plain(verdict['detail'], 500)}", style="default")
         yield label, text
         label = ""
-    yield from _hook_lines(workload)
+    yield from hook_lines(workload)
+    yield from context_lines(workload)
+    yield from output_lines(workload)
     if workload["workers"]:
         yield "workers", Text(_workers(workload["workers"]))
     lost = [worker for worker in workload["workers"] if worker.get("lost")]
     if lost:
         yield "", Text(_given_up(lost), style="bold red")
-
-
-def _hook_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
-    label = "hooks"
-    for hook in workload["hooks"]:
-        (name,), (trigger,) = hook["action"], hook["trigger"]
-        counts = hook["summary"]
-        ended = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts.items())
-        bad = [result for result in hook["results"] if "error" in result]
-        text = Text(f"{plain(name)} by {trigger}: {ended or 'did not fire'}")
-        if bad:
-            text.append(f"; {plain(bad[0]['error']['msg'])}", style="bold red")
-        yield label, text
-        label = ""
 
 
 def _load(offered: Mapping[str, Any]) -> str:
