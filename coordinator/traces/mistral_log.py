@@ -2,8 +2,9 @@
 
     <instant> <seconds, or blank> <trace> <parent> <span> <name>-start|-stop [<- !!!] [{JSON}]
 
-Trace, parent and span are UUIDs. Of a stop the second column says how long the span took. Lines are told by their three ids and
-the end of the name, never by the length of a column: 1,000 s and more take another digit.
+Trace, parent and span are UUIDs; the second column of a stop says how long the span took. Lines
+are told by their three ids and the end of the name, never by the length of a column: 1,000 s and
+more take another digit.
 """
 
 from __future__ import annotations

@@ -1,0 +1,90 @@
+"""Spans that a service wrote into the wrong trace: its threads kept an old one.
+
+OSProfiler keeps its state by thread. A service that serves requests from a pool and does not
+clean up writes whatever a thread does later into the first trace that the thread has seen. Such
+work begins after the call it is said to be part of was answered. So does work that a service
+goes on with after its reply, but of that every trace has about as much.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from osbench.coordinator.traces.tree import STALE, Tree
+
+_Kind = tuple[str, str]
+
+
+class LateWork:
+    """How much work usually begins after the span around it has ended."""
+
+    def __init__(self) -> None:
+        #: Spans of a kind, and how many of them had so much late work of another kind.
+        self._spans: Counter[_Kind] = Counter()
+        self._late: dict[tuple[_Kind, _Kind], Counter[int]] = {}
+
+    def add(self, tree: Tree) -> None:
+        """Count the late work of one trace."""
+        spans = tree.spans
+        for at, span in enumerate(spans):
+            outer = (span.service, span.name)
+            self._spans[outer] += 1
+            if not tree.children[at]:
+                continue
+            for inner, late in _late(tree, at).items():
+                self._late.setdefault((outer, inner), Counter())[len(late)] += 1
+
+    def usual(self, outer: _Kind, inner: _Kind) -> int:
+        """The median number of late spans of a kind within one of another kind."""
+        counts = self._late.get((outer, inner))
+        if not counts:
+            return 0
+        left = self._spans[outer] - sum(counts.values())
+        half = self._spans[outer] / 2
+        found = 0
+        for number in sorted(counts):
+            if left >= half:
+                break
+            found = number
+            left += counts[number]
+        return found
+
+
+def leave_out_stale(tree: Tree, root: int, usual: LateWork, grace_s: float) -> None:
+    """Take stale spans out of a tree.
+
+    Stale is late work of which there is more than twice the usual, but for the first of it where
+    nothing of its kind was in time, and all that begins `grace_s` seconds after the root's end.
+    """
+    limit = tree.end[root] + round(grace_s * 1e9)
+    for at in list(tree.below(root)):
+        if at in tree.left_out or not tree.children[at]:
+            continue
+        span = tree.spans[at]
+        for kind, late in _late(tree, at).items():
+            expected = usual.usual((span.service, span.name), kind)
+            late.sort(key=lambda inner: (tree.start[inner], inner))
+            kept = len(late)
+            if len(late) > 2 * expected + 1:
+                kept = max(expected, 0 if _in_time(tree, at, kind) else 1)
+            for number, inner in enumerate(late):
+                if number >= kept or tree.start[inner] > limit:
+                    tree.leave_out(inner, STALE)
+
+
+def _late(tree: Tree, at: int) -> dict[_Kind, list[int]]:
+    end = tree.end[at]
+    found: dict[_Kind, list[int]] = {}
+    for inner in tree.children[at]:
+        if tree.start[inner] > end:
+            span = tree.spans[inner]
+            found.setdefault((span.service, span.name), []).append(inner)
+    return found
+
+
+def _in_time(tree: Tree, at: int, kind: _Kind) -> bool:
+    return any(
+        tree.start[inner] <= tree.end[at]
+        and (tree.spans[inner].service, tree.spans[inner].name) == kind
+        for inner in tree.children[at]
+    )

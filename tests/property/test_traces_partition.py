@@ -1,0 +1,69 @@
+"""Whatever a trace looks like, the parts of its critical path sum to its root's duration."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from osbench.coordinator.traces.clocks import Clocks, ClockSamples
+from osbench.coordinator.traces.critical_path import critical_path
+from osbench.coordinator.traces.spans import Span, Trace
+from osbench.coordinator.traces.tree import Tree
+
+INSTANTS = st.integers(0, 60)
+
+
+@st.composite
+def any_trace(draw):
+    """Spans of random length within any span, with parents that may be missing, or in a ring."""
+    count = draw(st.integers(1, 25))
+    spans = [Span("0", "", "osbench.iteration", "w", "w1", draw(INSTANTS), draw(INSTANTS))]
+    for number in range(1, count):
+        parent = draw(st.integers(-1, number + 2))
+        spans.append(
+            Span(
+                str(number),
+                "" if parent < 0 else str(parent),
+                draw(st.sampled_from("abc")),
+                draw(st.sampled_from(("s", "t"))),
+                draw(st.sampled_from(("", "w1", "h"))),
+                draw(INSTANTS),
+                draw(INSTANTS),
+                kind=draw(st.sampled_from(("", "client"))),
+                marks=draw(st.sampled_from((0, 0, 0, 1))),
+            )
+        )
+    return Trace(trace_id="0" * 32, spans=tuple(spans))
+
+
+@settings(max_examples=500, deadline=None)
+@given(any_trace(), st.booleans())
+def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
+    clocks = Clocks()
+    if correct:
+        samples = ClockSamples()
+        samples.add(trace)
+        clocks = samples.estimate()
+    tree = Tree(trace, clocks)
+
+    for root in tree.roots:
+        path = critical_path(tree, root, clocks)
+
+        pieces = sorted(path.pieces, key=lambda piece: piece.start)
+        assert all(piece.start < piece.end for piece in pieces)
+        assert sum(p.end - p.start for p in pieces) == tree.end[root] - tree.start[root]
+        at = tree.start[root]
+        for piece in pieces:
+            assert piece.start == at
+            at = piece.end
+        assert len(set(path.visited)) == len(path.visited)
+        assert {piece.span for piece in pieces} <= set(path.visited)
+        assert not set(path.visited) & set(path.outlived)
+
+
+@settings(max_examples=200, deadline=None)
+@given(any_trace())
+def test_every_span_stands_in_a_tree_or_is_left_out(trace):
+    tree = Tree(trace, Clocks())
+
+    inside = [at for root in tree.roots for at in tree.below(root)]
+
+    assert sorted([*inside, *tree.left_out]) == list(range(len(trace.spans)))
