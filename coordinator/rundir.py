@@ -137,6 +137,12 @@ class RunDirectory:
         for record in read_frames(self.path / "blocks"):
             yield msgpack.unpackb(decompressor.decompress(record), strict_map_key=False)
 
+    def rows(self) -> Iterator[tuple[int, Columns]]:
+        """The rows of all workloads as they were taken, with the number of their workload."""
+        for body in self.blocks():
+            if body["columns"]:
+                yield body["workload"], decode_rows(body["columns"])
+
     def columns(self, workload: int) -> Iterator[tuple[str, Columns]]:
         """The rows of one workload as they were taken, with the worker they came from.
 

@@ -17,6 +17,7 @@ from osbench.common.exporter import Exporter
 from osbench.common.plugins import Plugins
 from osbench.coordinator import ending
 from osbench.coordinator.cli.common import Settings, with_settings
+from osbench.coordinator.cli.outputs import SUMMED, show_iteration, show_summed
 from osbench.coordinator.report import rally_json
 from osbench.coordinator.report.rows import CsvRows
 from osbench.coordinator.report.summary import FORMAT, to_error_json
@@ -34,6 +35,14 @@ SUMMARY = "summary.json"
 @click.option("--csv", "form", flag_value="csv", help="Print every iteration as a line of CSV.")
 @click.option(
     "--rally-json", "form", flag_value="rally", help="Print the run as Rally's task report does."
+)
+@click.option(
+    "--outputs",
+    is_flag=False,
+    flag_value=str(SUMMED),
+    type=click.IntRange(min=SUMMED),
+    metavar="[ITERATION]",
+    help="Print the charts that iterations have made: added up, or of one ITERATION.",
 )
 @click.option(
     "--export", "exporter", metavar="NAME", help="Write files with an exporter: json, junit, ..."
@@ -62,6 +71,7 @@ def results(
     settings: Settings,
     run: str,
     form: str | None,
+    outputs: int | None,
     exporter: str | None,
     folder: Path | None,
     options: tuple[str, ...],
@@ -75,10 +85,13 @@ def results(
       osbench-coord results 20260401 --json | jq .workloads[0].latency.service.ok.p99
       osbench-coord results last --csv > iterations.csv
       osbench-coord results last --rally-json > rally.json
+      osbench-coord results last --outputs 17
       osbench-coord results last --export junit --to reports
     """
-    if form and exporter:
+    if exporter and (form or outputs is not None):
         raise UsageError("--export writes files: it does not go with an option that prints")
+    if outputs is not None and form not in (None, "json"):
+        raise UsageError(f"--outputs prints text or, with --json, JSON, and no --{form}")
     if bool(exporter) != bool(folder) or (options and not exporter):
         raise UsageError("--export NAME and --to DIR go together, --option with both")
     try:
@@ -88,19 +101,33 @@ def results(
             chosen = _exporter(plugins, exporter, options)
             for path in _export(chosen, read_summary(directory), folder):
                 click.echo(f"wrote {path}", err=True)
-        elif form == "csv":
-            _print_rows(directory)
-        elif form == "rally":
-            rally_json.write(directory, read_summary(directory), sys.stdout)
-        elif form == "json":
-            click.echo(json.dumps(read_summary(directory), indent=1))
+        elif outputs is not None:
+            _print_charts(directory, outputs, as_json=form == "json")
         else:
-            render(read_summary(directory), Console())
+            _print(directory, form)
     except OsbenchError as error:
         if form != "json":
             raise
         click.echo(json.dumps(to_error_json(error), indent=1))
         click.get_current_context().exit(error.exit_code)
+
+
+def _print(directory: RunDirectory, form: str | None) -> None:
+    if form == "csv":
+        _print_rows(directory)
+    elif form == "rally":
+        rally_json.write(directory, read_summary(directory), sys.stdout)
+    elif form == "json":
+        click.echo(json.dumps(read_summary(directory), indent=1))
+    else:
+        render(read_summary(directory), Console())
+
+
+def _print_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
+    if iteration == SUMMED:
+        show_summed(read_summary(directory), as_json=as_json)
+    else:
+        show_iteration(directory, iteration, as_json=as_json)
 
 
 def read_summary(directory: RunDirectory) -> dict[str, Any]:

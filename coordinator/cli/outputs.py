@@ -1,0 +1,83 @@
+"""What `results --outputs` prints: charts added up, or those of one iteration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from osbench.common.errors import UsageError
+from osbench.common.rally.records import outputs
+from osbench.coordinator.report import beside
+from osbench.coordinator.report.charts import chart_text
+from osbench.coordinator.report.words import count, plain
+from osbench.coordinator.rundir import RunDirectory
+
+#: In the place of an iteration number: charts added up over all of them.
+SUMMED = 0
+#: Rows of a chart that are printed.
+ROWS = 1000
+
+
+def show_summed(summary: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the charts of all workloads of a finished run."""
+    found = [
+        {"workload": number, "name": one["name"], **beside.outputs(one)}
+        for number, one in enumerate(summary["workloads"])
+    ]
+    if as_json:
+        click.echo(json.dumps({"outputs": found}, indent=1))
+        return
+    console = Console()
+    for one in found:
+        _heading(console, one["workload"], one["name"], "")
+        for label, text in beside.output_lines({"outputs": {**one, "additive": []}}):
+            console.print(Text(f"{label:<10}").append_text(text), markup=False, highlight=False)
+        _charts(console, one["additive"])
+
+
+def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
+    """Print the charts of the iterations with a number. Raises UsageError where none ran."""
+    asked = directory.read("run.json") or {"workloads": []}
+    names = [one["scenario"] for one in asked["workloads"]]
+    found = [
+        {"workload": number, "name": names[number], "iteration": iteration, **made}
+        for number, made in sorted(_of_iteration(directory, iteration))
+    ]
+    if not found:
+        raise UsageError(f"no workload of run {directory.path.name} has iteration {iteration}")
+    if as_json:
+        click.echo(json.dumps({"outputs": found}, indent=1, default=str))
+        return
+    console = Console()
+    for one in found:
+        _heading(console, one["workload"], one["name"], f"  iteration {count(iteration)}")
+        _charts(console, [*one["additive"], *one["complete"]])
+
+
+def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
+    """Workload numbers and outputs; of rows for one iteration the first counts."""
+    seen = set()
+    for number, columns in directory.rows():
+        if number not in seen and iteration in columns.iteration:
+            seen.add(number)
+            yield number, outputs(dict(columns.outputs).get(iteration, ()))
+
+
+def _heading(console: Console, number: int, name: str, more: str) -> None:
+    console.print(Text(f"{number + 1}. {plain(name)}{more}", style="bold"), highlight=False)
+
+
+def _charts(console: Console, charts: list[dict[str, Any]]) -> None:
+    for chart in charts:
+        console.print()
+        text = Padding(chart_text(chart, ROWS), (0, 0, 0, 3))
+        console.print(text, markup=False, highlight=False)
+    if not charts:
+        console.print(Text("   no charts"), highlight=False)
+    console.print()
