@@ -138,6 +138,13 @@ _MESSAGING = [
     _seconds(
         "redis_timeout_s", 5.0, "Seconds that Redis may take to connect or to answer.", low=0.1
     ),
+    _seconds(
+        "patience_s",
+        60.0,
+        "Seconds that Redis or the broker may be away under load; then the run ends with exit "
+        "code 3 and reports what it has.",
+        low=1.0,
+    ),
 ]
 
 _SECURITY = [

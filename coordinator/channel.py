@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,8 @@ from osbench.coordinator.member import Member
 
 #: Stream entries read at once.
 READ_LIMIT = 32
+#: Longest wait for a broker to confirm a message, seconds.
+CONFIRM_S = 10.0
 
 
 class Channel:
@@ -36,6 +39,13 @@ class Channel:
         self._position = self._trimmed = "0"
         #: Stream entries that could not be verified or belong to another run.
         self.refused = 0
+        #: When the broker first refused what was sent since; None while it takes messages.
+        self._refused_since: float | None = None
+
+    @property
+    def broker_away_s(self) -> float:
+        """Seconds for which the broker has taken no message that it was sent; 0 where it does."""
+        return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def specify(self, specification: Specification) -> None:
         """Lay out a workload's specification, encrypted."""
@@ -54,11 +64,14 @@ class Channel:
                 retry=False,
                 ignore_result=True,
                 mandatory=True,
+                confirm_timeout=CONFIRM_S,
                 # Celery would put the whole batch into a header, in clear, once more
                 argsrepr="(batch)",
             )
         except (kombu.exceptions.OperationalError, OSError) as error:
+            self._refused_since = self._refused_since or time.monotonic()
             raise StoreAway(f"the broker does not take messages: {error}") from None
+        self._refused_since = None
 
     def control(self, records: Mapping[str, Control]) -> None:
         """Write control records by incarnation."""

@@ -26,6 +26,8 @@ class Concert:
         self._state = state
         self._conductors = tuple(conductors)
         self._polled = 0.0
+        #: Since when Redis does not answer, monotonic.
+        self._away_since: float | None = None
 
     def run(self) -> None:
         """Prepare, load, settle; returns when every iteration has its state.
@@ -98,11 +100,20 @@ class Concert:
         self._state.check()
         if self._state.interruption.level >= 2:
             raise error
+        self._lose_patience(error)
         for conductor in playing:
             conductor.show()
         time.sleep(0.2)
 
+    def _lose_patience(self, error: StoreAway) -> None:
+        """Give up after a while; Redis and a broker beside it may be away one without the other."""
+        now, patience_s = time.monotonic(), self._state.patience_s
+        self._away_since = self._away_since or now
+        if max(now - self._away_since, self._state.channel.broker_away_s) > patience_s:
+            raise StoreLost(f"{error}, for {patience_s:g} s ([messaging] patience_s)")
+
     def _reconnected(self) -> None:
+        self._away_since = None
         if self._state.greet() != self._state.boot:
             raise StoreLost(
                 "Redis was restarted in the middle of the run; what workers had sent and we "

@@ -204,6 +204,7 @@ class Run:
             interruption=self._interruption,
             lost_after_s=self._conf.coordinator.worker_lost_after_s,
             wait_s=self._options.wait_s,
+            patience_s=self._conf.messaging.patience_s,
             check=connection.check,
             boot=boot,
             greet=lambda: handshake(client),

@@ -54,6 +54,8 @@ class RunState:
     lost_after_s: float
     #: How long a run whose workers have all died waits for others.
     wait_s: float
+    #: How long Redis or the broker may be away under load, seconds.
+    patience_s: float
     #: Raises when something of ours has died (local mode).
     check: Callable[[], None]
     #: The server's run id when the run began.
