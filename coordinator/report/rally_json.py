@@ -1,28 +1,28 @@
 """A run in the JSON form of Rally's `task report --json` (format_version 1.2).
 
-Written iteration by iteration, so that a long run needs no memory. What Rally has no place for
+Written iteration by iteration, so that a long run needs little memory. What Rally has no place for
 (dropped, lost and not started iterations) is left out and counted in the task's description.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
-from uuid import NAMESPACE_URL, UUID, uuid5
-
-import msgpack
-import numpy as np
+from uuid import NAMESPACE_URL, uuid5
 
 from osbench import __version__
-from osbench.common.blocks import Columns, decode_rows
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import RAN, Outcome
+from osbench.coordinator.report import rally_charts
+from osbench.coordinator.report.rally_rows import iterations
+from osbench.coordinator.report.rally_statistics import Durations
 from osbench.coordinator.rundir import RunDirectory
-from osbench.coordinator.selection import select
 
-_RAN = frozenset(int(outcome) for outcome in RAN)
+#: Rally's own criteria of a load that was not finished, by why it was cut short.
+_CUT_SHORT = {
+    "sla": ("aborted_on_sla", "Task was aborted due to SLA failure(s)."),
+    "interrupted": ("aborted_manually", "Task was aborted due to abort signal."),
+}
 
 
 def write(directory: RunDirectory, summary: Mapping[str, Any], file: TextIO) -> None:
@@ -42,17 +42,24 @@ def write(directory: RunDirectory, summary: Mapping[str, Any], file: TextIO) -> 
     }
     task = _task(summary, asked)
     file.write(json.dumps(head)[:-1] + ', "tasks": [' + json.dumps(task)[:-1] + ', "subtasks": [')
-    workloads = summary["workloads"]
-    for number, workload in enumerate(workloads):
+    for number, workload in enumerate(summary["workloads"]):
         # a subtask a workload: positions and titles stay, parallel ones are told apart
         file.write(", " if number else "")
         subtask = _subtask(summary, workload, number)
-        file.write(json.dumps(subtask)[:-1] + ', "workloads": [')
-        described = _workload(summary, asked, workload, number, starts.get(number, 0.0))
-        file.write(json.dumps(described)[:-1] + ', "data": [')
-        _write_rows(directory, number, starts.get(number, 0.0), file)
-        file.write("]}]}")
+        file.write(json.dumps(subtask)[:-1] + ', "workloads": [{"data": [')
+        durations = _write_rows(directory, number, starts.get(number, 0.0), file)
+        described = _workload(summary, asked, workload, number, durations)
+        file.write("], " + json.dumps(described, allow_nan=False)[1:] + "]}")
     file.write("]}]}\n")
+
+
+def _write_rows(directory: RunDirectory, workload: int, t0_at: float, file: TextIO) -> Durations:
+    durations = Durations()
+    for record, trace in iterations(directory, workload, t0_at):
+        record["output"] = rally_charts.of_iteration(record["output"], trace)
+        file.write((", " if durations.count else "") + json.dumps(record, allow_nan=False))
+        durations.add(record)
+    return durations
 
 
 def _task(summary: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +88,7 @@ def _subtask(summary: Mapping[str, Any], workload: Mapping[str, Any], number: in
         "uuid": _uuid(f"{summary['run_id']}/subtask/{number}"),
         "title": workload["subtask"],
         "description": "",
-        "status": "finished",
+        "status": "aborted" if workload["offered"]["cut_short"] else "finished",
         "created_at": summary["started_at"][:19],
         "updated_at": summary["finished_at"][:19],
         "sla": {},
@@ -93,162 +100,110 @@ def _workload(
     asked: Mapping[str, Any],
     workload: Mapping[str, Any],
     number: int,
-    t0_at: float,
+    durations: Durations,
 ) -> dict[str, Any]:
     given = asked["workloads"][number]
-    sums = workload["accounting"]
-    service = workload["latency"]["service"]
-    lengths = [service[state] for state in ("ok", "failed", "timed_out") if service[state]["count"]]
+    contexts = workload.get("contexts", ())
     return {
         "uuid": _uuid(f"{summary['run_id']}/{number}"),
         "description": workload["description"],
         "runner": {workload["runner"]["type"]: workload["runner"]["config"]},
-        "hooks": [],
+        "hooks": [_hook(hook, summary["finished_at"]) for hook in workload["hooks"]],
         "scenario": {workload["name"]: given["args"]},
-        "min_duration": min((one["min"] for one in lengths), default=None),
-        "max_duration": max((one["max"] for one in lengths), default=None),
-        "start_time": t0_at or None,
-        "load_duration": workload["offered"]["duration_s"],
-        "full_duration": workload["offered"]["duration_s"],
-        "statistics": {"durations": _statistics(workload)},
-        "failed_iteration_count": sums["failed"] + sums["timed_out"],
-        "total_iteration_count": sums["ok"] + sums["failed"] + sums["timed_out"],
+        "min_duration": durations.least,
+        "max_duration": durations.most,
+        "start_time": durations.begun,
+        "load_duration": durations.load_s,
+        "full_duration": _full_s(contexts, durations),
+        "statistics": {"durations": durations.shown()},
+        "failed_iteration_count": durations.failed,
+        "total_iteration_count": durations.count,
         "created_at": summary["started_at"][:19],
         "updated_at": summary["finished_at"][:19],
-        "contexts": {},
-        "contexts_results": [],
+        "contexts": {context["name"]: context["config"] for context in contexts},
+        "contexts_results": [_context(context) for context in contexts],
         "position": workload["position"],
         "pass_sla": _passed(workload),
-        "sla_results": {"sla": workload["sla"]},
+        "sla_results": {"sla": _verdicts(workload)},
         "sla": given["sla"],
     }
 
 
+def _verdicts(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Those of the criteria and, where the load was cut short, Rally's for that."""
+    found = list(workload["sla"])
+    if cause := _CUT_SHORT.get(workload["offered"]["cut_short"]):
+        found.append({"criterion": cause[0], "success": False, "detail": cause[1]})
+    return found
+
+
 def _passed(workload: Mapping[str, Any]) -> bool:
-    return all(verdict["success"] for verdict in workload["sla"])
+    return all(verdict["success"] for verdict in _verdicts(workload))
 
 
-def _statistics(workload: Mapping[str, Any]) -> dict[str, Any]:
+def _full_s(contexts: Any, durations: Durations) -> float:
+    """From the first setup, or the first start, to the last cleanup, or the last end."""
+    steps = [context[key] for context in contexts for key in ("setup", "cleanup")]
+    begun = [_seconds(step["started_at"]) for step in steps if step]
+    ended = [_seconds(step["finished_at"]) for step in steps if step]
+    if durations.begun is not None and durations.ended is not None:
+        begun.append(durations.begun)
+        ended.append(durations.ended)
+    return max(ended) - min(begun) if begun else 0.0
+
+
+def _context(context: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "total": _row("total", workload["latency"]["service"]),
-        "atomics": [_row(path, times) for path, times in workload["actions"].items()],
+        "plugin_name": context["name"],
+        "plugin_cfg": context["config"],
+        "setup": _context_step(context["setup"]),
+        "cleanup": _context_step(context["cleanup"]),
     }
 
 
-def _row(name: str, times: Mapping[str, Any]) -> dict[str, Any]:
-    ok = times["ok"]
-    count = sum(times[state]["count"] for state in ("ok", "failed", "timed_out"))
-
-    def shown(value: float | None) -> Any:
-        return "n/a" if value is None else round(value, 3)
-
+def _context_step(step: Mapping[str, Any] | None) -> dict[str, Any]:
+    if step is None:
+        return dict.fromkeys(("started_at", "finished_at", "atomic_actions", "error"))
     return {
-        "name": name,
-        "display_name": name,
-        "count_per_iteration": 1,
-        "data": {
-            "iteration_count": count,
-            "min": shown(ok["min"]),
-            "median": shown(ok["p50"]),
-            "90%ile": shown(ok["p90"]),
-            "95%ile": shown(ok["p95"]),
-            "max": shown(ok["max"]),
-            "avg": shown(ok["mean"]),
-            "success": f"{100 * ok['count'] / count:.1f}%" if count else "n/a",
+        "started_at": _seconds(step["started_at"]),
+        "finished_at": _seconds(step["finished_at"]),
+        "atomic_actions": [],
+        "error": _error(step["error"]) if step["error"] else None,
+    }
+
+
+def _hook(hook: Mapping[str, Any], finished_at: str) -> dict[str, Any]:
+    # action and trigger as pairs: Rally writes objects, which it cannot read again
+    (action,), (trigger,) = hook["action"].items(), hook["trigger"].items()
+    return {
+        "config": {
+            "description": hook["description"],
+            "action": list(action),
+            "trigger": list(trigger),
         },
-        "children": [],
+        "results": [_firing(result, finished_at) for result in hook["results"]],
+        "summary": hook["summary"],
     }
 
 
-def _write_rows(directory: RunDirectory, number: int, t0_at: float, file: TextIO) -> None:
-    first = True
-    for iteration in _iterations(directory, number, t0_at):
-        file.write(("" if first else ", ") + json.dumps(iteration))
-        first = False
-
-
-def _iterations(directory: RunDirectory, number: int, t0_at: float) -> Iterator[dict[str, Any]]:
-    """Each iteration that ran, once, in the order they were taken."""
-    written = Intervals()
-    errors: dict[tuple[str, int], list[str]] = {}
-    for body in directory.blocks():
-        if body["workload"] != number:
-            continue
-        worker = body["incarnation"]
-        for known, etype, message, text in body["failures"]:
-            errors[worker, known] = [etype, message, text]
-        if not body["columns"]:
-            continue
-        columns = decode_rows(body["columns"])
-        numbers = Intervals.of(columns.iteration)
-        repeated = written.intersection(numbers).members()
-        if len(repeated):
-            columns = select(columns, ~np.isin(columns.iteration, repeated))
-        written.update(numbers)
-        yield from _rows(columns, worker, errors, t0_at)
-
-
-def _rows(
-    columns: Columns, worker: str, errors: Mapping[tuple[str, int], list[str]], t0_at: float
-) -> Iterator[dict[str, Any]]:
-    traces = {
-        number: str(UUID(bytes=trace.tobytes()))
-        for number, trace in zip(columns.traced.tolist(), columns.traces, strict=True)
+def _firing(result: Mapping[str, Any], finished_at: str) -> dict[str, Any]:
+    """One that was not run, or has not ended, ends with the run: Rally wants an instant."""
+    ended = _seconds(result["finished_at"] or finished_at)
+    found: dict[str, Any] = {
+        "status": result["status"],
+        "started_at": _seconds(result["started_at"]) if result["started_at"] else ended,
+        "finished_at": ended,
+        "triggered_by": result["triggered_by"],
     }
-    outputs = dict(columns.outputs)
-    actions = _actions_by_row(columns, t0_at)
-    names = ("iteration", "outcome", "started", "ended", "idle", "failure")
-    rows = zip(*(getattr(columns, name).tolist() for name in names), strict=True)
-    for at, (iteration, outcome, started, ended, idle, failure) in enumerate(rows):
-        if outcome not in _RAN:
-            continue
-        yield {
-            "timestamp": t0_at + started / 1e9,
-            "duration": (ended - started - idle) / 1e9,
-            "idle_duration": idle / 1e9,
-            "error": [] if outcome == Outcome.OK else errors.get((worker, failure), ["", "", ""]),
-            "output": _output(outputs.get(iteration, ()), traces.get(iteration)),
-            "atomic_actions": actions.get(at, []),
-        }
-
-
-def _output(packed: Iterable[bytes], trace: str | None) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {"additive": [], "complete": []}
-    if trace:
-        found["complete"].append(
-            {"title": "OSProfiler Trace-ID", "chart_plugin": "TextArea", "data": [trace]}
-        )
-    for one in packed:
-        output = msgpack.unpackb(one)
-        found[output["kind"]].append(output["item"])
+    if "error" in result:
+        found["error"] = _error(result["error"])
+    if "output" in result:
+        found["output"] = rally_charts.of_hook(result["output"])
     return found
 
 
-def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, Any]]]:
-    """Nested atomic actions by row: lines name their enclosing action by its position."""
-    found: dict[int, list[dict[str, Any]]] = {}
-    of_row: dict[int, list[dict[str, Any]]] = {}
-    for line in columns.actions.tolist():
-        row, action = _action(line, columns.names, t0_at)
-        siblings = of_row.setdefault(row, [])
-        parent = line[2]
-        inside = siblings[parent]["children"] if parent >= 0 else found.setdefault(row, [])
-        inside.append(action)
-        siblings.append(action)
-    return found
-
-
-def _action(line: Sequence[int], names: Sequence[str], t0_at: float) -> tuple[int, dict[str, Any]]:
-    row, name, _, started, ended, failed = line
-    action: dict[str, Any] = {
-        "name": names[name],
-        "children": [],
-        "started_at": t0_at + started / 1e9,
-        "finished_at": t0_at + max(started, ended) / 1e9,
-    }
-    if failed:
-        action["failed"] = True
-    return row, action
+def _error(error: Mapping[str, str]) -> list[str]:
+    return [error["etype"], error["msg"], error["details"]]
 
 
 def _uuid(text: str) -> str:
@@ -257,3 +212,7 @@ def _uuid(text: str) -> str:
 
 def _instant(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _seconds(instant: str) -> float:
+    return datetime.fromisoformat(instant).timestamp()
