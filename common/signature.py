@@ -24,6 +24,10 @@ ACCEPTED: Mapping[Any, tuple[type, ...]] = types.MappingProxyType(
     }
 )
 
+_PLACEHOLDERS: Mapping[Any, Any] = types.MappingProxyType(
+    {bool: True, int: 1, float: 1.0, dict: {}, Mapping: {}, types.NoneType: None}
+)
+
 
 def problems(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> list[str]:
     """What is wrong with calling `method`, called `name` in messages, with `args`.
@@ -41,10 +45,10 @@ def problems(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> 
         found += [
             f"{name} has no argument {key!r}{near(key, named)}" for key in args if key not in named
         ]
-    hints = _hints(method)
+    types_of = hints(method)
     for key, value in args.items():
-        if key in named and key in hints and not _fits(value, hints[key]):
-            wanted = inspect.formatannotation(hints[key])
+        if key in named and key in types_of and not _fits(value, types_of[key]):
+            wanted = inspect.formatannotation(types_of[key])
             found.append(f"argument {key!r} of {name} must be {wanted}, not {reprlib.repr(value)}")
     return found
 
@@ -55,7 +59,18 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
-def _hints(method: Callable[..., Any]) -> dict[str, Any]:
+def placeholder(hint: Any) -> Any:
+    """A value that an annotation takes, for examples; "..." where it may be anything."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return placeholder(next(iter(typing.get_args(hint))))
+    plain = typing.get_origin(hint) or hint
+    if plain is list:
+        return [placeholder(one) for one in typing.get_args(hint)[:1]]
+    return next((value for kind, value in _PLACEHOLDERS.items() if kind is plain), "...")
+
+
+def hints(method: Callable[..., Any]) -> dict[str, Any]:
+    """What the parameters of `method` are annotated with, by name."""
     try:
         return typing.get_type_hints(inspect.unwrap(method))
     except Exception:  # noqa: BLE001 - names that exist only for type checkers; nothing to check

@@ -16,6 +16,7 @@ from osbench.common.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugins import Plugins
 from osbench.common.rally.loading import installed
 from osbench.common.rally.names import INSTALL
+from osbench.common.signature import hints, placeholder
 from osbench.coordinator.cli.common import (
     Group,
     Settings,
@@ -140,7 +141,8 @@ def _scenario_text(plugins: Plugins, name: str) -> str:
     lines = [f"scenario {name}{_of(found.source)}", ""]
     lines += [inspect.getdoc(method) or inspect.getdoc(found.cls) or "", "", "arguments:"]
     lines += [f"  {parameter}" for parameter in parameters] or ["  none"]
-    given = {parameter.name: _given(parameter.default) for parameter in parameters}
+    types = hints(method)
+    given = {one.name: _given(one.default, types.get(one.name)) for one in parameters}
     lines += ["", "example:", yaml.safe_dump({"scenario": {name: given}}, sort_keys=False).rstrip()]
     if found.context:
         lines += ["", "contexts it brings:"]
@@ -148,9 +150,11 @@ def _scenario_text(plugins: Plugins, name: str) -> str:
     return "\n".join(lines)
 
 
-def _given(default: Any) -> Any:
-    """A parameter's default as task files write it."""
-    return None if default is inspect.Parameter.empty else json.loads(json.dumps(default))
+def _given(default: Any, hint: Any) -> Any:
+    """A parameter's default as task files write it; one without stands for a value to be given."""
+    if default is inspect.Parameter.empty:
+        return placeholder(hint)
+    return json.loads(json.dumps(default, default=str))
 
 
 def example(schema: Mapping[str, Any]) -> Any:

@@ -65,8 +65,30 @@ def test_a_runner_is_shown_with_schema_and_example() -> None:
 def test_a_scenario_is_shown_with_its_arguments() -> None:
     shown = coord("plugin", "show", "scenario", "HttpRequests.check_request")
 
-    assert "url" in shown.output
-    assert "status_code" in shown.output
+    sample = yaml.safe_load(shown.output.partition("example:")[2])
+    given = {"url": "...", "method": "...", "status_code": 1}
+    assert sample["scenario"] == {"HttpRequests.check_request": given}
+
+
+def test_examples_of_scenarios_have_arguments_of_the_right_types(tmp_path: Path) -> None:
+    Path("mine.py").write_text(
+        "from osbench.plugin import scenario\n\n"
+        "class Mine(scenario.Scenario):\n"
+        "    @scenario.configure()\n"
+        "    def all(self, a, b: bool, c: float, d: list[dict], e: int | None, f: str, g={1: ()}):\n"
+        "        pass\n"
+    )
+    plugins = Plugins(["mine.py"])
+
+    for name in plugins.scenario_names():
+        shown = coord("plugin", "show", "scenario", name, "--plugin-path", "mine.py")
+
+        assert shown.exit_code == 0, shown.output
+        sample = yaml.safe_load(shown.output.partition("example:")[2].partition("\ncontexts")[0])
+        assert plugins.scenario(name).check_args(sample["scenario"][name] or {}) == []
+        if name == "Mine.all":
+            values = ["...", True, 1.0, [{}], 1, "...", {"1": []}]
+            assert list(sample["scenario"][name].values()) == values
 
 
 def test_an_unknown_plugin_is_one_message() -> None:
