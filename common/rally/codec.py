@@ -196,7 +196,7 @@ def _is_resource(value: Any) -> bool:
 def _resource(parts: list[Any]) -> Any:
     name, slots, key, properties = parts
     service = importlib.import_module("rally.task.service")
-    return service.make_resource_cls(name, slots, key)(properties)
+    return service.make_resource_cls(name, slots, key)(**properties)
 
 
 def _state(value: Any) -> dict[str, Any]:
@@ -205,12 +205,12 @@ def _state(value: Any) -> dict[str, Any]:
 
 def _deferred(parts: list[Any]) -> Any:
     named, state = parts
-    module, _, name = named.partition(":")
-    cls: Any = importlib.import_module(module)
-    for part in name.split("."):
-        cls = getattr(cls, part)
-    made = object.__new__(cls)
-    if not is_deferred(made):
-        raise ContextError(f"{named} is not a deferred argument of Rally's")
+    # a module that Rally has loaded from a plug-in path cannot be imported
+    base = importlib.import_module("rally.task.types").DeferredResource
+    walk = importlib.import_module("rally.common.plugin.discover").itersubclasses
+    found = [cls for cls in walk(base) if f"{cls.__module__}:{cls.__qualname__}" == named]
+    if not found:
+        raise ContextError(f"{named} is not here: install the same plug-ins on both sides")
+    made = object.__new__(found[-1])
     vars(made).update(state)
     return made

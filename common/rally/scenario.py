@@ -121,7 +121,6 @@ def prepare(
 
 
 def _plugin(name: str, rally: Any) -> ScenarioPlugin:
-    file = Path(str(getattr(sys.modules[rally.__module__], "__file__", inspect.getfile(rally))))
     doc = inspect.cleandoc(rally.run.__doc__ or rally.__doc__ or "")
     return ScenarioPlugin(
         name=name,
@@ -129,10 +128,19 @@ def _plugin(name: str, rally: Any) -> ScenarioPlugin:
         method="run",
         context=rally.get_default_context(),
         title=doc.partition("\n")[0],
-        source_hash=hashlib.sha256(file.read_bytes()).hexdigest(),
+        source_hash=hashlib.sha256(_file(rally).read_bytes()).hexdigest(),
         source=RALLY,
         prepare=functools.partial(prepare, rally),
     )
+
+
+def _file(rally: Any) -> Path:
+    """The file that defines a scenario."""
+    module = sys.modules.get(rally.__module__)
+    if module is not None and module.__file__:
+        return Path(module.__file__)
+    # of a file that Rally has loaded from a plug-in path there is no module to be found
+    return Path(inspect.unwrap(rally.run).__code__.co_filename)
 
 
 def _chooses(rally: Any) -> bool:
