@@ -39,13 +39,14 @@ _CHUNK = 512
 
 #: Bytes of a packed action.
 _ACTION_BYTES = 8 * WIDTH
+_PACK_ONE = struct.Struct(f"<{WIDTH}q").pack
 
 
 def pack_actions(actions: Sequence[int]) -> bytes:
     """Actions as bytes, which the garbage collector does not look at."""
     # of a copy: a thread that the scenario left behind may add to the list
     flat = tuple(actions)
-    return _packer(len(flat))(*flat)
+    return _PACK_ONE(*flat) if len(flat) == WIDTH else _packer(len(flat))(*flat)
 
 
 @functools.lru_cache(256)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.request import getproxies_environment
 
 import pycurl
 import requests.utils
@@ -17,12 +18,18 @@ from osbench.worker.curl_request import CurlRequest, snapshot, takes
 
 AGENT = f"osbench/{osbench.__version__}"
 
+# looked up with every request
+_FIELDS, _JAR, _COOKIES = pycurl.HTTPHEADER, pycurl.INFO_COOKIELIST, pycurl.COOKIELIST
+_CODE = pycurl.RESPONSE_CODE
+
 # parts of curl's messages that differ each time and would keep like failures apart
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
 
 
-class _Seat(threading.local):
+class _Seat:
     """What a thread keeps between requests: its handle, and what the handle is set up for."""
+
+    __slots__ = ("curl", "fixed", "ready")
 
     def __init__(self) -> None:
         self.curl = pycurl.Curl()
@@ -33,43 +40,55 @@ class _Seat(threading.local):
         self.fixed: list[str] = []
 
 
+class _Local(threading.local):
+    """The seat of each thread."""
+
+    def __init__(self) -> None:
+        self.seat = _Seat()
+
+
 class CurlClient:
     """One curl handle a thread; it keeps connections, and nothing else of earlier requests."""
 
-    def __init__(self) -> None:
-        self._seat = _Seat()
+    def __init__(self, of_run: Sequence[str]) -> None:
+        """`of_run` are header lines of every request, private as those in `own` of `status`."""
+        self._of_run = of_run
+        self._local = _Local()
 
     def status(
-        self, method: str, url: str, own: Mapping[str, str], options: Mapping[str, Any]
+        self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
         """Make a request, read its answer to the end and give the status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        whole request. `own` are headers that no other host than that of `url` gets to see.
+        whole request. `own` are header lines that no other host than that of `url` gets to see.
         Returns None, and sends nothing, where only requests can make this request.
         Raises TimeoutError, ConnectionError or ValueError.
         """
-        seat = self._seat
+        seat = self._local.seat
         curl = seat.curl
         if seat.ready == (method, url, options):
-            fields = [f"{name}: {value}" for name, value in own.items()]
-            fields += seat.fixed
+            fields = [*own, *seat.fixed]
+            # the jar outlives the request; requests starts with an empty one, too
+            if curl.getinfo(_JAR):
+                curl.setopt(_COOKIES, "ALL")
         else:
             seat.ready = None
             if not takes(method, url, options):
                 return None
-            request = CurlRequest(method, url, own, options)
+            request = CurlRequest(method, url, self._of_run, own, options)
             _set_up(curl, request, options)
+            # and even a reset
+            curl.setopt(_COOKIES, "ALL")
             fields = request.fields
             if request.repeatable:
                 seat.ready = (method, url, snapshot(options))
                 seat.fixed = request.fixed
-        # the jar outlives a reset; requests starts with an empty one, too
-        curl.setopt(pycurl.COOKIELIST, "ALL")
         code = _send(curl, fields, method, url)
         if code in addresses.REDIRECTS and options.get("allow_redirects", True):
             seat.ready = None
-            return _follow(curl, CurlRequest(method, url, own, options), code, options)
+            request = CurlRequest(method, url, self._of_run, own, options)
+            return _follow(curl, request, code, options)
         return code
 
 
@@ -96,6 +115,9 @@ def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any])
     setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
+    if not getproxies_environment():
+        # none to look for with every request
+        setopt(pycurl.PROXY, "")
     # a sink: says that all of a chunk was taken, without a line of Python
     setopt(pycurl.WRITEFUNCTION, len)
     if request.verb == "HEAD":
@@ -114,12 +136,12 @@ def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any])
 
 
 def _send(curl: pycurl.Curl, fields: list[str], method: str, url: str) -> int:
-    curl.setopt(pycurl.HTTPHEADER, fields)
+    curl.setopt(_FIELDS, fields)
     try:
         curl.perform()
     except pycurl.error as error:
         raise _translated(error, method, url) from error
-    code: int = curl.getinfo(pycurl.RESPONSE_CODE)
+    code: int = curl.getinfo(_CODE)
     return code
 
 

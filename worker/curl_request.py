@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -69,12 +69,20 @@ def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
 class CurlRequest:
     """Method, URL, header lines and body of a request; redirects change it."""
 
-    __slots__ = ("_own", "body", "fields", "fixed", "repeatable", "url", "verb")
+    __slots__ = ("_private", "body", "fields", "fixed", "repeatable", "url", "verb")
 
     def __init__(
-        self, method: str, url: str, own: Mapping[str, str], options: Mapping[str, Any]
+        self,
+        method: str,
+        url: str,
+        of_run: Sequence[str],
+        own: Sequence[str],
+        options: Mapping[str, Any],
     ) -> None:
-        """Raises ValueError for a URL, a header or JSON data that cannot be sent."""
+        """`of_run` and `own` are header lines for the host of `url` alone.
+
+        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        """
         self.verb = method.upper()
         self.url = addresses.sent(url, options.get("params"))
         body, content_type = _body(options.get("data"), options.get("json"))
@@ -83,9 +91,9 @@ class CurlRequest:
         headers = options.get("headers") or {}
         given = {name.lower() for name in headers}
         #: Header lines that do not depend on `own`.
-        self.fixed = _lines(headers, given, content_type)
-        self.fields = [f"{n}: {v}" for n, v in own.items() if n.lower() not in given]
-        self.fields += self.fixed
+        self.fixed = _lines(headers, given, content_type, body=self.body is not None)
+        self.fixed += _ours(of_run, given)
+        self.fields = [*_ours(own, given), *self.fixed]
         #: Whether equal options make an equal request but for `own`. JSON and forms are left
         #: out because 1, 1.0 and True are equal and sent differently.
         self.repeatable = (
@@ -94,7 +102,7 @@ class CurlRequest:
             and options.get("json") is None
             and isinstance(options.get("data"), str | bytes | None)
         )
-        self._own = own
+        self._private = {_name(line) for line in (*of_run, *own)}
 
     def redirect(self, code: int, location: str) -> None:
         """Become the request for `location`, by the rules of requests.
@@ -111,7 +119,7 @@ class CurlRequest:
             self.body = None
             dropped |= {"content-type", "content-length", "transfer-encoding"}
         if addresses.host(location) != addresses.host(self.url):
-            dropped |= {name.lower() for name in self._own}
+            dropped |= self._private
         if _origin_changes(self.url, location):
             dropped.add("authorization")
         self.fields = [f for f in self.fields if _name(f) not in dropped]
@@ -141,15 +149,22 @@ def _body(data: Any, json: Any) -> tuple[bytes, str]:
     return b"", ""
 
 
-def _lines(headers: Mapping[str, Any], given: set[str], content_type: str) -> list[str]:
+def _ours(lines: Sequence[str], given: set[str]) -> list[str]:
+    return [line for line in lines if _name(line) not in given]
+
+
+def _lines(
+    headers: Mapping[str, Any], given: set[str], content_type: str, *, body: bool
+) -> list[str]:
     """Header lines for curl: the user's over ours over curl's."""
     lines = [_line(name, value) for name, value in headers.items()]
-    if "content-type" not in given:
-        lines.append(f"Content-Type: {content_type}" if content_type else NO_CONTENT_TYPE)
     if "accept-encoding" not in given:
         # as requests asks; nobody unpacks it here
         lines.append("Accept-Encoding: gzip, deflate")
-    if "expect" not in given:
+    # without a body curl says nothing of one, and each line costs
+    if body and "content-type" not in given:
+        lines.append(f"Content-Type: {content_type}" if content_type else NO_CONTENT_TYPE)
+    if body and "expect" not in given:
         lines.append("Expect:")
     return lines
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import requests
@@ -18,16 +18,16 @@ TUPLES = ("auth", "cert", "timeout")
 class RequestsClient:
     """One session a thread; connections are kept, cookies are not."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_run: Sequence[str]) -> None:
+        """`of_run` are header lines of every request, private as those in `own` of `status`."""
+        self._of_run = of_run
         self._local = threading.local()
 
-    def status(
-        self, method: str, url: str, own: Mapping[str, str], options: Mapping[str, Any]
-    ) -> int:
+    def status(self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]) -> int:
         """Make a request, read its answer to the end and give the status code.
 
-        `options` are those of `requests.request`. `own` are headers that no other host than
-        that of `url` gets to see. Raises TimeoutError and ConnectionError where the network is
+        `options` are those of `requests.request`. `own` are header lines that no other host
+        than that of `url` gets to see. Raises TimeoutError and ConnectionError where the network is
         at fault, and what requests raises where the arguments are.
         """
         more: dict[str, Any] = {
@@ -41,9 +41,10 @@ class RequestsClient:
         if session is None:
             session = self._local.session = _Session()
         session.cookies.clear()
-        session.private = frozenset(name.lower() for name in own)
+        ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
+        session.private = frozenset(name.lower() for name in ours)
         try:
-            with session.request(method, url, headers={**own, **given}, **more) as answer:
+            with session.request(method, url, headers={**ours, **given}, **more) as answer:
                 return answer.status_code
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, error)) from error

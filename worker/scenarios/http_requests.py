@@ -24,7 +24,8 @@ class HttpRequests(Scenario):
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Make the clients that this process's virtual users share."""
-        context["http"] = (CurlClient(), RequestsClient())
+        of_run = [f"X-Osbench-Run: {context['run']}"]
+        context["http"] = (CurlClient(of_run), RequestsClient(of_run))
 
     @configure(name="HttpRequests.check_request")
     def check_request(self, url: str, method: str, status_code: int, **kwargs: Any) -> None:
@@ -32,7 +33,21 @@ class HttpRequests(Scenario):
 
         `kwargs` are any of the keyword arguments of `requests.request`.
         """
-        self._check(url, method, status_code, kwargs)
+        with ActionTimer(self, "requests.check_request"):
+            context = self.context
+            own = [f"X-Osbench-Iteration: {context['iteration']}"]
+            if self._recorder.profiler is not None:
+                own += map(": ".join, trace_headers().items())
+            if context["timeout_s"]:
+                kwargs["timeout"] = request_limit_s(context, kwargs.get("timeout"))
+            curl, requests = context["http"]
+            got = curl.status(method, url, own, kwargs)
+            if got is None:
+                got = requests.status(method, url, own, kwargs)
+            if got != status_code:
+                raise UnexpectedStatus(
+                    f"{method.upper()} {shown(url)} answered {got}, expected {status_code}"
+                )
 
     @configure(name="HttpRequests.check_random_request")
     def check_random_request(self, requests: list[dict[str, Any]], status_code: int) -> None:
@@ -43,21 +58,4 @@ class HttpRequests(Scenario):
         """
         request = dict(random.choice(requests))  # noqa: S311 - load, not secrets
         expected = request.pop("status_code", status_code)
-        self._check(request.pop("url"), request.pop("method"), expected, request)
-
-    def _check(self, url: str, method: str, expected: int, options: dict[str, Any]) -> None:
-        with ActionTimer(self, "requests.check_request"):
-            context = self.context
-            number = str(context["iteration"])
-            own = {"X-Osbench-Run": context["run"], "X-Osbench-Iteration": number}
-            if self._recorder.profiler is not None:
-                own |= trace_headers()
-            options["timeout"] = request_limit_s(context, options.get("timeout"))
-            curl, requests = context["http"]
-            got = curl.status(method, url, own, options)
-            if got is None:
-                got = requests.status(method, url, own, options)
-            if got != expected:
-                raise UnexpectedStatus(
-                    f"{method.upper()} {shown(url)} answered {got}, expected {expected}"
-                )
+        self.check_request(request.pop("url"), request.pop("method"), expected, **request)
