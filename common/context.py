@@ -9,6 +9,10 @@ from typing import Any, ClassVar
 from osbench.common.deployment import Deployment
 
 
+def untold(what: str, done: int, planned: int) -> None:
+    """Tell nobody how far a context is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """What a context may use beside its configuration."""
@@ -23,6 +27,12 @@ class Surroundings:
     #: they are set up.
     scenario: str = ""
     contexts: Mapping[str, Any] = field(default_factory=dict)
+    #: Number of the workload within the run.
+    workload: int = 0
+    #: The run did not come to its end: what it sent last may still be on its way.
+    crashed: bool = False
+    #: Shows how far a long piece of work is: what is done, how many of how many.
+    tell: Callable[[str, int, int], None] = untold
 
 
 class Context:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import importlib.metadata
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors, plugin_files, signature
+from osbench.common.argument_files import with_text
 from osbench.common.context import Context, Surroundings
 from osbench.common.exporter import Exporter
 from osbench.common.hook import Hook
@@ -317,4 +319,5 @@ def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
         context=mark.context if isinstance(mark, Configuration) else {},
         title=doc.partition("\n")[0],
         source_hash=hashlib.sha256(file.read_bytes()).hexdigest(),
+        prepare=functools.partial(with_text, cls.FILES) if cls.FILES else None,
     )

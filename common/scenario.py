@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgpack
 
@@ -73,6 +73,9 @@ class Scenario:
     _recorder: atomic.Recorder
     _idle_ns = 0
     _outputs: list[bytes] | None = None
+
+    #: Arguments that name files on the coordinator's host: workers get the text in their place.
+    FILES: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, context: dict[str, Any]) -> None:
         self.context = context

@@ -48,7 +48,7 @@ from osbench.coordinator.reader import Reader
 from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
-from osbench.coordinator.state import Interruption, RunState, Snapshot
+from osbench.coordinator.state import Interruption, RunState, Snapshot, contexts_at
 from osbench.coordinator.taskfile.data import data_files
 
 LOG = logging.getLogger(__name__)
@@ -130,6 +130,7 @@ class Run:
         self._interruption = interruption
         self._progress = progress
         self._say = say
+        self._began = time.monotonic()
         self._data = data_files(task)
         self._pieces: list[Piece] = []
         #: Why the run could not go on to its end.
@@ -213,6 +214,7 @@ class Run:
             contexts=Contexts(
                 Objects(directory.path, Path(self._conf.data_dir), self.run_id, self._deployment),
                 self._plugins,
+                self._tell,
             ),
             abort_on_sla=self._options.abort_on_sla,
         )
@@ -263,6 +265,10 @@ class Run:
         for subtask in self._task.subtasks:
             for group in together(subtask):
                 self._parts(list(state.fleet.members.values()), subtask, group)
+
+    def _tell(self, what: str, done: int, planned: int) -> None:
+        """Show how far a context is."""
+        self._progress(contexts_at(what, done, planned, time.monotonic() - self._began))
 
     def _still_wanted(self) -> None:
         self._connection.check()

@@ -34,6 +34,23 @@ class Snapshot:
     failing: tuple[str, ...] = ()
 
 
+def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:
+    """How far a context is, while there is no load."""
+    return Snapshot(
+        workload=-1,
+        name="contexts",
+        phase=what,
+        elapsed_s=elapsed_s,
+        planned=planned,
+        settled=done,
+        ok=done,
+        failed=0,
+        busy=0,
+        workers=0,
+        away=False,
+    )
+
+
 @dataclass(slots=True)
 class Interruption:
     """What the user wants: 0 nothing, 1 drain (first Ctrl-C), 2 stop now (second)."""

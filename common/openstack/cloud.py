@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,9 +12,12 @@ import requests
 from keystoneauth1 import exceptions
 
 from osbench.common.openstack.account import Account, SessionOf
-from osbench.common.openstack.failures import AuthenticationFailed, unreachable
+from osbench.common.openstack.failures import refusal, unreachable
 from osbench.common.openstack.faults import RequestFailed, explanation
 from osbench.common.openstack.services import SERVICES, ApiVersion, Service, overridden
+
+#: Tells this process from other clients of Zaqar.
+CLIENT_ID = str(uuid.uuid4())
 
 
 class Cloud:
@@ -62,15 +66,12 @@ class Cloud:
         and DeploymentError.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
-        sent = dict(headers or {})
-        sent.update(self._microversion(service, microversion))
+        sent = {**self._own_headers(service, microversion), **(headers or {})}
         try:
             answer = self.send(method, url, headers=sent, **options)
         except exceptions.HttpError as error:
             # only authenticating raises it here
-            raise AuthenticationFailed(
-                f"{self.account.credential.auth_url} gave {self.account.name} no new token: {error}"
-            ) from error
+            raise refusal(self.account.credential, error) from error
         except exceptions.ConnectionError as error:
             raise unreachable(f"{method} {_shown(url)}", error) from error
         wanted = answer.status_code in expected if expected else answer.status_code < 400
@@ -86,7 +87,7 @@ class Cloud:
             auth=self.account.login,
             authenticated=True,
             raise_exc=False,
-            **{"headers": {"Accept": "application/json"}} | options,
+            **options,
         )
         return found
 
@@ -104,13 +105,19 @@ class Cloud:
                 request_id=_request_id(answer),
             ) from None
 
-    def _microversion(self, service: str, wanted: str) -> dict[str, str]:
+    def _own_headers(self, service: str, wanted: str) -> dict[str, str]:
+        headers = {"Accept": "application/json"}
         known = SERVICES.get(service)
-        if known is None or not known.microversion:
-            return {}
-        wish = self._versions.get(service)
-        version = wish.version if wish is not None and "." in wish.version else wanted
-        return {"OpenStack-API-Version": f"{known.microversion} {version}"} if version else {}
+        if known is None:
+            return headers
+        if known.client_id:
+            headers["Client-ID"] = CLIENT_ID
+        if known.microversion:
+            wish = self._versions.get(service)
+            version = wish.version if wish is not None and "." in wish.version else wanted
+            if version:
+                headers["OpenStack-API-Version"] = f"{known.microversion} {version}"
+        return headers
 
 
 def _failed(method: str, url: str, answer: requests.Response) -> RequestFailed:

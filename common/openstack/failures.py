@@ -14,7 +14,11 @@ _REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
 
 
 class AuthenticationFailed(Exception):
-    """Keystone answered, but not with a token."""
+    """Keystone answered, but not with a token; `status` is 0 where it is no HTTP error."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 def unreachable(place: str, error: Exception) -> Exception:
@@ -29,7 +33,7 @@ def refusal(credential: Credential, error: Exception) -> Exception:
     if isinstance(error, exceptions.ConnectionError):
         return unreachable(credential.auth_url, error)
     who = f"user {credential.username!r} of project {credential.project_name!r}"
-    said = root_cause(error)
+    said, status = root_cause(error), 0
     if isinstance(error, exceptions.HttpError):
-        said = _REQUEST_ID.sub("", str(error))
-    return AuthenticationFailed(f"{credential.auth_url} gave {who} no token: {said}")
+        said, status = _REQUEST_ID.sub("", str(error)), int(error.http_status)
+    return AuthenticationFailed(f"{credential.auth_url} gave {who} no token: {said}", status)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 
@@ -17,13 +17,15 @@ class Service:
     version: str = ""
     #: Its name in the header OpenStack-API-Version; "" where it has no microversions.
     microversion: str = ""
+    #: It wants to know which client asks.
+    client_id: bool = False
 
 
 SERVICES: Mapping[str, Service] = MappingProxyType(
     {
         "keystone": Service(types=("identity",), version="v3"),
         "glance": Service(types=("image",), version="v2"),
-        "zaqar": Service(types=("messaging",), version="v2"),
+        "zaqar": Service(types=("messaging",), version="v2", client_id=True),
         "mistral": Service(types=("workflowv2", "workflow"), version="v2"),
         "nova": Service(types=("compute",), microversion="compute"),
         "neutron": Service(types=("network",), version="v2.0"),
@@ -54,4 +56,4 @@ def overridden(service: Service, wish: ApiVersion | None) -> Service:
     version = service.version
     if wish.version and not service.microversion:
         version = f"v{wish.version.lstrip('v')}"
-    return Service(types=types, version=version, microversion=service.microversion)
+    return replace(service, types=types, version=version)

@@ -15,6 +15,8 @@ from osbench.coordinator.state import Snapshot
 
 #: Seconds between plain lines.
 PLAIN_S = 2.0
+#: Characters of a bar.
+BAR = 20
 
 
 class Progress:
@@ -66,6 +68,8 @@ class Progress:
             self._console.print(self._line(snapshot), markup=False, soft_wrap=True)
 
     def _line(self, snapshot: Snapshot) -> str:
+        if snapshot.workload < 0:
+            return self._contexts_line(snapshot)
         plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
         away = ", Redis or the broker is away" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
@@ -74,6 +78,14 @@ class Progress:
             f"{snapshot.settled}{plan} done, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
             f"{snapshot.workers} workers{away}{failing}"
+        )
+
+    def _contexts_line(self, snapshot: Snapshot) -> str:
+        planned = snapshot.planned or 1
+        bar = "#" * (BAR * snapshot.settled // planned)
+        return (
+            f"[{snapshot.elapsed_s:6.1f} s] {snapshot.phase} [{bar:.<{BAR}}] "
+            f"{snapshot.settled}/{planned}"
         )
 
     def _rate(self, snapshot: Snapshot) -> float:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from osbench.common.context import Context, Surroundings
+from osbench.common.context import Context, Surroundings, untold
 from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.plugin_names import NATIVE
 from osbench.common.plugins import Plugins
@@ -21,6 +21,8 @@ from osbench.coordinator.contexts.objects import Entry, Objects
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+#: Shows how far a context is.
+Tell = Callable[[str, int, int], None]
 
 #: How often a run looks after its workers while contexts take their time, seconds.
 POLL_S = 0.5
@@ -49,9 +51,10 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
 class Contexts:
     """The contexts of a run's workloads, set up around their loads."""
 
-    def __init__(self, objects: Objects, plugins: Plugins) -> None:
+    def __init__(self, objects: Objects, plugins: Plugins, tell: Tell = untold) -> None:
         self._objects = objects
         self._plugins = plugins
+        self._tell = tell
         #: Why some could not be undone.
         self.left: list[str] = []
         #: What setting up and undoing came to.
@@ -74,7 +77,7 @@ class Contexts:
         """
         try:
             chain = contexts_of(workload, self._plugins)
-            surroundings = self._surroundings(workload, chain)
+            surroundings = self._surroundings(workload, chain, number)
             for named in chain:
                 check()
                 _beside(partial(self._set_up, number, named, surroundings), poll)
@@ -99,12 +102,16 @@ class Contexts:
             partial(prepare, workload.args, dataclasses.replace(surroundings, context=made)), poll
         )
 
-    def _surroundings(self, workload: Workload, chain: Sequence[Named]) -> Surroundings:
+    def _surroundings(
+        self, workload: Workload, chain: Sequence[Named], number: int = 0
+    ) -> Surroundings:
         return Surroundings(
             run=self._objects.run,
             deployment=self._objects.deployment,
             scenario=workload.scenario,
             contexts={named.name: named.config for named in chain},
+            workload=number,
+            tell=self._tell,
         )
 
     def _set_up(self, number: int, named: Named, surroundings: Surroundings) -> None:
@@ -120,7 +127,7 @@ class Contexts:
         self._objects.save()
 
     def _undo(self, number: int) -> None:
-        self.left += undo(self._objects, self._plugins, number, self.history)
+        self.left += undo(self._objects, self._plugins, number, self.history, tell=self._tell)
 
 
 def _beside(work: Callable[[], T], poll: Callable[[], None]) -> T:
@@ -137,10 +144,13 @@ def undo(
     plugins: Plugins,
     workload: int | None = None,
     history: History | None = None,
+    *,
+    crashed: bool = False,
+    tell: Tell = untold,
 ) -> list[str]:
     """Undo the contexts of one workload, or of all; answers why some of them could not be.
 
-    Those stay among the objects, to be tried again.
+    Those stay among the objects, to be tried again. `crashed` says that the run did not end.
     """
     problems = []
     history = history or History()
@@ -148,7 +158,13 @@ def undo(
         if workload is not None and entry.workload != workload:
             continue
         name = entry.name
-        surroundings = Surroundings(run=objects.run, deployment=objects.deployment)
+        surroundings = Surroundings(
+            run=objects.run,
+            deployment=objects.deployment,
+            workload=entry.workload,
+            crashed=crashed,
+            tell=tell,
+        )
         try:
             with history.cleanup(entry.workload, name):
                 _instance(objects, plugins, entry, surroundings).cleanup()

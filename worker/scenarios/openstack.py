@@ -107,7 +107,7 @@ class OpenStackScenario(Scenario):
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Get tokens and find services. Raises DeploymentError where something is not there."""
-        name = context["scenario"]
+        name = context["scenario"].partition("@")[0]
         needs: Needs = getattr(cls, name.rpartition(".")[2]).needs
         deployment = openstack_of(context.get("deployment"), name)
         wish = context["args"].get("session", PER_USER)
@@ -162,6 +162,11 @@ class OpenStackScenario(Scenario):
                 if waited_s >= limit_s:
                     raise NotReady(f"{what} is not ready after {limit_s:g} s")
                 pause(min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S))
+
+    def as_administrator(self) -> Client:
+        """Sends requests as the administrator, who has a token where `prepare` saw to it."""
+        actors: Actors = self.context["actors"]
+        return Client(self, actors.sessions, actors.admin, actors.versions)
 
     def _act(self, needs: Needs, session: str) -> None:
         actors: Actors = self.context["actors"]

@@ -1,0 +1,164 @@
+"""What scenarios and contexts leave in a cloud, and how each kind is listed and deleted.
+
+Everything is found by the beginning of its name (see `names`), and deleted by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from osbench.common.openstack.cloud import Cloud
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of objects of a service."""
+
+    #: For messages, in the plural.
+    name: str
+    service: str
+    #: Path of the list, and key of the list in the answer.
+    path: str
+    key: str
+    #: Field that holds the name, and field that holds the id.
+    named: str = "name"
+    identified: str = "id"
+    #: It belongs to the cloud, not to a project: the administrator lists it.
+    everywhere: bool = False
+    #: Parameters of the list for a beginning of names, beside that of the page.
+    narrowed: Callable[[str, Cloud], Mapping[str, Any]] = lambda beginning, cloud: {}
+    #: Objects that are asked for at once, with the last one's id as `marker`; 0 is all of them.
+    page: int = 500
+    #: Added to the path of a deletion.
+    forced: str = ""
+    #: Deleting it is accepted first and done later.
+    slow: bool = False
+
+
+def _starts(beginning: str, _: Cloud) -> Mapping[str, Any]:
+    return {"name__startswith": beginning}
+
+
+def _own(_: str, cloud: Cloud) -> Mapping[str, Any]:
+    return {"owner": cloud.project_id}
+
+
+def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
+    return {"name": f"^{beginning}"}
+
+
+#: Kinds by service, in the order in which they are deleted.
+KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
+    {
+        "nova": (
+            Kind(
+                name="servers",
+                service="nova",
+                path="servers",
+                key="servers",
+                narrowed=_matching,
+                slow=True,
+            ),
+        ),
+        "cinder": (
+            Kind(name="volumes", service="cinder", path="volumes", key="volumes", slow=True),
+        ),
+        "glance": (
+            Kind(name="images", service="glance", path="images", key="images", narrowed=_own),
+        ),
+        "mistral": (
+            Kind(
+                name="executions",
+                service="mistral",
+                path="executions",
+                key="executions",
+                # a workflow of a workbook has the workbook's name before its own
+                named="workflow_name",
+                forced="?force=true",
+            ),
+            Kind(name="workflows", service="mistral", path="workflows", key="workflows"),
+            Kind(
+                name="workbooks",
+                service="mistral",
+                path="workbooks",
+                key="workbooks",
+                identified="name",
+                page=0,
+            ),
+        ),
+        "zaqar": (
+            Kind(
+                name="queues",
+                service="zaqar",
+                path="queues",
+                key="queues",
+                identified="name",
+                # Zaqar refuses to be asked for more
+                page=20,
+            ),
+        ),
+        "placement": (
+            Kind(
+                name="resource providers",
+                service="placement",
+                path="resource_providers",
+                key="resource_providers",
+                identified="uuid",
+                everywhere=True,
+                page=0,
+            ),
+        ),
+        "keystone": tuple(
+            Kind(
+                name=name,
+                service="keystone",
+                path=name,
+                key=name,
+                everywhere=True,
+                narrowed=_starts,
+                page=0,
+            )
+            for name in ("users", "projects", "roles", "services")
+        ),
+    }
+)
+
+
+def find(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[str]:
+    """Ids of the objects of a kind whose names begin so, as one account sees them."""
+    params = dict(kind.narrowed(beginning, cloud))
+    if kind.page:
+        params["limit"] = kind.page
+    seen: set[str] = set()
+    while True:
+        document = cloud.document("GET", kind.service, kind.path, params=params) or {}
+        page = document.get(kind.key, [])
+        fresh = [one for one in page if str(one[kind.identified]) not in seen]
+        seen.update(str(one[kind.identified]) for one in fresh)
+        yield from (
+            str(one[kind.identified])
+            for one in fresh
+            if str(one.get(kind.named) or "").startswith(beginning)
+        )
+        # a service that does not know the marker answers with the same page again
+        if not kind.page or not fresh:
+            return
+        params["marker"] = _marker(document) or fresh[-1][kind.identified]
+
+
+def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
+    """Delete an object; one that is not there any more is as good. Raises RequestFailed."""
+    path = f"{kind.path}/{quote(identity, safe='')}{kind.forced}"
+    cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
+
+
+def _marker(document: Mapping[str, Any]) -> str:
+    """The marker of a link to the next page, as Zaqar has it."""
+    for link in document.get("links") or ():
+        if isinstance(link, dict) and link.get("rel") == "next":
+            return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]
+    return ""

@@ -1,0 +1,60 @@
+"""The context `api_versions`: other versions and catalogue types than the usual ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.context import Context
+from osbench.common.openstack.services import SERVICES
+from osbench.coordinator.contexts.reach import Reach
+
+
+class ApiVersions(Context):
+    """Has scenarios use a version of an API, or a service type of the catalogue.
+
+    The version of nova, cinder and placement is a microversion where it has a dot.
+    """
+
+    NAME: ClassVar[str] = "api_versions"
+    ORDER: ClassVar[int] = 150
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "propertyNames": {"enum": sorted(SERVICES)},
+        "additionalProperties": {
+            "type": "object",
+            "description": "`version`, `service_type`, `service_name`",
+            "properties": {
+                "version": {"type": ["string", "number"]},
+                "service_type": {"type": "string"},
+                "service_name": {"type": "string"},
+            },
+            "additionalProperties": False,
+        },
+        "examples": [{"nova": {"version": "2.37"}}],
+    }
+
+    def setup(self) -> None:
+        """Keep what was asked for; a service's name is looked up for its type."""
+        self.made["api_versions"] = {
+            name: {
+                "version": str(wish.get("version", "")),
+                "service_type": wish.get("service_type") or self._type(wish.get("service_name")),
+            }
+            for name, wish in self.config.items()
+        }
+
+    def cleanup(self) -> None:
+        """Nothing was made."""
+
+    def _type(self, name: str | None) -> str:
+        if name is None:
+            return ""
+        reach = Reach(self.surroundings, self.NAME)
+        cloud = reach.projects[0]
+        catalogue = cloud.account.token(reach.session()).service_catalog.catalog
+        for service in catalogue:
+            if service.get("name") == name:
+                return str(service["type"])
+        there = ", ".join(sorted(str(service.get("name")) for service in catalogue))
+        raise ValueError(f"the catalogue has no service named {name!r}; it has {there}")

@@ -1,0 +1,47 @@
+"""The hidden context `cleanup`: removes what iterations have left, whatever has become of them.
+
+That it is set up is on disk before the first iteration begins: from then on it is known which
+services to look through, and the name of everything that an iteration makes says which run and
+workload has made it (`osbench.common.openstack.names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.context import Context
+from osbench.common.openstack.resources import KINDS
+from osbench.coordinator.contexts.reach import Reach
+from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, SETTLE_S, sweep
+
+
+class Cleanup(Context):
+    """Removes what iterations have left in the services named, and nothing else."""
+
+    NAME: ClassVar[str] = "cleanup"
+    ORDER: ClassVar[int] = 1_000_000
+    HIDDEN: ClassVar[bool] = True
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "array",
+        "description": "services to look through",
+        "items": {"enum": sorted(KINDS)},
+    }
+
+    def setup(self) -> None:
+        """See that the services are there, and who can look through them."""
+        reach = Reach(self.surroundings, self.NAME)
+        for service in self.config:
+            for kind in KINDS[service]:
+                cloud = reach.admin if kind.everywhere else reach.projects[0]
+                cloud.address(service)
+        self.made["cleanup_ready"] = True
+
+    def cleanup(self) -> None:
+        """Remove what is left. Raises ContextError where something stays."""
+        if not self.made.get("cleanup_ready"):
+            # no iteration has begun
+            return
+        reach = Reach(self.surroundings, self.NAME)
+        settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else SETTLE_S
+        sweep(reach, self.config, reach.iterations, settle_s=settle_s)

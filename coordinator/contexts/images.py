@@ -1,0 +1,92 @@
+"""The context `images`: images of Glance."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import requests
+
+from osbench.common.errors import ContextError
+from osbench.common.openstack.cloud import Cloud
+from osbench.coordinator.contexts.tenant_objects import TenantObjects
+
+_BLOCK = 1024 * 1024
+_DISKS = ["qcow2", "raw", "vhd", "vmdk", "vdi", "iso", "aki", "ari", "ami"]
+_CONTAINERS = ["aki", "ami", "ari", "bare", "docker", "ova", "ovf"]
+
+
+class Images(TenantObjects):
+    """Uploads an image, so many times, to every project; each has a name of its own."""
+
+    NAME: ClassVar[str] = "images"
+    ORDER: ClassVar[int] = 410
+    SERVICE: ClassVar[str] = "glance"
+    KEY: ClassVar[str] = "images"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "image_url": {
+                "type": "string",
+                "description": "file on the coordinator's host, or URL",
+            },
+            "disk_format": {"enum": _DISKS},
+            "container_format": {"enum": _CONTAINERS},
+            "visibility": {"enum": ["public", "private", "shared", "community"]},
+            "min_ram": {"type": "integer", "minimum": 0, "description": "MB"},
+            "min_disk": {"type": "integer", "minimum": 0, "description": "GB"},
+            "images_per_tenant": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "images in each project; 1 by default",
+            },
+        },
+        "required": ["image_url", "disk_format", "container_format"],
+        "additionalProperties": False,
+        "examples": [{"image_url": "disk.img", "disk_format": "raw", "container_format": "bare"}],
+    }
+
+    def setup(self) -> None:
+        """Fetch the image once, and upload it."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._file = _local(self.config["image_url"], Path(folder))
+            self.make_all(self.config.get("images_per_tenant", 1))
+
+    def make(self, cloud: Cloud, name: str) -> str:
+        """Make an image with its data; answers its id."""
+        fields = {
+            key: self.config[key]
+            for key in ("disk_format", "container_format", "min_ram", "min_disk")
+            if key in self.config
+        }
+        wanted = fields | {"name": name, "visibility": self.config.get("visibility", "private")}
+        identity = str(cloud.document("POST", "glance", "images", json=wanted)["id"])
+        with self._file.open("rb") as data:
+            cloud.request(
+                "PUT",
+                "glance",
+                f"images/{identity}/file",
+                data=data,
+                headers={"Content-Type": "application/octet-stream"},
+            )
+        return identity
+
+
+def _local(place: str, folder: Path) -> Path:
+    """The file of that name, or one in `folder` with what the URL gives."""
+    if "://" not in place:
+        path = Path(place).expanduser()
+        if not path.is_file():
+            raise ContextError(f"there is no file {place}")
+        return path
+    path = folder / "image"
+    try:
+        with requests.get(place, stream=True, timeout=60) as answer, path.open("wb") as file:
+            answer.raise_for_status()
+            for block in answer.iter_content(_BLOCK):
+                file.write(block)
+    except requests.RequestException as error:
+        raise ContextError(f"{place} cannot be fetched: {error}") from None
+    return path

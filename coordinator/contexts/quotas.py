@@ -1,0 +1,98 @@
+"""The context `quotas`: limits of the projects of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.context import Context
+from osbench.common.errors import ContextError
+from osbench.common.openstack.cloud import Cloud
+from osbench.coordinator.contexts.reach import Reach
+
+#: Path of a project's quotas, and the key of the document, by service.
+_PLACES = {
+    "nova": ("os-quota-sets", "quota_set"),
+    "cinder": ("os-quota-sets", "quota_set"),
+    "neutron": ("quotas", "quota"),
+}
+_QUOTAS = {
+    "type": "object",
+    "additionalProperties": {"type": "integer", "minimum": -1},
+}
+
+
+class Quotas(Context):
+    """Sets quotas of every project of the workload, and what they were before afterwards."""
+
+    NAME: ClassVar[str] = "quotas"
+    ORDER: ClassVar[int] = 300
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            service: _QUOTAS | {"description": f"quotas of {service} by name; -1 is no limit"}
+            for service in _PLACES
+        },
+        "additionalProperties": False,
+        "examples": [{"nova": {"instances": -1, "cores": -1}}],
+    }
+
+    def setup(self) -> None:
+        """Set the quotas; those before are on disk first."""
+        reach = Reach(self.surroundings, self.NAME)
+        admin = reach.admin
+        projects = {
+            person.project_id: person.temporary for person in reach.people if person.project_id
+        }
+        if not projects:
+            raise ContextError("needs the context users, which may be empty: `users: {}`")
+        for service, wanted in self.config.items():
+            before = reach.each(
+                f"quotas of {service} looked up",
+                projects,
+                lambda project, service=service: _get(admin, service, project),  # type: ignore[misc]
+            )
+            for (project, temporary), found in zip(projects.items(), before, strict=True):
+                unknown = [name for name in wanted if name not in found]
+                if unknown:
+                    raise ContextError(f"{service} has no quota {', '.join(unknown)}")
+                # a project that goes takes its quotas along if they are deleted, not if set
+                kept = None if temporary else {name: found[name] for name in wanted}
+                self.made.setdefault("quotas_before", []).append([service, project, kept])
+            self.keep()
+            reach.each(
+                f"quotas of {service} set",
+                projects,
+                lambda project, service=service, wanted=wanted: _put(  # type: ignore[misc]
+                    admin, service, project, wanted
+                ),
+            )
+
+    def cleanup(self) -> None:
+        """Set the quotas that were there before."""
+        before = self.made.get("quotas_before")
+        if not before:
+            return
+        reach = Reach(self.surroundings, self.NAME)
+        admin = reach.admin
+
+        def restore(one: list[Any]) -> None:
+            service, project, quotas = one
+            if quotas is not None:
+                _put(admin, service, project, quotas)
+                return
+            path, _ = _PLACES[service]
+            admin.request("DELETE", service, f"{path}/{project}", expected=(200, 202, 204, 404))
+
+        reach.each("quotas restored", before, restore)
+
+
+def _get(admin: Cloud, service: str, project: str) -> dict[str, Any]:
+    path, key = _PLACES[service]
+    found: dict[str, Any] = admin.document("GET", service, f"{path}/{project}")[key]
+    return found
+
+
+def _put(admin: Cloud, service: str, project: str, quotas: Mapping[str, Any]) -> None:
+    path, key = _PLACES[service]
+    admin.request("PUT", service, f"{path}/{project}", json={key: dict(quotas)})

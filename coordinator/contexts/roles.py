@@ -1,0 +1,73 @@
+"""The context `roles`: further roles for the users of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.context import Context
+from osbench.common.errors import ContextError
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.people import USERS
+from osbench.coordinator.contexts.reach import Reach
+from osbench.coordinator.contexts.users import refreshed
+
+
+class Roles(Context):
+    """Gives each user the roles in its project that it does not have, and takes them away again."""
+
+    NAME: ClassVar[str] = "roles"
+    ORDER: ClassVar[int] = 330
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "array",
+        "description": "names of roles",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "examples": [["reader"]],
+    }
+
+    def setup(self) -> None:
+        """Assign the roles, and get tokens that have them."""
+        reach = Reach(self.surroundings, self.NAME)
+        admin = reach.admin
+        wanted = [_role(admin, name) for name in self.config]
+        people = reach.people
+        if not all(person.user_id and person.project_id for person in people):
+            raise ContextError("needs the context users, which may be empty: `users: {}`")
+        places = [(person.project_id, person.user_id) for person in people]
+        missing = reach.each(
+            "roles looked up", places, lambda place: _missing(admin, *place, wanted)
+        )
+        assigned = [path for several in missing for path in several]
+        # on disk first: only what was not there before is taken away
+        self.made["roles_assigned"] = assigned
+        self.keep()
+        reach.each("roles assigned", assigned, lambda path: admin.request("PUT", "keystone", path))
+        self.made[USERS] = refreshed(reach)
+
+    def cleanup(self) -> None:
+        """Take away what was assigned."""
+        assigned = self.made.get("roles_assigned")
+        if not assigned:
+            return
+        reach = Reach(self.surroundings, self.NAME)
+        admin = reach.admin
+        reach.each(
+            "roles taken away",
+            assigned,
+            lambda path: admin.request("DELETE", "keystone", path, expected=(204, 404)),
+        )
+
+
+def _role(admin: Cloud, name: str) -> str:
+    found = admin.document("GET", "keystone", "roles", params={"name": name})["roles"]
+    if not found:
+        raise ContextError(f"there is no role {name!r}")
+    return str(found[0]["id"])
+
+
+def _missing(admin: Cloud, project: str, user: str, roles: list[str]) -> list[str]:
+    """Paths of the assignments that a user does not have."""
+    base = f"projects/{project}/users/{user}/roles"
+    has = {role["id"] for role in admin.document("GET", "keystone", base)["roles"]}
+    return [f"{base}/{role}" for role in roles if role not in has]

@@ -1,0 +1,51 @@
+"""What contexts that make some objects in each project have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from osbench.common.context import Context
+from osbench.common.openstack.cloud import Cloud
+from osbench.coordinator.contexts.reach import Reach
+from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, sweep
+
+
+class TenantObjects(Context):
+    """Base of contexts that make objects, named by the run, in each project of a workload."""
+
+    #: Service that has them, and the key of `made` that lists them by project.
+    SERVICE: ClassVar[str] = ""
+    KEY: ClassVar[str] = ""
+
+    def make(self, cloud: Cloud, name: str) -> str:
+        """Make one in a project; answers its id."""
+        raise NotImplementedError
+
+    def make_all(self, count: int) -> None:
+        """Make so many in every project."""
+        reach = Reach(self.surroundings, self.NAME)
+        projects: Sequence[Cloud] = reach.projects
+        projects[0].address(self.SERVICE)
+        self.made[self.KEY] = {}
+        # from here on there may be some
+        self.keep()
+        planned = [
+            (cloud, f"{reach.beginning}-{self.NAME}-{project}-{number}")
+            for project, cloud in enumerate(projects)
+            for number in range(count)
+        ]
+        made = reach.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
+        found: dict[str, list[Any]] = {}
+        for (cloud, _), identity in zip(planned, made, strict=True):
+            found.setdefault(cloud.project_id, []).append(identity)
+        self.made[self.KEY] = found
+
+    def cleanup(self) -> None:
+        """Remove them, by their names. Raises ContextError where some stay."""
+        if self.KEY not in self.made:
+            return
+        reach = Reach(self.surroundings, self.NAME)
+        settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else 0.0
+        beginning = f"{reach.beginning}-{self.NAME}-"
+        sweep(reach, [self.SERVICE], beginning, settle_s=settle_s)

@@ -1,0 +1,216 @@
+"""The context `users`: projects and users of the run's own, or those of the deployment record."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from osbench.common.context import Context
+from osbench.common.errors import ContextError
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.login import state_of
+from osbench.common.openstack.people import CHOICE, RANDOM, ROUND_ROBIN, USERS, Person
+from osbench.coordinator.contexts.reach import AT_ONCE, Reach
+from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, sweep
+
+#: Keys that ask for new users.
+_NEW = ("tenants", "users_per_tenant")
+#: Roles that a new user gets the first of, where it is there.
+_ROLES = ("member", "_member_")
+_NUMBER = {"type": "integer", "minimum": 1}
+
+
+class Users(Context):
+    """Makes projects and users, each with a token, or takes those of the deployment record.
+
+    Those of the record are taken where it has any and neither `tenants` nor `users_per_tenant`
+    is given. The choice is by the number of the iteration: `round_robin` takes one project after
+    the other, and of each one user after the other.
+    """
+
+    NAME: ClassVar[str] = "users"
+    ORDER: ClassVar[int] = 100
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "tenants": _NUMBER | {"description": "projects to make; 1 by default"},
+            "users_per_tenant": _NUMBER | {"description": "users of each; 1 by default"},
+            "user_password": {
+                "type": "string",
+                "description": "of all of them; each has a random one by default",
+            },
+            "resource_management_workers": _NUMBER
+            | {"description": f"made at the same time; {AT_ONCE} by default"},
+            "project_domain": {
+                "type": "string",
+                "description": "name or id of the domain of new projects; the admin's by default",
+            },
+            "user_domain": {
+                "type": "string",
+                "description": "name or id of the domain of new users; the admin's by default",
+            },
+            CHOICE: {
+                "enum": [RANDOM, ROUND_ROBIN],
+                "description": "who an iteration acts as; random by default",
+            },
+        },
+        "additionalProperties": False,
+        "examples": [{"tenants": 2, "users_per_tenant": 3, CHOICE: ROUND_ROBIN}],
+    }
+
+    def setup(self) -> None:
+        """Make the users, or take the existing ones, and get a token for each."""
+        reach = Reach(self.surroundings, self.NAME)
+        self.made[CHOICE] = self.config.get(CHOICE, RANDOM)
+        if reach.deployment.users and not any(key in self.config for key in _NEW):
+            everybody = [Person(credential=one) for one in reach.deployment.users]
+        else:
+            everybody = self._new(reach)
+        self._keep(reach.each("users authenticated", everybody, self._with_token(reach), self._at))
+
+    def cleanup(self) -> None:
+        """Remove the new users and their projects, by their names. Raises ContextError."""
+        if not self.made.get("new_users"):
+            return
+        reach = Reach(self.surroundings, self.NAME)
+        settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else 0.0
+        _remove_security_groups(reach)
+        sweep(reach, ["keystone"], reach.beginning, settle_s=settle_s)
+
+    @property
+    def _at(self) -> int:
+        return int(self.config.get("resource_management_workers", AT_ONCE))
+
+    def _keep(self, everybody: list[Person]) -> None:
+        self.made[USERS] = [person.to_dict() for person in everybody]
+        self.keep()
+
+    def _new(self, reach: Reach) -> list[Person]:
+        admin = reach.admin
+        like = admin.account.credential
+        project_domain = _domain(
+            admin, self.config.get("project_domain") or like.project_domain_name or "default"
+        )
+        user_domain = _domain(
+            admin, self.config.get("user_domain") or like.user_domain_name or "default"
+        )
+        planned = [
+            Person(
+                credential=replace(
+                    like,
+                    username=f"{reach.beginning}-{project}-{user}",
+                    password=self.config.get("user_password") or secrets.token_urlsafe(18) + "aA1!",
+                    project_name=f"{reach.beginning}-{project}",
+                    user_domain_name=user_domain["name"],
+                    project_domain_name=project_domain["name"],
+                ),
+                temporary=True,
+            )
+            for project in range(self.config.get("tenants", 1))
+            for user in range(self.config.get("users_per_tenant", 1))
+        ]
+        self.made["new_users"] = True
+        # names and passwords are on disk before the first request
+        self._keep(planned)
+        wanted = list(dict.fromkeys(one.credential.project_name for one in planned))
+        made = reach.each(
+            "projects made",
+            wanted,
+            lambda name: _make(admin, "project", name=name, domain_id=project_domain["id"]),
+            self._at,
+        )
+        projects = dict(zip(wanted, made, strict=True))
+        role = _role(admin)
+
+        def make(person: Person) -> Person:
+            credential = person.credential
+            project = projects[credential.project_name]
+            user = _make(
+                admin,
+                "user",
+                name=credential.username,
+                password=credential.password,
+                domain_id=user_domain["id"],
+                default_project_id=project,
+            )
+            admin.request("PUT", "keystone", f"projects/{project}/users/{user}/roles/{role}")
+            return replace(person, user_id=user, project_id=project)
+
+        return reach.each("users made", planned, make, self._at)
+
+    def _with_token(self, reach: Reach) -> Any:
+        def authenticated(person: Person) -> Person:
+            account = Account(person.credential)
+            granted = account.token(reach.session())
+            return replace(
+                person,
+                user_id=str(granted.user_id),
+                project_id=str(granted.project_id),
+                state=state_of(account.login, person.credential),
+            )
+
+        return authenticated
+
+
+def refreshed(reach: Reach, at_once: int = AT_ONCE) -> list[dict[str, Any]]:
+    """The users as `Users` keeps them, with new tokens: those with a role that was added."""
+
+    def again(person: Person) -> dict[str, Any]:
+        account = Account(person.credential)
+        account.token(reach.session())
+        return replace(person, state=state_of(account.login, person.credential)).to_dict()
+
+    return reach.each("users authenticated", reach.people, again, at_once)
+
+
+def _make(admin: Cloud, what: str, **fields: Any) -> str:
+    """Make something with a name of ours, unless a try whose answer was lost has made it."""
+    answer = admin.request("POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409))
+    if answer.status_code == 201:
+        return str(answer.json()[what]["id"])
+    params = {"name": fields["name"], "domain_id": fields["domain_id"]}
+    (found,) = admin.document("GET", "keystone", f"{what}s", params=params)[f"{what}s"]
+    return str(found["id"])
+
+
+def _domain(admin: Cloud, named: str) -> dict[str, str]:
+    """Name and id of a domain by either."""
+    found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
+    if not found:
+        answer = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
+        found = [answer.json()["domain"]] if answer.status_code == 200 else []
+    if not found:
+        raise ContextError(f"there is no domain {named!r}")
+    return {"id": found[0]["id"], "name": found[0]["name"]}
+
+
+def _role(admin: Cloud) -> str:
+    roles = admin.document("GET", "keystone", "roles")["roles"]
+    by_name = {role["name"].lower(): str(role["id"]) for role in roles}
+    for name in _ROLES:
+        if name in by_name:
+            return by_name[name]
+    raise ContextError(f"there is no role {_ROLES[0]} for new users")
+
+
+def _remove_security_groups(reach: Reach) -> None:
+    """Neutron makes one for each project that it hears of, and does not hear of their end."""
+    admin = reach.admin
+    catalogue = admin.account.token(reach.session()).service_catalog.catalog
+    if not any(service["type"] == "network" for service in catalogue):
+        return
+    params = {"name__startswith": reach.beginning}
+    projects = admin.document("GET", "keystone", "projects", params=params)["projects"]
+    for project in projects:
+        if not project["name"].startswith(reach.beginning):
+            continue
+        groups = admin.document(
+            "GET", "neutron", "security-groups", params={"project_id": project["id"]}
+        )
+        for group in groups["security_groups"]:
+            admin.request(
+                "DELETE", "neutron", f"security-groups/{group['id']}", expected=(204, 404)
+            )

@@ -1,0 +1,61 @@
+"""The context `workbooks`: workbooks of Mistral."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from osbench.common.errors import ContextError
+from osbench.common.openstack.cloud import Cloud
+from osbench.coordinator.contexts.tenant_objects import TenantObjects
+
+
+class Workbooks(TenantObjects):
+    """Makes workbooks of one definition in every project; each gets a name of its own."""
+
+    NAME: ClassVar[str] = "workbooks"
+    ORDER: ClassVar[int] = 430
+    SERVICE: ClassVar[str] = "mistral"
+    KEY: ClassVar[str] = "workbooks"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "definition": {
+                "type": "string",
+                "description": "file of the workbook, on the coordinator's host",
+            },
+            "workbooks_per_tenant": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "workbooks in each project; 1 by default",
+            },
+        },
+        "required": ["definition"],
+        "additionalProperties": False,
+        "examples": [{"definition": "workbook.yaml", "workbooks_per_tenant": 2}],
+    }
+
+    def setup(self) -> None:
+        """Make the workbooks."""
+        self._definition = _definition(self.config["definition"])
+        self.make_all(self.config.get("workbooks_per_tenant", 1))
+
+    def make(self, cloud: Cloud, name: str) -> str:
+        """Make a workbook; answers its name."""
+        text = yaml.safe_dump(self._definition | {"name": name})
+        headers = {"Content-Type": "text/plain"}
+        cloud.request("POST", "mistral", "workbooks", data=text.encode(), headers=headers)
+        return name
+
+
+def _definition(path: str) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(Path(path).expanduser().read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ContextError(f"the definition {path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise ContextError(f"the definition {path} is no workbook")
+    return found

@@ -1,0 +1,52 @@
+"""The context `zaqar_queues`: queues, with messages where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.openstack.cloud import Cloud
+from osbench.coordinator.contexts.tenant_objects import TenantObjects
+
+#: Messages in one request; Zaqar takes more, up to the size that it is told to take.
+_AT_ONCE = 50
+
+
+class ZaqarQueues(TenantObjects):
+    """Makes queues in every project, and posts messages to them."""
+
+    NAME: ClassVar[str] = "zaqar_queues"
+    ORDER: ClassVar[int] = 420
+    SERVICE: ClassVar[str] = "zaqar"
+    KEY: ClassVar[str] = "zaqar_queues"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "queues_per_tenant": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "queues in each project; 1 by default",
+            },
+            "messages_per_queue": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "messages in each queue; none by default",
+            },
+        },
+        "additionalProperties": False,
+        "examples": [{"queues_per_tenant": 2, "messages_per_queue": 100}],
+    }
+
+    def setup(self) -> None:
+        """Make the queues."""
+        self.make_all(self.config.get("queues_per_tenant", 1))
+
+    def make(self, cloud: Cloud, name: str) -> str:
+        """Make a queue and fill it; answers its name."""
+        cloud.request("PUT", "zaqar", f"queues/{name}", json={})
+        count = self.config.get("messages_per_queue", 0)
+        for first in range(0, count, _AT_ONCE):
+            numbers = range(first, min(count, first + _AT_ONCE))
+            messages = [{"ttl": 3600, "body": {"id": number}} for number in numbers]
+            cloud.request("POST", "zaqar", f"queues/{name}/messages", json={"messages": messages})
+        return name

@@ -1,0 +1,331 @@
+"""Scenarios of Glance's images."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from osbench.common.atomic import ActionTimer, action_timer
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.faults import NotReady
+from osbench.worker.scenarios.nova import Servers, sought
+from osbench.worker.scenarios.openstack import ACCEPTED, openstack
+
+_BLOCK = 1024 * 1024
+_DATA = {"Content-Type": "application/octet-stream"}
+_SCENARIO: Mapping[str, Any] = {"services": ("glance",), "cleanup": ("glance",)}
+_FAILED = ("killed", "deleted", "pending_delete", "error")
+
+
+class GlanceImages(Servers):
+    """Rally's `GlanceImages` scenarios.
+
+    `image_location` is a file on each worker's host, or a URL that each process fetches once.
+    """
+
+    @classmethod
+    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
+        """Have the image's data here before the load."""
+        location = context["args"].get("image_location")
+        if location and context["args"].get("import_method") != "web-download":
+            local_copy(str(location))
+        flavor = context["args"].get("flavor")
+        context["flavor"] = sought(cloud, "flavor", flavor) if flavor else ""
+
+    @openstack("GlanceImages.list_images", services=("glance",))
+    def list_images(self) -> None:
+        """List all images."""
+        self._list()
+
+    @openstack("GlanceImages.create_and_list_image", **_SCENARIO)
+    def create_and_list_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+    ) -> None:
+        """Create an image, list all images, and find it among them."""
+        image = self._create(
+            image_location,
+            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
+        )
+        found = {one["id"] for one in self._list()}
+        self.checked(image in found, "the image that was made is not in the list")
+
+    @openstack("GlanceImages.create_and_get_image", **_SCENARIO)
+    def create_and_get_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+    ) -> None:
+        """Create an image and get it."""
+        image = self._create(
+            image_location,
+            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
+        )
+        with ActionTimer(self, "glance_v2.get_image"):
+            self.cloud.document("GET", "glance", f"images/{image}")
+
+    @openstack("GlanceImages.create_and_delete_image", **_SCENARIO)
+    def create_and_delete_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+    ) -> None:
+        """Create an image and delete it."""
+        image = self._create(
+            image_location,
+            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
+        )
+        self._delete(image)
+
+    @openstack("GlanceImages.create_and_download_image", **_SCENARIO)
+    def create_and_download_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+    ) -> None:
+        """Create an image and download its data."""
+        image = self._create(
+            image_location,
+            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
+        )
+        with ActionTimer(self, "glance_v2.download_image"):
+            answer = self.cloud.request(
+                "GET", "glance", f"images/{image}/file", headers={"Accept": "*/*"}, stream=True
+            )
+            size = sum(map(len, answer.iter_content(_BLOCK)))
+        self.checked(
+            size == local_copy(image_location).stat().st_size, "the image came back with other data"
+        )
+
+    @openstack("GlanceImages.create_and_update_image", **_SCENARIO)
+    def create_and_update_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        remove_props: list[str] | None = None,
+        visibility: str = "private",
+        create_min_disk: int = 0,
+        create_min_ram: int = 0,
+        create_properties: dict[str, Any] | None = None,
+        update_min_disk: int = 0,
+        update_min_ram: int = 0,
+    ) -> None:
+        """Create an image and change its name and limits."""
+        image = self._create(
+            image_location,
+            _fields(
+                container_format,
+                disk_format,
+                visibility,
+                create_min_disk,
+                create_min_ram,
+                create_properties,
+            ),
+        )
+        changes = [
+            {"op": "replace", "path": "/name", "value": self.new_name()},
+            {"op": "replace", "path": "/min_disk", "value": update_min_disk},
+            {"op": "replace", "path": "/min_ram", "value": update_min_ram},
+            *({"op": "remove", "path": f"/{name}"} for name in remove_props or ()),
+        ]
+        headers = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
+        with ActionTimer(self, "glance_v2.update_image"):
+            self.cloud.request("PATCH", "glance", f"images/{image}", json=changes, headers=headers)
+
+    @openstack("GlanceImages.create_and_deactivate_image", **_SCENARIO)
+    def create_and_deactivate_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+    ) -> None:
+        """Create an image and deactivate it."""
+        image = self._create(
+            image_location, _fields(container_format, disk_format, visibility, min_disk, min_ram)
+        )
+        with ActionTimer(self, "glance_v2.deactivate_image"):
+            self.cloud.request("POST", "glance", f"images/{image}/actions/deactivate")
+
+    @openstack("GlanceImages.import_and_delete_image", **_SCENARIO)
+    def import_and_delete_image(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+        stores: list[str] | None = None,
+        all_stores: bool = True,
+        import_method: str = "glance-direct",
+    ) -> None:
+        """Create an image, have its data imported, and delete it.
+
+        `import_method` is `glance-direct`, data from here, or `web-download`, by Glance itself.
+        """
+        fields = _fields(container_format, disk_format, visibility, min_disk, min_ram, properties)
+        with ActionTimer(self, "glance_v2.create_image_for_import"):
+            image = self._create_empty(fields)
+        wanted: dict[str, Any] = {"method": {"name": import_method}}
+        if import_method == "glance-direct":
+            with ActionTimer(self, "glance_v2.stage_image_data"):
+                self._send_data(f"images/{image}/stage", image_location)
+        else:
+            wanted["method"]["uri"] = image_location
+        if stores:
+            wanted["stores"] = stores
+        elif all_stores:
+            wanted["all_stores"] = True
+        with ActionTimer(self, "glance_v2.import_image"):
+            with ActionTimer(self, ACCEPTED):
+                self.cloud.request("POST", "glance", f"images/{image}/import", json=wanted)
+            self._await_active(image)
+        self._delete(image)
+
+    @openstack(
+        "GlanceImages.create_image_and_boot_instances",
+        services=("glance", "nova"),
+        cleanup=("nova", "glance"),
+    )
+    def create_image_and_boot_instances(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        flavor: dict[str, Any],
+        number_instances: int,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+        boot_server_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Create an image and boot so many servers from it with one request."""
+        image = self._create(
+            image_location,
+            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
+        )
+        self._boot_many(image, number_instances, boot_server_kwargs or {})
+
+    # atomic actions
+
+    @action_timer("glance_v2.create_image")
+    def _create(self, location: str, fields: Mapping[str, Any]) -> str:
+        with ActionTimer(self, ACCEPTED):
+            image = self._create_empty(fields)
+            self._send_data(f"images/{image}/file", location)
+        self._await_active(image)
+        return image
+
+    def _create_empty(self, fields: Mapping[str, Any]) -> str:
+        wanted = {**fields, "name": self.new_name()}
+        return str(self.cloud.document("POST", "glance", "images", json=wanted)["id"])
+
+    def _send_data(self, path: str, location: str) -> None:
+        with local_copy(location).open("rb") as data:
+            self.cloud.request("PUT", "glance", path, data=data, headers=_DATA)
+
+    def _await_active(self, image: str) -> None:
+        def look() -> bool | None:
+            found = self.cloud.document("GET", "glance", f"images/{image}", traced=False)
+            if found["status"] in _FAILED:
+                raise NotReady(f"the image is {found['status']}")
+            return True if found["status"] == "active" else None
+
+        self.wait_until("the image", look)
+
+    @action_timer("glance_v2.delete_image")
+    def _delete(self, image: str) -> None:
+        self.cloud.request("DELETE", "glance", f"images/{image}")
+
+    @action_timer("glance_v2.list_images")
+    def _list(self) -> list[dict[str, Any]]:
+        """All active images, page after page."""
+        params: dict[str, Any] = {"status": "active", "limit": 200}
+        found: list[dict[str, Any]] = []
+        while True:
+            document = self.cloud.document("GET", "glance", "images", params=params)
+            found += document["images"]
+            if not document.get("next"):
+                return found
+            params["marker"] = found[-1]["id"]
+
+
+def _fields(
+    container_format: str,
+    disk_format: str,
+    visibility: str,
+    min_disk: int,
+    min_ram: int,
+    properties: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    return {
+        **(properties or {}),
+        "container_format": container_format,
+        "disk_format": disk_format,
+        "visibility": visibility,
+        "min_disk": min_disk,
+        "min_ram": min_ram,
+    }
+
+
+_FETCHING = threading.Lock()
+
+
+def local_copy(location: str) -> Path:
+    """The file of that name, or one with what the URL gives. Raises DeploymentError."""
+    with _FETCHING:
+        return _fetched(location)[0]
+
+
+@functools.lru_cache(maxsize=8)
+def _fetched(location: str) -> tuple[Path, Any]:
+    if "://" not in location:
+        path = Path(location).expanduser()
+        if not path.is_file():
+            raise DeploymentError(f"there is no file {location} on this host")
+        return path, None
+    # without a name: the process may end in any way and leaves nothing
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - kept open with its path
+    try:
+        with requests.get(location, stream=True, timeout=60) as answer:
+            answer.raise_for_status()
+            for block in answer.iter_content(_BLOCK):
+                file.write(block)
+    except requests.RequestException as error:
+        raise DeploymentError(f"{location} cannot be fetched: {error}") from None
+    file.flush()
+    return Path(f"/proc/self/fd/{file.fileno()}"), file

@@ -1,0 +1,123 @@
+"""Scenarios of Mistral's workbooks and executions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+import yaml
+
+from osbench.common.atomic import ActionTimer, action_timer
+from osbench.common.openstack.faults import NotReady
+from osbench.worker.scenarios.openstack import (
+    ACCEPTED,
+    OpenStackScenario,
+    openstack,
+    without_nothing,
+)
+
+_TEXT = {"Content-Type": "text/plain"}
+_CLEANED = ("mistral",)
+
+
+class Mistral(OpenStackScenario):
+    """What scenarios of Mistral do."""
+
+    FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
+
+    @action_timer("mistral.create_workbook")
+    def _create_workbook(self, definition: str) -> dict[str, Any]:
+        workbook: dict[str, Any] = yaml.safe_load(definition)
+        workbook["name"] = self.new_name()
+        text = yaml.safe_dump(workbook)
+        self.cloud.request("POST", "mistral", "workbooks", data=text.encode(), headers=_TEXT)
+        return workbook
+
+    @action_timer("mistral.delete_workbook")
+    def _delete_workbook(self, name: str) -> None:
+        self.cloud.request("DELETE", "mistral", f"workbooks/{name}")
+
+
+class MistralWorkbooks(Mistral):
+    """Rally's `MistralWorkbooks` scenarios."""
+
+    @openstack("MistralWorkbooks.list_workbooks", services=("mistral",))
+    def list_workbooks(self) -> None:
+        """List all workbooks."""
+        with ActionTimer(self, "mistral.list_workbooks"):
+            self.cloud.document("GET", "mistral", "workbooks")
+
+    @openstack("MistralWorkbooks.create_workbook", services=("mistral",), cleanup=_CLEANED)
+    def create_workbook(self, definition: str, do_delete: bool = False) -> None:
+        """Create a workbook from a file, under a name of its own, and perhaps delete it."""
+        workbook = self._create_workbook(definition)
+        if do_delete:
+            self._delete_workbook(workbook["name"])
+
+
+class MistralExecutions(Mistral):
+    """Rally's `MistralExecutions` scenarios."""
+
+    @openstack("MistralExecutions.list_executions", services=("mistral",))
+    def list_executions(
+        self,
+        marker: str = "",
+        limit: int | None = None,
+        sort_keys: str = "",
+        sort_dirs: str = "",
+    ) -> None:
+        """List executions."""
+        asked = {"marker": marker, "limit": limit, "sort_keys": sort_keys, "sort_dirs": sort_dirs}
+        params = {key: value for key, value in asked.items() if value not in (None, "")}
+        with ActionTimer(self, "mistral.list_executions"):
+            self.cloud.document("GET", "mistral", "executions", params=params)
+
+    @openstack(
+        "MistralExecutions.create_execution_from_workbook",
+        services=("mistral",),
+        cleanup=_CLEANED,
+    )
+    def create_execution_from_workbook(
+        self,
+        definition: str,
+        workflow_name: str | None = None,
+        wf_input: str | None = None,
+        params: str | None = None,
+        do_delete: bool = False,
+    ) -> None:
+        """Create a workbook from a file, and run one of its workflows to its end.
+
+        `definition`, `wf_input` and `params` are files on the coordinator's host.
+        """
+        workbook = self._create_workbook(definition)
+        workflow = workflow_name or next(iter(workbook["workflows"]))
+        execution = self._execute(f"{workbook['name']}.{workflow}", wf_input, params)
+        if do_delete:
+            self._delete_workbook(workbook["name"])
+            with ActionTimer(self, "mistral.delete_execution"):
+                self.cloud.request("DELETE", "mistral", f"executions/{execution}")
+
+    @action_timer("mistral.create_execution")
+    def _execute(self, workflow: str, wf_input: str | None, params: str | None) -> str:
+        given = json.loads(params) if params else {}
+        wanted = without_nothing(
+            {
+                "workflow_name": workflow,
+                "input": wf_input,
+                "params": json.dumps(given) if given else None,
+                # by it an execution is found whose answer was lost
+                "description": self.new_name(),
+            }
+        )
+        with ActionTimer(self, ACCEPTED):
+            made = self.cloud.document("POST", "mistral", "executions", json=wanted)
+        identity = str(made["id"])
+
+        def look() -> str | None:
+            path = f"executions/{identity}"
+            found = self.cloud.document("GET", "mistral", path, traced=False)
+            if found["state"] == "ERROR":
+                raise NotReady(f"the execution failed: {found.get('state_info') or 'no reason'}")
+            return identity if found["state"] == "SUCCESS" else None
+
+        return self.wait_until("the execution", look)

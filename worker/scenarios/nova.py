@@ -1,0 +1,196 @@
+"""Scenarios of Nova's servers."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.atomic import ActionTimer, action_timer
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.faults import NotReady
+from osbench.worker.scenarios.openstack import ACCEPTED, OpenStackScenario, openstack
+
+_SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova",)}
+#: The first microversion that takes "none" and "auto" for networks.
+_WITHOUT_NETWORKS = "2.37"
+#: Where things are looked for by name: service, path, key.
+_LISTS = {"image": ("glance", "images"), "flavor": ("nova", "flavors")}
+
+
+class Servers(OpenStackScenario):
+    """What scenarios with servers do."""
+
+    def _boot(self, image: str, wanted: Mapping[str, Any]) -> str:
+        with ActionTimer(self, "nova.boot_server"):
+            with ActionTimer(self, ACCEPTED):
+                server = self._post_server(image, wanted)
+            self._await_active(f"servers/{server}")
+        return server
+
+    def _boot_many(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
+        with ActionTimer(self, "nova.boot_servers"):
+            with ActionTimer(self, ACCEPTED):
+                name = self.new_name()
+                self._post_server(image, {**wanted, "min_count": count, "max_count": count}, name)
+            found = self.cloud.document(
+                "GET", "nova", "servers", params={"name": f"^{name}"}, traced=False
+            )
+            for server in found["servers"]:
+                self._await_active(f"servers/{server['id']}")
+
+    def _post_server(self, image: str, wanted: Mapping[str, Any], name: str = "") -> str:
+        fields, microversion = server_fields(wanted)
+        fields |= {"name": name or self.new_name(), "flavorRef": self.context["flavor"]}
+        if image:
+            fields["imageRef"] = image
+        found = self.cloud.document(
+            "POST", "nova", "servers", json={"server": fields}, microversion=microversion
+        )
+        return str(found["server"]["id"])
+
+    def _await_active(self, path: str) -> None:
+        def look() -> bool | None:
+            found = self.cloud.document("GET", "nova", path, traced=False)["server"]
+            if found["status"] == "ERROR":
+                raise NotReady(f"the server is in ERROR: {found.get('fault', {}).get('message')}")
+            return True if found["status"] == "ACTIVE" else None
+
+        self.wait_until("the server", look)
+
+
+class NovaServers(Servers):
+    """Rally's `NovaServers` scenarios: those that boot, list and delete.
+
+    `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
+    fits one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are those
+    of Nova's API for new servers.
+    """
+
+    @classmethod
+    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
+        """Find image and flavor."""
+        for what in ("image", "flavor"):
+            given = context["args"].get(what)
+            context[what] = sought(cloud, what, given) if given else ""
+
+    @openstack("NovaServers.boot_server", **_SCENARIO)
+    def boot_server(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        auto_assign_nic: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Boot a server."""
+        self._boot(self.context["image"], kwargs)
+
+    @openstack("NovaServers.boot_and_list_server", **_SCENARIO)
+    def boot_and_list_server(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        detailed: bool = True,
+        auto_assign_nic: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Boot a server, list all servers, and find it among them."""
+        server = self._boot(self.context["image"], kwargs)
+        found = {one["id"] for one in self._list(detailed)}
+        self.checked(server in found, "the server that was booted is not in the list")
+
+    @openstack("NovaServers.list_servers", services=("nova",))
+    def list_servers(self, detailed: bool = True) -> None:
+        """List all servers."""
+        self._list(detailed)
+
+    @openstack("NovaServers.boot_and_delete_server", **_SCENARIO)
+    def boot_and_delete_server(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        auto_assign_nic: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Boot a server, pause, and delete it."""
+        server = self._boot(self.context["image"], kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self._delete(server, force_delete)
+
+    def _delete(self, server: str, force: bool) -> None:
+        path = f"servers/{server}"
+        with ActionTimer(self, f"nova.{'force_' if force else ''}delete_server"):
+            with ActionTimer(self, ACCEPTED):
+                if force:
+                    self.cloud.request("POST", "nova", f"{path}/action", json={"forceDelete": None})
+                else:
+                    self.cloud.request("DELETE", "nova", path)
+
+            def look() -> bool | None:
+                answer = self.cloud.request("GET", "nova", path, expected=(200, 404), traced=False)
+                return True if answer.status_code == 404 else None
+
+            self.wait_until("the end of the server", look)
+
+    @action_timer("nova.list_servers")
+    def _list(self, detailed: bool) -> list[dict[str, Any]]:
+        """All servers, page after page."""
+        found: list[dict[str, Any]] = []
+        params: dict[str, Any] = {}
+        while True:
+            path = "servers/detail" if detailed else "servers"
+            document = self.cloud.document("GET", "nova", path, params=params)
+            found += document["servers"]
+            if not document.get("servers_links"):
+                return found
+            params["marker"] = found[-1]["id"]
+
+
+def sought(cloud: Cloud, what: str, given: Any) -> str:
+    """Id of an image or a flavor. Raises DeploymentError where not exactly one fits."""
+    wanted = given if isinstance(given, Mapping) else {"id": given}
+    if "id" in wanted:
+        return str(wanted["id"])
+    name = str(wanted.get("name") or wanted.get("regex") or "")
+    service, path = _LISTS[what]
+    found = cloud.document("GET", service, path, params={"limit": 1000})[path]
+    fitting = [one for one in found if one["name"] == name]
+    if not fitting:
+        try:
+            fitting = [one for one in found if re.search(name, one["name"] or "")]
+        except re.error as error:
+            raise DeploymentError(f"{what} {name!r} is no regular expression: {error}") from None
+    if len(fitting) != 1:
+        there = ", ".join(sorted(str(one["name"]) for one in (fitting or found))[:10])
+        count = "no" if not fitting else "more than one"
+        raise DeploymentError(f"there is {count} {what} {name!r}; there are {there or 'none'}")
+    return str(fitting[0]["id"])
+
+
+def server_fields(wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The body for a new server from arguments as novaclient takes them, and its microversion."""
+    fields = dict(wanted)
+    microversion = ""
+    nics = fields.pop("nics", None)
+    if isinstance(nics, str):
+        fields["networks"], microversion = nics, _WITHOUT_NETWORKS
+    elif nics:
+        fields["networks"] = [_network(nic) for nic in nics]
+    if "meta" in fields:
+        fields["metadata"] = fields.pop("meta")
+    if "userdata" in fields:
+        fields["user_data"] = base64.b64encode(fields.pop("userdata").encode()).decode()
+    groups = fields.get("security_groups")
+    if groups and isinstance(groups[0], str):
+        fields["security_groups"] = [{"name": name} for name in groups]
+    return fields, microversion
+
+
+def _network(nic: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"net-id": "uuid", "port-id": "port", "v4-fixed-ip": "fixed_ip"}
+    return {names.get(key, key): value for key, value in nic.items()}

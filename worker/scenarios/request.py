@@ -1,0 +1,73 @@
+"""One request to any service of the catalogue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osbench.common.atomic import ActionTimer
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.cloud import Cloud
+from osbench.worker import jsonpath
+from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
+
+
+class OpenStack(OpenStackScenario):
+    """Requests that the task spells out."""
+
+    @classmethod
+    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
+        """See that the service is there, and that the paths of the checks can be read."""
+        args = context["args"]
+        if args.get("as_admin"):
+            context["actors"].warm(admin=True, users=False)
+        cloud.address(args["service_type"])
+        for path in args.get("checks") or {}:
+            try:
+                jsonpath.steps(path)
+            except jsonpath.BadPath as error:
+                raise DeploymentError(f"checks of OpenStack.request: {error}") from None
+
+    @openstack("OpenStack.request")
+    def request(
+        self,
+        service_type: str,
+        path: str = "",
+        method: str = "GET",
+        headers: dict[str, Any] | None = None,
+        body: Any = None,
+        status: int | None = None,
+        checks: dict[str, Any] | None = None,
+        as_admin: bool = False,
+    ) -> None:
+        """Send a request to a service and look at the answer.
+
+        `service_type` is a type of the catalogue, or one of the names keystone, glance, nova and
+        so on; then `path` goes without the version. `body` is sent as JSON, text as it is. The
+        answer has the expected `status` (any below 400 by default), and each JSONPath of `checks`
+        leads to the value there, or `[*]` to one that equals it. What is made is not cleaned up.
+        """
+        text = isinstance(body, str)
+        sent = {str(name): str(value) for name, value in (headers or {}).items()}
+        cloud = self.as_administrator() if as_admin else self.cloud
+        with ActionTimer(self, f"openstack.{method.lower()}_{service_type}"):
+            answer = cloud.request(
+                method,
+                service_type,
+                path,
+                headers=sent,
+                expected=(status,) if status is not None else (),
+                data=body.encode() if text else None,
+                json=None if text else body,
+            )
+        if checks:
+            try:
+                document = answer.json()
+            except ValueError:
+                raise AssertionError("the answer is not JSON") from None
+            for place, wanted in checks.items():
+                found = jsonpath.values(document, place)
+                self.checked(wanted in found, f"{place} is {_told(found)}, not {wanted!r}")
+
+
+def _told(found: list[Any]) -> str:
+    return ", ".join(map(repr, found[:3])) if found else "not there"
