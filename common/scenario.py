@@ -104,6 +104,15 @@ class Scenario:
         pause(random.uniform(min_sleep, high))  # noqa: S311 - load, not secrets
         self._idle_ns += time.monotonic_ns() - begin
 
+    def trace_headers(self) -> dict[str, str]:
+        """Headers that join a request made now to this iteration's trace; {} where it has none.
+
+        They are for services of the deployment alone, whose key signs one of them.
+        """
+        profiler = self._recorder.profiler
+        headers: dict[str, str] = profiler.trace_headers() if profiler is not None else {}
+        return headers
+
     def add_output(
         self,
         additive: Mapping[str, Any] | None = None,

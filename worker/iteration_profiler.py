@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from collections.abc import Mapping
 from time import monotonic_ns
 from typing import Any
 
 import osprofiler.profiler
+import osprofiler.web
 
 from osbench.worker.span_events import Span, Trace
 from osbench.worker.span_info import info_text
@@ -88,6 +91,23 @@ class IterationProfiler(osprofiler.profiler._Profiler):
     def traceparent(self) -> str:
         """W3C `traceparent` of a request made now."""
         return traceparent(self._ids, self._open[-1][0])
+
+    def trace_headers(self) -> dict[str, str]:
+        """Headers that join a request made now to this trace; {} once it is given up.
+
+        OSProfiler's two, signed, and W3C `traceparent`.
+        """
+        if not self.hmac_key:
+            return {}
+        ids = f'{{"base_id": "{self.get_base_id()}", "parent_id": "{self.get_id()}"}}'
+        packed = base64.urlsafe_b64encode(ids.encode())
+        # SHA-1 because OSProfiler's middleware accepts nothing else
+        signature = hmac.digest(self.hmac_key.encode(), packed, "sha1").hex()
+        return {
+            osprofiler.web.X_TRACE_INFO: packed.decode(),
+            osprofiler.web.X_TRACE_HMAC: signature,
+            "traceparent": self.traceparent(),
+        }
 
     def finish(self, root_info: str) -> Trace:
         """Close whatever is open; later calls change nothing. May come from another thread."""

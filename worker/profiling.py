@@ -7,8 +7,6 @@ in memory; text is made and sent by the process's `SpanWriter`, after the iterat
 
 from __future__ import annotations
 
-import base64
-import hmac
 import json
 import threading
 from typing import cast
@@ -105,22 +103,11 @@ class Tracer:
 
 
 def trace_headers() -> dict[str, str]:
-    """Headers that join a request of this thread to its trace; {} where it has none.
-
-    OSProfiler's two, signed, and W3C `traceparent`.
-    """
+    """Headers that join a request of this thread to its trace; {} where it has none."""
     profiler = getattr(_CURRENT, "profiler", None)
     if profiler is None or not profiler.hmac_key:
         return {}
     if not isinstance(profiler, IterationProfiler):
         # a scenario that profiles itself, with OSProfiler's own class
         return osprofiler.web.get_trace_id_headers()
-    ids = f'{{"base_id": "{profiler.get_base_id()}", "parent_id": "{profiler.get_id()}"}}'
-    packed = base64.urlsafe_b64encode(ids.encode())
-    # SHA-1 because OSProfiler's middleware accepts nothing else
-    signature = hmac.digest(profiler.hmac_key.encode(), packed, "sha1").hex()
-    return {
-        osprofiler.web.X_TRACE_INFO: packed.decode(),
-        osprofiler.web.X_TRACE_HMAC: signature,
-        "traceparent": profiler.traceparent(),
-    }
+    return profiler.trace_headers()

@@ -53,10 +53,13 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
 
 
 def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> None:
-    first, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
+    first, shop, requests, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
     redis, configure, *_ = blocks("scale-out")
 
     greeted = machine.run(first)
+    with machine.running(shop) as terminal:
+        machine.wait_for_port("8080", terminal)
+        shopped = machine.run(requests)
     machine.run(by_hand)
     with machine.running(redis):
         machine.run(configure)
@@ -66,6 +69,8 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
 
     assert "Say hello" in greeted
     assert "20 = 20" in greeted
+    assert "20 = 20" in shopped
+    assert "shop.add" in shopped
     assert "failures_in_a_row" in ran
     assert "bursts" in ran
     assert "80 = 80" in ran

@@ -312,3 +312,32 @@ def test_a_profiler_of_the_scenarios_own_gives_osprofilers_headers():
 def test_an_impossible_sample_rate_is_refused(rate):
     with pytest.raises(ValueError, match="from 0 to 1"):
         make(None, sample_rate=rate)
+
+
+def test_a_scenario_gets_headers_that_name_its_innermost_action(kept):
+    tracer = make(kept)
+    by_hand = Scenario({})
+    scenario = Scenario({})
+
+    profiler = tracer.begin(1)
+    scenario._recorder = Recorder(Names(), profiler)
+    with ActionTimer(scenario, "act"):
+        inside = scenario.trace_headers()
+        same = trace_headers()
+    outside = scenario.trace_headers()
+    tracer.abandon(profiler)
+
+    assert by_hand.trace_headers() == {}
+    assert inside == same
+    ids = [
+        _utils.signed_unpack(headers["X-Trace-Info"], headers["X-Trace-HMAC"], ["key"])
+        for headers in (inside, outside)
+    ]
+    ((base, spans),) = kept.traces
+    numbers = {span[2]: span[0] for span in spans}
+    assert {one["base_id"] for one in ids} == {uuid_text(base[0])}
+    assert [one["parent_id"] for one in ids] == [
+        span_text(base, numbers[name]) for name in ("act", "osbench.iteration")
+    ]
+    # the iteration was given up: nothing joins its trace any more
+    assert scenario.trace_headers() == {}
