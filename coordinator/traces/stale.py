@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from osbench.coordinator.traces.spans import Trace
 from osbench.coordinator.traces.tree import STALE, Tree
 
 _Kind = tuple[str, str]
@@ -23,16 +24,18 @@ class LateWork:
         self._spans: Counter[_Kind] = Counter()
         self._late: dict[tuple[_Kind, _Kind], Counter[int]] = {}
 
-    def add(self, tree: Tree) -> None:
-        """Count the late work of one trace."""
-        spans = tree.spans
-        for at, span in enumerate(spans):
-            outer = (span.service, span.name)
-            self._spans[outer] += 1
-            if not tree.children[at]:
-                continue
-            for inner, late in _late(tree, at).items():
-                self._late.setdefault((outer, inner), Counter())[len(late)] += 1
+    def add(self, trace: Trace) -> None:
+        """Count the late work of one trace, by the clocks as they are."""
+        known = {span.span_id: span for span in trace.spans}
+        late: Counter[tuple[str, _Kind]] = Counter()
+        for span in trace.spans:
+            self._spans[span.service, span.name] += 1
+            outer = known.get(span.parent_id)
+            if outer is not None and span.start_ns > outer.start_ns + outer.duration_ns:
+                late[outer.span_id, (span.service, span.name)] += 1
+        for (span_id, kind), count in late.items():
+            outer_kind = (known[span_id].service, known[span_id].name)
+            self._late.setdefault((outer_kind, kind), Counter())[count] += 1
 
     def usual(self, outer: _Kind, inner: _Kind) -> int:
         """The median number of late spans of a kind within one of another kind."""

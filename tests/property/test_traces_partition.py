@@ -34,7 +34,7 @@ def any_trace(draw):
     return Trace(trace_id="0" * 32, spans=tuple(spans))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(any_trace(), st.booleans())
 def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
     clocks = Clocks()
@@ -59,7 +59,7 @@ def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
         assert not set(path.visited) & set(path.outlived)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(any_trace())
 def test_every_span_stands_in_a_tree_or_is_left_out(trace):
     tree = Tree(trace, Clocks())

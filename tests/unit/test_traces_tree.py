@@ -180,7 +180,7 @@ def test_work_of_threads_that_keep_an_old_trace_is_left_out():
     found = stale_threads(40, threads=2, chance=random.Random(3))
     usual = LateWork()
     for trace in found:
-        usual.add(Tree(trace, Clocks()))
+        usual.add(trace)
 
     left = []
     for trace in found:
@@ -198,14 +198,16 @@ def test_work_that_every_trace_goes_on_with_is_not_stale():
         for _ in range(chance.choice((1, 2, 2, 3))):
             api.add(Work(name="cast", start=api.end + 5, length=30, service="stock", host="c"))
 
-    found = [Tree(trace, Clocks()) for trace in traces(50, change=cast)]
+    found = list(traces(50, change=cast))
     usual = LateWork()
-    for tree in found:
-        usual.add(tree)
+    for trace in found:
+        usual.add(trace)
+    trees = [Tree(trace, Clocks()) for trace in found]
+    for tree in trees:
         leave_out_stale(tree, tree.iteration, usual, 60.0)
 
     assert usual.usual(("shop/api", "wsgi"), ("stock", "cast")) == 2
-    assert not any(tree.left_out for tree in found)
+    assert not any(tree.left_out for tree in trees)
 
 
 def test_what_begins_long_after_the_end_is_stale():

@@ -1,0 +1,196 @@
+"""The answer to why the slow traces of a run are slow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.traces.bands import (
+    ENOUGH,
+    Band,
+    Exemplar,
+    Middle,
+    compare,
+    exemplars,
+)
+from osbench.coordinator.traces.features import Features, Ints
+from osbench.coordinator.traces.sentences import too_few, why_slow
+
+_SHOWN = 10
+
+#: Slow bands by quantile, the one to speak of first.
+_BANDS = (("p99+", 0.99, 1.0), ("p95-p99", 0.95, 0.99))
+_MIDDLE = (0.4, 0.6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A key's share of how durations vary: its covariance with them over their variance."""
+
+    who: str
+    what: str
+    about: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Traces whose critical paths go the same way. Times are seconds."""
+
+    #: The keys on it, in order.
+    path: tuple[str, ...]
+    traces: int
+    p50_s: float
+    p99_s: float
+    exemplar: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One group of traces that can be compared with each other. Times are seconds."""
+
+    name: str
+    #: Traces that succeeded and that failed, and traces left out as incomplete.
+    traces: int
+    failed: int
+    incomplete: int
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    sentence: str
+    bands: tuple[Band, ...]
+    #: The failed ones against the middle of those that succeeded; None without any.
+    failures: Band | None
+    #: Largest first; all together sum to 1.
+    variance: tuple[Part, ...]
+    shapes: tuple[Shape, ...]
+    #: What an ordinary one looks like.
+    ordinary: tuple[Exemplar, ...]
+
+    @property
+    def told(self) -> Band | None:
+        """The band that the sentence speaks of."""
+        enough = [band for band in self.bands if band.enough]
+        return next((band for band in enough if band.clear), enough[0] if enough else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What is said of all traces."""
+
+    sentence: str
+    answers: tuple[Answer, ...]
+
+
+def explain(features: Features, seed: int = 0) -> Explanation:
+    """Explain every group of traces."""
+    answers = [_answer(features, number, name, seed) for number, name in enumerate(features.groups)]
+    answers = [answer for answer in answers if answer.traces or answer.failed]
+    if not answers:
+        return Explanation(sentence="There is no whole trace to explain.", answers=())
+    # what is clear comes first, then what most is known of
+    answers.sort(key=lambda answer: (not _is_clear(answer), -answer.traces))
+    first = answers[0]
+    prefix = f"{first.name}: " if len(answers) > 1 else ""
+    return Explanation(sentence=f"{prefix}{first.sentence}", answers=tuple(answers))
+
+
+def _is_clear(answer: Answer) -> bool:
+    told = answer.told
+    return told is not None and told.clear is not None
+
+
+def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
+    rows = np.flatnonzero(features.group == number)
+    whole = rows[features.whole[rows]]
+    # where hardly a trace is whole, what they lack is not a matter of chance
+    used = whole if 2 * len(whole) >= len(rows) else rows
+    succeeded = features.outcome[used] == Outcome.OK
+    ok, failed = used[succeeded], used[~succeeded]
+    ok = ok[np.argsort(features.total[ok], kind="stable")]
+    middle = Middle(features=features, base=_cut(ok, *_MIDDLE), all=ok, seed=seed)
+    bands = tuple(
+        compare(middle, label, _cut(ok, low, high), (low, high)) for label, low, high in _BANDS
+    )
+    answer = Answer(
+        name=name,
+        traces=len(ok),
+        failed=len(failed),
+        incomplete=len(rows) - len(used),
+        p50_s=_at(features, ok, 0.5),
+        p95_s=_at(features, ok, 0.95),
+        p99_s=_at(features, ok, 0.99),
+        sentence="",
+        bands=bands,
+        failures=compare(middle, "failed", failed, (math.nan, math.nan)) if len(failed) else None,
+        variance=variance(features, ok),
+        shapes=shapes(features, ok),
+        ordinary=exemplars(features, middle.base),
+    )
+    told = answer.told
+    sentence = why_slow(told) if told else too_few(len(ok), len(_cut(ok, 0.99, 1.0)), ENOUGH)
+    return Answer(**{**answer.__dict__, "sentence": sentence})
+
+
+def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:
+    """Shares of the variance of durations; those of all keys sum to 1."""
+    if len(rows) < 2:
+        return ()
+    total = np.zeros(len(features))
+    total[rows] = features.total[rows] - features.total[rows].mean()
+    spread = float((total**2).sum())
+    if not spread:
+        return ()
+    by_place = np.bincount(
+        features.place,
+        features.time * total[features.rows()],
+        minlength=len(features.places),
+    )
+    by_key = np.bincount(features.key_of_place(), by_place, minlength=len(features.keys))
+    order = np.argsort(-by_key, kind="stable")[:shown].tolist()
+    return tuple(
+        Part(
+            who=features.keys[key].who,
+            what=features.keys[key].what,
+            about=features.keys[key].about,
+            share=float(by_key[key]) / spread,
+        )
+        for key in order
+        if by_key[key]
+    )
+
+
+def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
+    """The most frequent ways that critical paths go."""
+    found = []
+    numbers, counts = np.unique(features.shape[rows], return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:shown]
+    for number in numbers[order].tolist():
+        those = rows[features.shape[rows] == number]
+        those = those[np.argsort(features.total[those], kind="stable")]
+        path = features.shapes[number] if number >= 0 else ()
+        found.append(
+            Shape(
+                path=tuple(str(features.keys[key]) for key in path) or ("(other shapes)",),
+                traces=len(those),
+                p50_s=_at(features, those, 0.5),
+                p99_s=_at(features, those, 0.99),
+                exemplar=exemplars(features, those)[0].trace_id,
+            )
+        )
+    return tuple(found)
+
+
+def _cut(ordered: Ints, low: float, high: float) -> Ints:
+    count = len(ordered)
+    return ordered[math.ceil(count * low) : math.ceil(count * high)]
+
+
+def _at(features: Features, ordered: Ints, share: float) -> float:
+    if not len(ordered):
+        return 0.0
+    place = max(math.ceil(len(ordered) * share) - 1, 0)
+    return float(features.total[ordered[place]]) / 1e9

@@ -1,0 +1,144 @@
+"""Which trace points took the most time, over any number of traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from osbench.common.histogram import Histogram
+from osbench.coordinator.traces.critical_path import Path
+from osbench.coordinator.traces.spans import LOST_START, LOST_STOP
+from osbench.coordinator.traces.tree import Tree
+
+#: Trace points kept apart; services that make up names from data would fill the memory.
+NAMES = 10_000
+OTHER = "(other)"
+
+_OPEN = LOST_START | LOST_STOP
+_WAITING = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """One trace point. Times are seconds."""
+
+    name: str
+    #: How often it ran, and in how many traces.
+    count: int
+    traces: int
+    #: From start to stop, with all that was called within.
+    total_s: float
+    max_s: float
+    mean_s: float
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    #: Less what was called within, in all; and the part of it that a root's end waited for.
+    self_s: float
+    critical_s: float
+
+
+class _Point:
+    __slots__ = ("critical_ns", "durations", "histogram", "last", "self_ns", "traces")
+
+    def __init__(self) -> None:
+        self.durations: list[int] = []
+        self.histogram = Histogram()
+        self.self_ns = self.critical_ns = 0
+        self.traces = 0
+        self.last = ""
+
+    def settle(self) -> None:
+        self.histogram.add(np.array(self.durations, np.int64))
+        self.durations.clear()
+
+
+class Ranking:
+    """Sums the spans of traces up by name; memory does not grow with their number."""
+
+    def __init__(self) -> None:
+        self._points: dict[str, _Point] = {}
+
+    def add(self, tree: Tree, paths: Iterable[Path]) -> None:
+        """Take all spans of a trace whose duration is known."""
+        for at, span in enumerate(tree.spans):
+            if span.marks & _OPEN:
+                continue
+            point = self._point(span.name)
+            point.durations.append(span.duration_ns)
+            if len(point.durations) >= _WAITING:
+                point.settle()
+            point.self_ns += _own_ns(tree, at)
+            if point.last != tree.trace_id:
+                point.last = tree.trace_id
+                point.traces += 1
+        for path in paths:
+            for piece in path.pieces:
+                point = self._point(tree.spans[piece.span].name)
+                point.critical_ns += piece.end - piece.start
+
+    def rows(self) -> list[Ranked]:
+        """Every trace point, most time in all first; of equals the one that came first."""
+        found = []
+        for name, point in self._points.items():
+            point.settle()
+            times = point.histogram
+            if times.count:
+                found.append(
+                    Ranked(
+                        name=name,
+                        count=times.count,
+                        traces=point.traces,
+                        total_s=times.sum / 1e9,
+                        max_s=times.max / 1e9,
+                        mean_s=times.sum / times.count / 1e9,
+                        p50_s=times.percentile(50) / 1e9,
+                        p95_s=times.percentile(95) / 1e9,
+                        p99_s=times.percentile(99) / 1e9,
+                        self_s=point.self_ns / 1e9,
+                        critical_s=point.critical_ns / 1e9,
+                    )
+                )
+        found.sort(key=lambda row: -row.total_s)
+        return found
+
+    def _point(self, name: str) -> _Point:
+        point = self._points.get(name)
+        if point is None:
+            if len(self._points) >= NAMES:
+                name = OTHER
+            point = self._points.setdefault(name, _Point())
+        return point
+
+
+def _own_ns(tree: Tree, at: int) -> int:
+    """A span's duration less the time in which anything within it ran."""
+    low, high = tree.start[at], tree.end[at]
+    own = high - low
+    children = tree.children[at]
+    if len(children) > 1:
+        children = sorted(children, key=tree.start.__getitem__)
+    for inner in children:
+        begin, end = max(tree.start[inner], low), min(tree.end[inner], high)
+        if end > begin:
+            own -= end - begin
+            low = end
+    return own
+
+
+def mistral_table(rows: Iterable[Ranked]) -> str:
+    """The report of Mistral's guide to profiling: seconds, most time in all first."""
+    lines = ["Total time | Max time | Avg time | Occurrences | Trace name", "-" * 91]
+    lines += [
+        f"{row.total_s:<12.3f} {row.max_s:<10.3f} {row.mean_s:<10.3f} {row.count:<13d} {row.name}"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
+    """The rows that were written as mappings."""
+    return [Ranked(**row) for row in rows]

@@ -1,0 +1,66 @@
+"""What is found about slow traces, in one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from osbench.coordinator.report.words import count, duration, plain
+from osbench.coordinator.traces.keys import WAIT_QUEUE, WAIT_SERVICE, Key
+
+if TYPE_CHECKING:
+    from osbench.coordinator.traces.bands import Band, Cause
+
+#: A part of the excess that is named as how it came about.
+_MOSTLY = 0.7
+
+
+def why_slow(band: Band) -> str:
+    """Why the traces of a band are slow, with how sure that is."""
+    slower = (
+        f"{_named(band.name)} take {duration(band.mean_s)} on average, {duration(band.excess_s)}"
+        " more than those around the median"
+    )
+    cause = band.clear
+    if cause is not None:
+        host = f" on host {cause.host}" if cause.host else ""
+        return f"{slower}: {_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}."
+    if not band.causes or band.excess_s <= 0:
+        return f"{slower}; no one cause stands out."
+    first = band.causes[0]
+    return f"{slower}; no one cause stands out: the most, {_share(first)}, is {words(first.key)}."
+
+
+def too_few(traces: int, slow: int, enough: int) -> str:
+    """Why nothing is said of slow traces."""
+    return (
+        f"Too few slow traces to say why: {count(slow)} of {count(traces)} are at p99 or above,"
+        f" {enough} are needed; trace about {count(-(-enough * 100 // 1))} iterations."
+    )
+
+
+def words(key: Key) -> str:
+    """A key as part of a sentence."""
+    if key.what in (WAIT_SERVICE, WAIT_QUEUE):
+        caller, _, callee = key.who.partition(" -> ")
+        where = "in the queue to" if key.what == WAIT_QUEUE else "for"
+        return f"waiting {where} {callee} (from {caller}, {key.about})"
+    return plain(str(key))
+
+
+def _named(name: str) -> str:
+    return {"failed": "Failed traces"}.get(name, f"{name} traces")
+
+
+def _share(cause: Cause) -> str:
+    low, high = (100 * bound for bound in cause.share_interval)
+    return f"{100 * cause.share:.0f} % (95 %: {low:.0f} to {high:.0f} %)"
+
+
+def _how(cause: Cause) -> str:
+    each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
+    each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
+    more = f"{cause.calls_slow:.3g} calls instead of {cause.calls_base:.3g}"
+    slower = f"{duration(each_slow)} a call instead of {duration(each_base)}"
+    if cause.more_calls_s >= _MOSTLY * cause.excess_s:
+        return more
+    return slower if cause.slower_calls_s >= _MOSTLY * cause.excess_s else f"{more} and {slower}"

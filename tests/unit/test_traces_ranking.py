@@ -1,0 +1,52 @@
+from synthetic_traces import Work, spans_of
+
+from osbench.coordinator.traces.digest import digest_of
+from osbench.coordinator.traces.ranking import mistral_table, ranked_from
+
+
+def rows_of(*works):
+    digest = digest_of(spans_of(work, number=n) for n, work in enumerate(works))
+    return digest.ranking.rows()
+
+
+def test_inclusive_own_and_critical_time():
+    work = Work(name="engine-run", start=0, length=100).add(
+        Work(name="task-run", start=10, length=40).add(Work(name="db", start=20, length=10)),
+        Work(name="task-run", start=30, length=60),
+    )
+
+    engine, task, db = rows_of(work)
+
+    assert (engine.name, engine.count, engine.traces) == ("engine-run", 1, 1)
+    assert (engine.total_s, engine.self_s) == (0.1, 0.02)
+    assert (task.total_s, task.max_s, task.mean_s, task.count) == (0.1, 0.06, 0.05, 2)
+    assert (task.self_s, task.traces) == (0.09, 1)
+    # of the first task only what lies before the second began could have been waited for
+    assert (engine.critical_s, task.critical_s, db.critical_s) == (0.04, 0.06, 0.0)
+
+
+def test_the_table_of_mistrals_guide():
+    works = [Work(name="engine-on-action-complete", start=0, length=1_000_123.456)]
+    works += [Work(name="task-run", start=0, length=length) for length in (1500.0, 2500.25)]
+
+    table = mistral_table(rows_of(*works))
+
+    assert table == (
+        "Total time | Max time | Avg time | Occurrences | Trace name\n"
+        + "-" * 91
+        + "\n"
+        + "1000.123     1000.123   1000.123   1             engine-on-action-complete\n"
+        + "4.000        2.500      2.000      2             task-run\n"
+    )
+
+
+def test_spans_without_an_end_are_not_ranked():
+    work = Work(name="a", start=0, length=10).add(Work(name="b", start=1, length=5, lost_stop=True))
+
+    assert [row.name for row in rows_of(work)] == ["a"]
+
+
+def test_rows_come_back_from_json():
+    rows = rows_of(Work(name="a", start=0, length=10))
+
+    assert ranked_from([vars(row) for row in rows]) == rows
