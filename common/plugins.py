@@ -138,12 +138,17 @@ class Plugins:
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
         """The plug-in `name`, ours or Rally's. Raises PluginError where there is none.
 
-        `beside` is the scenario that a context is for: Rally's scenarios need what Rally's
-        contexts make, so a name that both have means Rally's there.
+        `beside` is the scenario for which a task file names a context. Scenarios of Rally's need
+        what Rally's contexts make, so a name that both have means Rally's there; beside one of
+        ours it means ours, even as Rally writes it, with its platform.
         """
         prefer = self._preferred()
         if beside is not None and beside.source == RALLY:
             prefer = RALLY
+        elif beside is not None and prefer == NATIVE and name in rally_names.names(kind):
+            ours = self._native(kind, name)
+            if ours is not None:
+                return ours
         for source in order(name, prefer):
             found = self._native(kind, name) if source == NATIVE else self._of_rally(kind, name)
             if found is not None:

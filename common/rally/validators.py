@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import re
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,8 @@ def problems(
     context: `platforms`, or what its context of users has made. A validator that raises what it
     should not is a problem, too.
     """
+    if within == SYNTAX and within not in dict(_validators(registry.plugin(kind, name))):
+        return []
     base = registry.base(kind)
     said: list[str] = base.validate(
         name=name,
@@ -54,14 +57,26 @@ def problems(
 
 def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
     """Type and name of each validator of a plug-in that is not one of syntax."""
+    for within, validator in _validators(registry.plugin(kind, name)):
+        if within != SYNTAX:
+            yield within, validator
+
+
+@functools.cache
+def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
+    """Type and name of each validator of a plug-in, but of the one that reads its schema."""
     validation = importlib.import_module("rally.common.validation")
-    found: Any = registry.plugin(kind, name)
-    for validator, _, arguments in found._meta_get("validators", default=[]):
+    found = []
+    for validator, _, arguments in plugin._meta_get("validators", default=[]):
         cls: Any = validation.Validator.get(validator)
         if issubclass(cls, validation.RequiredPlatformValidator):
-            yield PLATFORM, str(arguments.get("platform", validator))
-        elif cls._meta_get("validators", default=[]):
-            yield SEMANTIC, validator
+            found.append((PLATFORM, str(arguments.get("platform", validator))))
+        elif platforms := cls._meta_get("validators", default=[]):
+            found += [(PLATFORM, str(one["platform"])) for _, _, one in platforms]
+            found.append((SEMANTIC, validator))
+        elif cls.get_fullname() != SCHEMA:
+            found.append((SYNTAX, validator))
+    return tuple(dict.fromkeys(found))
 
 
 def as_rally(workload: Workload) -> dict[str, Any]:

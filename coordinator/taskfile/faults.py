@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -42,14 +44,23 @@ _LIMITS = {
 
 def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]:
     """All problems of `value`, which stands at `place`. A schema without `$schema` is draft 7."""
+    fault = _fault(json.dumps(schema, sort_keys=True, default=repr))
+    if fault:
+        return [Problem(place, f"cannot be checked: its plug-in's schema is wrong: {fault}")]
     validator: Any = validator_for(schema, default=Draft7Validator)
-    try:
-        validator.check_schema(schema)
-    except SchemaError as error:
-        return [
-            Problem(place, f"cannot be checked: its plug-in's schema is wrong: {error.message}")
-        ]
     return list(_told(validator(schema).iter_errors(value), place))
+
+
+@functools.cache
+def _fault(schema: str) -> str:
+    """What is wrong with a schema, as JSON; to find out takes longer than to use it."""
+    read = json.loads(schema)
+    validator: Any = validator_for(read, default=Draft7Validator)
+    try:
+        validator.check_schema(read)
+    except SchemaError as error:
+        return error.message
+    return ""
 
 
 def _told(errors: Iterable[ValidationError], place: str) -> Iterator[Problem]:
