@@ -139,11 +139,7 @@ def find(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[str]:
         page = document.get(kind.key, [])
         fresh = [one for one in page if str(one[kind.identified]) not in seen]
         seen.update(str(one[kind.identified]) for one in fresh)
-        yield from (
-            str(one[kind.identified])
-            for one in fresh
-            if str(one.get(kind.named) or "").startswith(beginning)
-        )
+        yield from (str(one[kind.identified]) for one in fresh if _begins(one, kind, beginning))
         # a service that does not know the marker answers with the same page again
         if not kind.page or not fresh:
             return
@@ -154,6 +150,12 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     """Delete an object; one that is not there any more is as good. Raises RequestFailed."""
     path = f"{kind.path}/{quote(identity, safe='')}{kind.forced}"
     cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
+
+
+def _begins(one: Mapping[str, Any], kind: Kind, beginning: str) -> bool:
+    # what has a name of the user's choice has a tag of ours
+    names = [one.get(kind.named) or "", *(one.get("tags") or ())]
+    return any(str(name).startswith(beginning) for name in names)
 
 
 def _marker(document: Mapping[str, Any]) -> str:

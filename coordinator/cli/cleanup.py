@@ -25,8 +25,9 @@ from osbench.coordinator.rundir import RunDirectory
 )
 @with_settings
 def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
-    """Undo what the contexts of RUN have made and could not undo, or did not come to.
+    """Undo what the contexts of a run have left behind.
 
+    That is what they could not undo, or did not come to, as where the coordinator was killed.
     RUN is an id, the beginning of one, or "last". The exit code is 5 where something is left.
 
     \b

@@ -19,7 +19,7 @@ _CONTAINERS = ["aki", "ami", "ari", "bare", "docker", "ova", "ovf"]
 
 
 class Images(TenantObjects):
-    """Uploads an image, so many times, to every project; each has a name of its own."""
+    """Uploads an image, so many times, to every project."""
 
     NAME: ClassVar[str] = "images"
     ORDER: ClassVar[int] = 410
@@ -33,7 +33,13 @@ class Images(TenantObjects):
                 "description": "file on the coordinator's host, or URL",
             },
             "disk_format": {"enum": _DISKS},
+            "image_type": {"enum": _DISKS, "description": "the same"},
             "container_format": {"enum": _CONTAINERS},
+            "image_container": {"type": "string", "description": "the same"},
+            "image_name": {
+                "type": "string",
+                "description": "where there is one in each project; made up by default",
+            },
             "visibility": {"enum": ["public", "private", "shared", "community"]},
             "min_ram": {"type": "integer", "minimum": 0, "description": "MB"},
             "min_disk": {"type": "integer", "minimum": 0, "description": "GB"},
@@ -43,7 +49,11 @@ class Images(TenantObjects):
                 "description": "images in each project; 1 by default",
             },
         },
-        "required": ["image_url", "disk_format", "container_format"],
+        "required": ["image_url"],
+        "allOf": [
+            {"anyOf": [{"required": ["disk_format"]}, {"required": ["image_type"]}]},
+            {"anyOf": [{"required": ["container_format"]}, {"required": ["image_container"]}]},
+        ],
         "additionalProperties": False,
         "examples": [{"image_url": "disk.img", "disk_format": "raw", "container_format": "bare"}],
     }
@@ -56,12 +66,18 @@ class Images(TenantObjects):
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make an image with its data; answers its id."""
-        fields = {
-            key: self.config[key]
-            for key in ("disk_format", "container_format", "min_ram", "min_disk")
-            if key in self.config
+        config = self.config
+        shown = config.get("image_name") if config.get("images_per_tenant", 1) == 1 else None
+        wanted = {
+            "name": shown or name,
+            # by it the image is found again
+            "tags": [name],
+            "disk_format": config.get("disk_format") or config["image_type"],
+            "container_format": config.get("container_format") or config["image_container"],
+            "visibility": config.get("visibility", "private"),
+            "min_ram": config.get("min_ram", 0),
+            "min_disk": config.get("min_disk", 0),
         }
-        wanted = fields | {"name": name, "visibility": self.config.get("visibility", "private")}
         identity = str(cloud.document("POST", "glance", "images", json=wanted)["id"])
         with self._file.open("rb") as data:
             cloud.request(

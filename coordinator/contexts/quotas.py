@@ -16,6 +16,8 @@ _PLACES = {
     "cinder": ("os-quota-sets", "quota_set"),
     "neutron": ("quotas", "quota"),
 }
+#: Rally sets these, too.
+_RALLYS = ("manila", "designate")
 _QUOTAS = {
     "type": "object",
     "additionalProperties": {"type": "integer", "minimum": -1},
@@ -32,13 +34,20 @@ class Quotas(Context):
         "properties": {
             service: _QUOTAS | {"description": f"quotas of {service} by name; -1 is no limit"}
             for service in _PLACES
-        },
+        }
+        | {service: _QUOTAS | {"description": "only in Rally"} for service in _RALLYS},
         "additionalProperties": False,
         "examples": [{"nova": {"instances": -1, "cores": -1}}],
     }
 
     def setup(self) -> None:
         """Set the quotas; those before are on disk first."""
+        unknown = [service for service in self.config if service in _RALLYS]
+        if unknown:
+            raise ContextError(
+                f"sets no quotas of {', '.join(unknown)}: Rally's does, with osbench[rally] and "
+                "the name quotas@rally"
+            )
         reach = Reach(self.surroundings, self.NAME)
         admin = reach.admin
         projects = {
@@ -53,9 +62,9 @@ class Quotas(Context):
                 lambda project, service=service: _get(admin, service, project),  # type: ignore[misc]
             )
             for (project, temporary), found in zip(projects.items(), before, strict=True):
-                unknown = [name for name in wanted if name not in found]
-                if unknown:
-                    raise ContextError(f"{service} has no quota {', '.join(unknown)}")
+                absent = [name for name in wanted if name not in found]
+                if absent:
+                    raise ContextError(f"{service} has no quota {', '.join(absent)}")
                 # a project that goes takes its quotas along if they are deleted, not if set
                 kept = None if temporary else {name: found[name] for name in wanted}
                 self.made.setdefault("quotas_before", []).append([service, project, kept])
