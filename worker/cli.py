@@ -34,16 +34,21 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
 
 @click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config-file", multiple=True, metavar="FILE", help="osbench.conf to read.")
-@click.option("--processes", type=click.IntRange(0), help="Worker processes; 0 is one per core.")
 @click.option(
-    "--virtual-users", type=click.IntRange(1), help="Most iterations at the same time, a process."
+    "--processes", type=click.IntRange(0), metavar="N", help="Worker processes; 0 is one per core."
+)
+@click.option(
+    "--virtual-users",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Most iterations at the same time, a process.",
 )
 @click.option("--label", help="Name shown for this host's workers.")
 @click.option(
     "--plugin-path",
     multiple=True,
     metavar="PATH",
-    help="Python file, or folder of them, to load plug-ins from. May be repeated.",
+    help="Python file, or directory of them, to load plug-ins from; may be repeated.",
 )
 @click.option(
     "--check",

@@ -20,12 +20,23 @@ from osbench.coordinator.cli.workers import workers
 EPILOG = """
 \b
 A first run, with nothing set up:
+  osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --concurrency 4 --duration 5
+
+\b
+A task of your own, to change and run again:
+  osbench-coord init task.yaml
+  osbench-coord validate task.yaml
   osbench-coord run task.yaml
 
 \b
 Against a cloud:
   osbench-coord deployment create --name mycloud --from-env
-  osbench-coord run task.yaml
+  osbench-coord run task.yaml --deployment mycloud
+
+\b
+On more hosts, once `osbench-worker` runs there:
+  osbench-coord workers
+  osbench-coord run task.yaml --wait-for-workers 60
 """
 
 

@@ -82,12 +82,25 @@ def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a click command: its options come as one `Adhoc` named `adhoc`."""
 
     @click.option("--scenario", metavar="NAME", help="Run one scenario, without a task file.")
-    @click.option("--arg", multiple=True, metavar="NAME=VALUE", help="Argument of the scenario.")
-    @click.option("--rps", type=click.FloatRange(0, min_open=True), help="Arrivals a second.")
-    @click.option("--duration", type=click.FloatRange(0), metavar="SECONDS", help="For how long.")
-    @click.option("--times", type=click.IntRange(1), help="How many iterations.")
-    @click.option("--concurrency", type=click.IntRange(1), help="Virtual users, without --rps.")
-    @click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Per iteration.")
+    @click.option(
+        "--arg", multiple=True, metavar="NAME=VALUE", help="Its argument; may be repeated."
+    )
+    @click.option(
+        "--rps", type=click.FloatRange(0, min_open=True), metavar="N", help="Its arrivals a second."
+    )
+    @click.option(
+        "--duration", type=click.FloatRange(0), metavar="SECONDS", help="For how long it runs."
+    )
+    @click.option("--times", type=click.IntRange(1), metavar="N", help="How often it runs.")
+    @click.option(
+        "--concurrency",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Its virtual users, without --rps; 1.",
+    )
+    @click.option(
+        "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Longest iteration."
+    )
     @functools.wraps(command)
     def collected(*args: Any, **given: Any) -> Any:
         names = ("scenario", "arg", "rps", "duration", "times", "concurrency", "timeout")

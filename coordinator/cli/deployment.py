@@ -20,7 +20,7 @@ _FAILED = 1
 
 @click.group(cls=Group)
 def deployment() -> None:
-    """Keep records of what is under test: addresses, credentials, profiler key."""
+    """Keep records of the clouds and services under test."""
 
 
 @deployment.command()
@@ -125,7 +125,7 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
 )
 @with_settings
 def check_record(settings: Settings, name: str | None, timeout_s: float) -> None:
-    """Authenticate with every credential of a record, and try its trace store.
+    """Try every credential of a record, and its trace store.
 
     Exits with 1 if anything failed.
 

@@ -52,7 +52,13 @@ subtasks:
 @click.command()
 @click.argument("file", default="task.yaml", type=click.Path(dir_okay=False))
 def init(file: str) -> None:
-    """Write a commented sample task to FILE (task.yaml)."""
+    """Write a commented sample task to FILE (task.yaml).
+
+    \b
+    Examples:
+      osbench-coord init
+      osbench-coord init nightly.yaml
+    """
     target = Path(file)
     if target.exists():
         raise UsageError(f"{file} exists; give another name")
@@ -68,7 +74,12 @@ def config() -> None:
 @config.command("show")
 @with_settings
 def config_show(settings: Settings) -> None:
-    """Print every option with its value as it is in force; secrets are masked."""
+    """Print every option as it is in force; secrets are masked.
+
+    \b
+    Example:
+      osbench-coord config show
+    """
     conf = settings.conf
     for group, options in OPTIONS.items():
         click.echo(f"[{group}]")
@@ -84,7 +95,7 @@ def config_show(settings: Settings) -> None:
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that completes osbench-coord's commands in your shell.
+    """Print the script that completes commands in your shell.
 
     \b
     Example, for bash:

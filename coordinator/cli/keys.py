@@ -13,7 +13,7 @@ from osbench.coordinator.cli.common import Group, Settings, with_settings
 
 @click.group(cls=Group)
 def keys() -> None:
-    """Make the keys that sign messages and encrypt deployment records."""
+    """Make the keys that coordinator and workers share."""
 
 
 @keys.command()
@@ -29,7 +29,7 @@ def keys() -> None:
 @click.option("--force", is_flag=True, help="Replace a key file: what it signed is refused.")
 @with_settings
 def new(settings: Settings, path: Path | None, rotate: bool, force: bool) -> None:
-    """Write a new key file, mode 0600. No key is ever shown.
+    """Write a new key file, mode 0600; no key is ever shown.
 
     \b
     Example:

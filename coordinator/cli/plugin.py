@@ -31,7 +31,7 @@ KINDS = ("scenario", "runner", "sla", "context", "hook", "trigger", "exporter")
 
 @click.group(cls=Group)
 def plugin() -> None:
-    """List and describe scenarios, runners, SLA criteria and other plug-ins."""
+    """List and describe scenarios, runners and other plug-ins."""
 
 
 def _plugins(settings: Settings, paths: tuple[str, ...], prefer: str) -> Plugins:
@@ -39,7 +39,10 @@ def _plugins(settings: Settings, paths: tuple[str, ...], prefer: str) -> Plugins
 
 
 _path_option = click.option(
-    "--plugin-path", multiple=True, metavar="PATH", help="Python file, or directory of them."
+    "--plugin-path",
+    multiple=True,
+    metavar="PATH",
+    help="Python file, or directory of them, to load plug-ins from.",
 )
 
 
@@ -52,10 +55,10 @@ _path_option = click.option(
 def list_(
     settings: Settings, kind: str | None, rally: bool, prefer: str, plugin_path: tuple[str, ...]
 ) -> None:
-    """List plug-ins, of one KIND or of all, by the names that task files give them.
+    """List plug-ins, of one KIND or of all.
 
-    With --rally, where osbench and Rally both have a plug-in of a name, the one that the name
-    does not mean is listed as name@native or name@rally.
+    Names are those of task files. With --rally, where osbench and Rally both have a plug-in of
+    a name, the one that the name does not mean is listed as name@native or name@rally.
 
     \b
     Examples:
@@ -100,7 +103,7 @@ def _rows(
 def show(
     settings: Settings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]
 ) -> None:
-    """Describe a plug-in: what it does, its arguments or schema, and an example.
+    """Describe a plug-in: what it takes, with an example.
 
     \b
     Examples:

@@ -45,7 +45,7 @@ SUMMARY = "summary.json"
     help="Print the charts that iterations have made: added up, or of one ITERATION.",
 )
 @click.option(
-    "--export", "exporter", metavar="NAME", help="Write files with an exporter: json, junit, ..."
+    "--export", "exporter", metavar="NAME", help="Write files with an exporter, such as json or junit."
 )
 @click.option(
     "--to",
@@ -77,7 +77,9 @@ def results(
     options: tuple[str, ...],
     plugin_path: tuple[str, ...],
 ) -> None:
-    """Print the results of RUN again: an id, the beginning of one, or "last".
+    """Print or export the results of a run.
+
+    RUN is an id, the beginning of one, or "last".
 
     \b
     Examples:

@@ -79,10 +79,16 @@ class Wanted:
 @click.argument("task", metavar="[TASK]", required=False)
 @click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
 @click.option(
-    "--workers", type=click.IntRange(1), help="Worker processes to take; default: all free ones."
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Worker processes to take; default: all free ones.",
 )
 @click.option(
-    "--wait-for-workers", type=float, metavar="SECONDS", help="How long to wait for workers."
+    "--wait-for-workers",
+    type=float,
+    metavar="SECONDS",
+    help="How long to wait for workers; default: [coordinator] wait_for_workers_s.",
 )
 @click.option("--tag", multiple=True, help="Tag of the run, beside the task's; may be repeated.")
 @click.option(

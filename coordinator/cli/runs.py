@@ -53,9 +53,14 @@ def list_(settings: Settings, tag: tuple[str, ...], as_json: bool) -> None:
 @click.argument("run", default="last")
 @with_settings
 def show(settings: Settings, run: str) -> None:
-    """Print the report of a finished run, or where an unfinished one is.
+    """Print the report of a run, or where it is, or why it has none.
 
-    RUN is an id, a unique beginning of one, or "last".
+    RUN is an id, the beginning of one, or "last".
+
+    \b
+    Examples:
+      osbench-coord runs show
+      osbench-coord runs show 20260401
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     summary = directory.read("summary.json")
@@ -69,7 +74,14 @@ def show(settings: Settings, run: str) -> None:
 @click.argument("run", nargs=-1, required=True)
 @with_settings
 def delete(settings: Settings, run: tuple[str, ...]) -> None:
-    """Delete runs with everything that was measured."""
+    """Delete runs with everything that was measured.
+
+    RUN is an id, the beginning of one, or "last".
+
+    \b
+    Example:
+      osbench-coord runs delete 20260401-101500 20260401-104500
+    """
     for name in run:
         directory = RunDirectory.find(settings.conf.data_dir, name)
         directory.delete()
@@ -81,7 +93,15 @@ def delete(settings: Settings, run: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 @with_settings
 def status(settings: Settings, run: str, as_json: bool) -> None:
-    """Say where a run is: the last one, unless RUN names another."""
+    """Say where a run is, or how it ended.
+
+    RUN is an id, the beginning of one, or "last", which is the default.
+
+    \b
+    Examples:
+      osbench-coord status
+      osbench-coord status 20260401 --json
+    """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     if as_json:
         click.echo(json.dumps({**described(directory), "status": directory.read("status.json")}))
@@ -94,9 +114,15 @@ def status(settings: Settings, run: str, as_json: bool) -> None:
 @click.option("--now", is_flag=True, help="Do not wait for running iterations.")
 @with_settings
 def abort(settings: Settings, run: str, now: bool) -> None:
-    """End a run whose coordinator is on this machine, as Ctrl-C would.
+    """End a run as Ctrl-C would.
 
-    Running iterations end and the run reports; with --now they are given up.
+    Its coordinator must be on this machine. Running iterations end and the run reports; with
+    --now they are given up. RUN is an id, the beginning of one, or "last", which is the default.
+
+    \b
+    Examples:
+      osbench-coord abort
+      osbench-coord abort 20260401 --now
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     holder = directory.coordinator()

@@ -24,11 +24,14 @@ COLUMNS = (
 @click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
 @with_settings
 def workers(settings: Settings, as_json: bool) -> None:
-    """List the worker processes: capacity, run, CPU, clock offset, stuck threads.
+    """List the worker processes and what each is doing.
+
+    That is: virtual users, the run that holds it, CPU, clock offset, stuck threads.
 
     \b
-    Example:
+    Examples:
       osbench-coord workers
+      osbench-coord workers --json
     """
     conf = settings.conf
     url = conf.messaging.redis_url

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 import yaml
@@ -75,7 +77,8 @@ def test_examples_of_scenarios_have_arguments_of_the_right_types(tmp_path: Path)
         "from osbench.plugin import scenario\n\n"
         "class Mine(scenario.Scenario):\n"
         "    @scenario.configure()\n"
-        "    def all(self, a, b: bool, c: float, d: list[dict], e: int | None, f: str, g={1: ()}):\n"
+        "    def all(self, a, b: bool, c: float, d: list[dict], e: int | None, f: str, g={1: ()}):"
+        "\n"
         "        pass\n"
     )
     plugins = Plugins(["mine.py"])
@@ -160,3 +163,26 @@ def test_a_scenario_that_nothing_marks_is_told_once_with_its_line(command: tuple
     assert len(warnings) == 1, told.stderr
     assert f"{Path('mine.py').resolve()}:18: class Forgotten derives from Scenario" in warnings[0]
     assert told.exit_code == (2 if command[0] == "run" else 0), told.output
+
+
+def commands(group: click.Group, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command that does something, and the groups of them."""
+    yield words, group
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *words, name)
+        else:
+            yield (*words, name), command
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands(main)))
+def test_help_has_examples_and_whole_sentences(
+    words: tuple[str, ...], command: click.Command
+) -> None:
+    shown = CliRunner().invoke(main, (*words, "--help"), terminal_width=80)
+
+    assert shown.exit_code == 0
+    lines = [line.rstrip() for line in shown.output.splitlines()]
+    assert not [line for line in lines if line.endswith("...") and line.startswith("  ")]
+    if not isinstance(command, click.Group):
+        assert f"osbench-coord {' '.join(words)}" in shown.output.partition("Example")[2]
