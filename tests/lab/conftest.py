@@ -50,6 +50,12 @@ def mistral(lab: Lab) -> Lab:
     return start(lab, ["mistral"])
 
 
+@pytest.fixture(scope="session")
+def nova(lab: Lab) -> Lab:
+    """The lab with Nova, its fake driver, and Neutron."""
+    return start(lab, ["nova"])
+
+
 def start(lab: Lab, names: Iterable[str]) -> Lab:
     """The lab with these services; skips the test where this machine cannot run them."""
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +27,17 @@ REQUESTS = [
 ]
 
 
+#: The same of services that need RabbitMQ and MariaDB.
+NOVA_REQUESTS = [
+    ("compute", "/servers/detail", {"nova/wsgi", "nova/db"}),
+    ("network", "/v2.0/ports", {"neutron/wsgi", "neutron/neutron.db"}),
+]
+MICROVERSION = {"OpenStack-API-Version": "compute 2.96"}
+
+
+client = functools.cache(admin)
+
+
 @contextmanager
 def traced(lab: Lab) -> Iterator[str]:
     """Sign the requests of this thread; the id of their trace."""
@@ -37,11 +50,12 @@ def traced(lab: Lab) -> Iterator[str]:
 
 def ask(lab: Lab, method: str, kind: str, path: str, **more: Any) -> Any:
     """Send a request of the administrator to the service of a type."""
-    return admin(lab).request(
+    headers = {"Client-ID": str(uuid.uuid4()), **(MICROVERSION if kind == "compute" else {})}
+    return client(lab).request(
         path,
         method,
         endpoint_filter={"service_type": kind, "interface": "public"},
-        headers={"Client-ID": str(uuid.uuid4())},
+        headers=headers,
         **more,
     )
 
@@ -74,9 +88,9 @@ def test_a_signed_request_leaves_the_services_spans(
 
 @pytest.mark.parametrize(("kind", "path"), [request[:2] for request in REQUESTS])
 def test_a_request_without_a_token_is_refused(lab: Lab, kind: str, path: str) -> None:
-    endpoint = admin(lab).get_endpoint(service_type=kind, interface="public").rstrip("/")
+    endpoint = client(lab).get_endpoint(service_type=kind, interface="public").rstrip("/")
 
-    answer = admin(lab).get(
+    answer = client(lab).get(
         endpoint + path,
         authenticated=False,
         raise_exc=False,
@@ -105,7 +119,7 @@ def test_an_image_holds_what_was_put_in(lab: Lab) -> None:
 
     body = {"name": "smoke", "disk_format": "raw", "container_format": "bare"}
     image = ask(lab, "POST", "image", "/v2/images", json=body).json()["id"]
-    admin(lab).put(
+    client(lab).put(
         f"/v2/images/{image}/file",
         data=data,
         endpoint_filter={"service_type": "image", "interface": "public"},
@@ -157,3 +171,57 @@ def wait_for_state(lab: Lab, execution: str, within_s: float = 60.0) -> str:
             break
         time.sleep(0.2)
     return state
+
+
+@pytest.mark.parametrize(("kind", "path", "expected"), NOVA_REQUESTS)
+def test_a_signed_request_to_nova_or_neutron_leaves_spans(
+    nova: Lab, kind: str, path: str, expected: set[str]
+) -> None:
+    with traced(nova) as trace_id:
+        answer = ask(nova, "GET", kind, path)
+
+    assert answer.status_code == 200
+    wait_for_spans(nova, trace_id, expected)
+
+
+def test_servers_are_booted_and_deleted_by_four_clients_at_a_time(nova: Lab) -> None:
+    with ThreadPoolExecutor(4) as clients:
+        states = list(clients.map(lambda _: boot_and_delete(nova), range(8)))
+
+    assert states == ["ACTIVE"] * 8
+    names = [server["name"] for server in ask(nova, "GET", "compute", "/servers").json()["servers"]]
+    assert not [name for name in names if name.startswith("smoke-")]
+
+
+def test_a_boot_is_traced_through_four_services(nova: Lab) -> None:
+    with traced(nova) as trace_id:
+        state = boot_and_delete(nova)
+
+    assert state == "ACTIVE"
+    through = {"nova/compute_api", "nova/neutron_api", "glance/wsgi", "neutron/wsgi"}
+    wait_for_spans(nova, trace_id, through)
+
+
+def boot_and_delete(lab: Lab, within_s: float = 120.0) -> str:
+    """The state that a server without a network reached; it is gone then."""
+    flavors = ask(lab, "GET", "compute", "/flavors").json()["flavors"]
+    (image,) = ask(lab, "GET", "image", "/v2/images?name=lab-image").json()["images"]
+    body = {
+        "name": f"smoke-{uuid.uuid4().hex[:8]}",
+        "imageRef": image["id"],
+        "flavorRef": next(flavor["id"] for flavor in flavors if flavor["name"] == "m1.tiny"),
+        "networks": "none",
+    }
+    server = ask(lab, "POST", "compute", "/servers", json={"server": body}).json()["server"]["id"]
+    deadline = time.monotonic() + within_s
+    state = "BUILD"
+    while state == "BUILD" and time.monotonic() < deadline:
+        state = ask(lab, "GET", "compute", f"/servers/{server}").json()["server"]["status"]
+        time.sleep(0.2)
+    ask(lab, "DELETE", "compute", f"/servers/{server}")
+    while time.monotonic() < deadline:
+        there = ask(lab, "GET", "compute", f"/servers/{server}", raise_exc=False)
+        if there.status_code == 404:
+            break
+        time.sleep(0.2)
+    return str(state)

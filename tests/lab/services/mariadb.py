@@ -1,4 +1,4 @@
-"""MariaDB for the services that several clients at a time bring to "database is locked" on SQLite."""
+"""MariaDB, for services that SQLite answers with "database is locked" when clients are many."""
 
 from __future__ import annotations
 

@@ -16,6 +16,8 @@ from services.keystone import Keystone
 from services.lab import Lab
 from services.mariadb import Mariadb
 from services.mistral import Mistral
+from services.neutron import Neutron
+from services.nova import Nova
 from services.placement import Placement
 from services.process import Process
 from services.rabbitmq import Rabbitmq
@@ -32,6 +34,8 @@ SERVICES = (
     Mariadb(),
     Rabbitmq(),
     Mistral(),
+    Neutron(),
+    Nova(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 
@@ -130,18 +134,29 @@ def _bring_up(lab: Lab, service: Service, tell: Tell) -> None:
         initialised.touch()
     if service.kind is not None:
         Catalogue(lab).register(service.name, service.kind, service.url(lab))
-    started = False
+    started = _start_processes(lab, service, files.values())
+    if started:
+        service.finish(lab)
+    tell(f"{service.name}: {'started' if started else 'runs'}")
+
+
+def _start_processes(lab: Lab, service: Service, texts: Iterable[str]) -> bool:
+    """Start those that do not run as they should; whether there were any."""
+    begun: list[Process] = []
     for process in service.processes(lab):
-        identity = _identity(process, files.values())
+        identity = _identity(process, texts)
         if lab.processes.find(process.name) is not None:
             if lab.processes.started_as(process.name) == identity:
                 continue
             lab.processes.stop(process.name)
         lab.processes.start(process, identity)
-        started = True
-    if started:
-        service.finish(lab)
-    tell(f"{service.name}: {'started' if started else 'runs'}")
+        begun.append(process)
+        if not service.at_once:
+            lab.processes.wait(process)
+    if service.at_once:
+        for process in begun:
+            lab.processes.wait(process)
+    return bool(begun)
 
 
 def _identity(process: Process, texts: Iterable[str]) -> str:

@@ -59,29 +59,34 @@ class Processes:
         return str(json.loads(self._pid_file(name).read_text())["identity"])
 
     def start(self, process: Process, identity: str) -> None:
-        """Start a process and wait until it answers; raises NotStarted with its last words."""
-        log = self.log(process.name)
+        """Start a process; it may not answer yet."""
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        log = str(self.log(process.name))
         pid = os.posix_spawnp(
             process.command[0],
             process.command,
             {**env, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", **process.env},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsid=True,
         )
-        child = psutil.Process(pid)
-        noted = {"pid": pid, "created": child.create_time(), "identity": identity}
+        created = psutil.Process(pid).create_time()
+        noted = {"pid": pid, "created": created, "identity": identity}
         self._pid_file(process.name).write_text(json.dumps(noted))
+
+    def wait(self, process: Process) -> None:
+        """Wait until a process answers; raises NotStarted with its last words."""
         deadline = time.monotonic() + process.within_s
-        while not self._answers(process, child):
-            if _ended(child) or time.monotonic() > deadline:
-                self.stop(process.name)
-                raise NotStarted(f"{process.name} did not start; {log} ends with\n{_tail(log)}")
+        while (found := self.find(process.name)) is not None and time.monotonic() < deadline:
+            if (process.port is None or holds(found, process.port)) and process.ready():
+                return
             time.sleep(0.1)
+        self.stop(process.name)
+        log = self.log(process.name)
+        raise NotStarted(f"{process.name} did not start; {log} ends with\n{_tail(log)}")
 
     def stop(self, name: str, within_s: float = 15.0) -> bool:
         """End a process and its children; whether there was one."""
@@ -102,12 +107,6 @@ class Processes:
     def log(self, name: str) -> Path:
         """What the process of that name wrote."""
         return self._log / f"{name}.log"
-
-    @staticmethod
-    def _answers(process: Process, child: psutil.Process) -> bool:
-        if process.port is not None and not holds(child, process.port):
-            return False
-        return process.ready()
 
     def _pid_file(self, name: str) -> Path:
         return self._run / f"{name}.pid"

@@ -31,6 +31,9 @@ class Service:
     #: Names of the ports that it takes; the one that is its own name is in the catalogue.
     ports: tuple[str, ...] = ()
 
+    #: Whether its processes may start together; else each waits for the one before.
+    at_once: bool = False
+
     def check(self) -> None:
         """Raise Unavailable where this machine cannot run it."""
 
@@ -60,15 +63,18 @@ def served(
     *,
     env: Mapping[str, str],
     ready: str = "/",
-    script: Path = SERVE,
+    threads: int = 1,
 ) -> Process:
-    """A WSGI application behind waitress in the service's own environment."""
+    """A WSGI application behind waitress in the service's own environment.
+
+    One thread is right for SQLite: it answers no second writer but "database is locked".
+    """
     port = lab.port(service.name)
     assert service.packages is not None
     python = lab.environment(service.packages) / "bin" / "python"
     return Process(
         name=service.name,
-        command=[str(python), str(script), application, str(port)],
+        command=[str(python), str(SERVE), application, str(port), str(threads)],
         env=env,
         port=port,
         ready=lambda: answers(f"http://127.0.0.1:{port}{ready}"),

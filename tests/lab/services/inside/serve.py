@@ -7,17 +7,15 @@ import sys
 
 import waitress
 
-THREADS = 8
-
 
 def main() -> None:
-    """Serve MODULE:ATTRIBUTE on 127.0.0.1:PORT, the two arguments."""
+    """Serve MODULE:ATTRIBUTE on 127.0.0.1:PORT with THREADS, the three arguments."""
     module, _, attribute = sys.argv[1].partition(":")
-    port = int(sys.argv[2])
+    port, threads = map(int, sys.argv[2:])
     # Importing an application parses sys.argv with the service's own options.
     del sys.argv[1:]
     application = getattr(importlib.import_module(module), attribute)
-    waitress.serve(application, host="127.0.0.1", port=port, threads=THREADS)
+    waitress.serve(application, host="127.0.0.1", port=port, threads=threads)
 
 
 if __name__ == "__main__":
