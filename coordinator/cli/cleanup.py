@@ -1,18 +1,28 @@
-"""The command `cleanup`: undoes what the contexts of a run have left."""
+"""The command `cleanup`: removes what a run has left in the cloud and elsewhere."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
 
-from osbench.common.errors import ContextError
+from osbench.common.envelope import Sealer
+from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.plugins import Plugins
+from osbench.common.redis_client import connect
 from osbench.coordinator.cli.common import Settings, with_settings
+from osbench.coordinator.cli.progress import Progress
 from osbench.coordinator.contexts.chain import undo
 from osbench.coordinator.contexts.objects import Objects
+from osbench.coordinator.fleet import Fleet, processes
 from osbench.coordinator.report.exit_codes import LEFT_BEHIND
 from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.state import contexts_at
+
+#: Longest wait for workers that run on after their coordinator, and time between looks, seconds.
+WAIT_S = 120.0
+LOOK_S = 0.5
 
 
 @click.command()
@@ -25,10 +35,9 @@ from osbench.coordinator.rundir import RunDirectory
 )
 @with_settings
 def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
-    """Undo what the contexts of a run have left behind.
+    """Remove what a run has left behind: what its iterations made, then what its contexts made.
 
-    That is what they could not undo, or did not come to, as where the coordinator was killed.
-    RUN is an id, the beginning of one, or "last". The exit code is 5 where something is left.
+    Good after any end, also where coordinator and workers were killed. RUN is an id, the beginning of one, or "last". The exit code is 5 where something is left.
 
     \b
     Examples:
@@ -40,8 +49,20 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
     try:
         objects = Objects.load(directory.path, Path(settings.data_dir))
         count = len(objects.entries)
+        crashed = directory.read("summary.json") is None
+        if count and crashed:
+            _await_workers(settings, directory.path.name)
         plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
-        problems = undo(objects, plugins)
+        with Progress(quiet=False) as progress:
+            began = time.monotonic()
+            problems = undo(
+                objects,
+                plugins,
+                crashed=crashed,
+                tell=lambda what, done, planned: progress(
+                    contexts_at(what, done, planned, time.monotonic() - began)
+                ),
+            )
     finally:
         directory.close()
     word = "context" if count == 1 else "contexts"
@@ -50,3 +71,26 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
         error = ContextError("\n".join(problems))
         error.exit_code = LEFT_BEHIND
         raise error
+
+
+def _await_workers(settings: Settings, run: str) -> None:
+    """Wait while shared workers run what they have claimed of a run without coordinator."""
+    messaging = settings.conf.messaging
+    if not messaging.redis_url:
+        return
+    told = False
+    deadline = time.monotonic() + WAIT_S
+    try:
+        fleet = Fleet(
+            connect(messaging.redis_url, messaging.redis_timeout_s), Sealer(settings.keyring())
+        )
+        while time.monotonic() < deadline:
+            at_work = [b for b, _ in fleet.present() if b.run == run and (b.busy or b.queued)]
+            if not at_work:
+                return
+            if not told:
+                click.echo(f"waiting for {processes(len(at_work))} still at run {run}", err=True)
+                told = True
+            time.sleep(LOOK_S)
+    except OsbenchError as error:
+        click.echo(f"workers may still be at run {run}: {error}", err=True)
