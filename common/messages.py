@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from osbench.common.errors import Untrusted
@@ -18,7 +18,7 @@ class Message:
 
     def body(self) -> dict[str, Any]:
         """The fields as msgpack types."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return dict(vars(self))
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:

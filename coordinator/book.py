@@ -37,37 +37,39 @@ class Book:
         self.want_ns = 0
         #: Outputs and failures cut for size.
         self.cut = 0
-        #: Blocks that came twice, and blocks of another shape.
+        #: Blocks that came twice, and blocks of another shape, which the reader counts.
         self.duplicates = 0
         self.refused = 0
 
     def take(self, block: Block) -> tuple[int, float]:
-        """Count a block; answers how many iterations ran, and their user-seconds."""
+        """Count a block; answers how many iterations ran, and their user-seconds.
+
+        Raises Untrusted where it is of another shape; then nothing of it was counted.
+        """
+        failures, returned = _failures(block.failures), _intervals(block.returned)
+        columns = decode_rows(block.columns) if block.columns else None
         self.want_ns += block.want_ns
         self.cut += block.cut
         worker = block.incarnation
-        self.statistics.add_failures(worker, [_failure(entry) for entry in block.failures])
+        self.statistics.add_failures(worker, failures)
         ran, busy_s = 0, 0.0
-        if block.columns:
-            try:
-                columns = decode_rows(block.columns)
-            except Untrusted:
-                self.refused += 1
-                return 0, 0.0
-            lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
-            ran, busy_s = len(lengths), float(lengths.sum()) / 1e9
-            accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
-            if not accepted.all():
-                columns = select(columns, accepted)
-            self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
-            columns = self._warm(columns)
-            self.statistics.add(columns, worker=worker)
-            self.charts.add(columns)
-            if self.criteria:
-                texts = self.statistics.errors.texts(worker, columns.failure)
-                self.criteria.add(replace(columns, failures=texts, t0_at=self.t0_at))
-        self.ledger.give_back(worker, _intervals(block.returned))
+        if columns is not None:
+            ran, busy_s = _work(columns)
+            self._count(columns, worker)
+        self.ledger.give_back(worker, returned)
         return ran, busy_s
+
+    def _count(self, columns: Columns, worker: str) -> None:
+        accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
+        if not accepted.all():
+            columns = select(columns, accepted)
+        self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
+        columns = self._warm(columns)
+        self.statistics.add(columns, worker=worker)
+        self.charts.add(columns)
+        if self.criteria:
+            texts = self.statistics.errors.texts(worker, columns.failure)
+            self.criteria.add(replace(columns, failures=texts, t0_at=self.t0_at))
 
     def _warm(self, columns: Columns) -> Columns:
         """The rows of iterations that started, or were due and dropped, after the warm-up."""
@@ -80,12 +82,25 @@ class Book:
         return select(columns, warm) if cold else columns
 
 
-def _failure(entry: list[object]) -> Failure:
-    number, etype, message, traceback = entry
-    return Failure(
-        number=int(str(number)), etype=str(etype), message=str(message), traceback=str(traceback)
-    )
+def _work(columns: Columns) -> tuple[int, float]:
+    """How many iterations ran, and their user-seconds."""
+    lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
+    return len(lengths), float(lengths.sum()) / 1e9
+
+
+def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
+    found = []
+    try:
+        for number, etype, message, traceback in entries:
+            texts = {"etype": str(etype), "message": str(message), "traceback": str(traceback)}
+            found.append(Failure(number=int(str(number)), **texts))
+    except (TypeError, ValueError) as error:
+        raise Untrusted(f"failures of another shape: {error}") from None
+    return found
 
 
 def _intervals(pairs: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
-    return [(low, high) for low, high in pairs]
+    try:
+        return [(int(low), int(high)) for low, high in pairs]
+    except (TypeError, ValueError) as error:
+        raise Untrusted(f"numbers of another shape: {error}") from None

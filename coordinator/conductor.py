@@ -216,8 +216,9 @@ class Conductor:
             silent_s = max(0.0, elapsed - member.silence_s)
             until_s = elapsed if self._stop_s is None else min(elapsed, self._stop_s)
             self._missing_s += member.lost_share * max(0.0, until_s - silent_s)
+            what = "sent results that cannot be read" if member.garbled else "fell silent"
             self._state.losses.append(
-                f"{self._spec.scenario}: worker {member.beat.host}:{member.beat.pid} fell silent "
+                f"{self._spec.scenario}: worker {member.beat.host}:{member.beat.pid} {what} "
                 f"{silent_s:.0f} s into the load and was given up {elapsed - silent_s:.0f} s later"
             )
 
@@ -263,7 +264,7 @@ class Conductor:
 
     def _notice_silence(self) -> None:
         for member in self._members():
-            if member.silence_s >= self._state.lost_after_s:
+            if member.garbled or member.silence_s >= self._state.lost_after_s:
                 self._state.reader.give_up(member)
 
     def _replace_lost(self) -> None:

@@ -47,6 +47,20 @@ class FrameFile:
         self._file.close()
 
 
+def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Join records, in order, until they have `size` bytes or no more fit."""
+    waiting: list[bytes] = []
+    held = 0
+    for record in records:
+        if waiting and held + len(record) > size:
+            yield b"".join(waiting)
+            waiting, held = [], 0
+        waiting.append(record)
+        held += len(record)
+    if waiting:
+        yield b"".join(waiting)
+
+
 def read_frames(path: Path) -> Iterator[bytes]:
     """The whole records of a file, up to the first torn or damaged one."""
     if not path.exists():

@@ -20,6 +20,8 @@ class Member:
     silence_s: float = 0.0
     #: Seconds for which its heartbeats have said that it runs nothing and has nothing claimed.
     idle_s: float = 0.0
+    #: Sent results that cannot be read.
+    garbled: bool = False
     #: Given up.
     fenced: bool = False
     #: Wants no more work: it drains, or has too many stuck threads.
@@ -60,6 +62,13 @@ class Member:
     def capacity(self) -> int:
         """Virtual users it can have; none where it cannot be given work."""
         return self.beat.capacity if self.active and self.ready else 0
+
+    @property
+    def complaint(self) -> str:
+        """Why it is given up, if it is."""
+        if self.garbled:
+            return "sent results that cannot be read"
+        return f"was silent for {self.silence_s:.1f} s"
 
     def hear(self, beat: Heartbeat | None, since_s: float) -> None:
         """A poll that reached Redis, `since_s` after the one before, found this heartbeat."""

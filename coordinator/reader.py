@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
+from osbench.common.errors import Untrusted
 from osbench.common.messages import Block, Fence
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel
 from osbench.coordinator.fleet import Fleet
+from osbench.coordinator.joining import groups, join
 from osbench.coordinator.member import Member
 from osbench.coordinator.rundir import RunDirectory
 
@@ -51,16 +54,29 @@ class Reader:
             self._fleet.members[name].blocks = number
         at = 0
         for stop, fence in [*fences, (len(fresh), None)]:
-            for block in fresh[at:stop]:
-                self._count(block)
+            for group in groups(fresh[at:stop]):
+                self._count(group)
             at = stop
             if fence is not None:
                 self._fenced(fence)
 
-    def _count(self, block: Block) -> None:
-        ran, busy_s = self.books[block.workload].take(block)
-        member = self._fleet.members[block.incarnation]
-        if block.workload == member.workload:
+    def _count(self, blocks: Sequence[Block]) -> None:
+        """Count blocks of one worker and workload."""
+        workload = blocks[0].workload
+        book, member = self.books[workload], self._fleet.members[blocks[0].incarnation]
+        try:
+            ran, busy_s = book.take(join(blocks))
+        except Untrusted as error:
+            if len(blocks) > 1:
+                for block in blocks:
+                    self._count([block])
+                return
+            LOG.warning("worker %s: %s", member.incarnation, error)
+            book.refused += 1
+            # which of its numbers it has reported cannot be known any more
+            member.garbled = True
+            return
+        if workload == member.workload:
             member.measured(ran, busy_s)
 
     def give_up(self, member: Member) -> None:
@@ -68,7 +84,7 @@ class Reader:
         if member in self._fencing.values():
             return
         name = member.incarnation
-        LOG.warning("worker %s is silent for %.1f s and given up", name, member.silence_s)
+        LOG.warning("worker %s %s and is given up", name, member.complaint)
         self._directory.decide([{"do": "fence", "worker": name}])
         self._fencing[self._channel.fence(name)] = member
 

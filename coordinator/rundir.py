@@ -2,7 +2,7 @@
 
 run.json      what was asked: task, options, versions
 journal       decisions, each on disk before it is acted on
-blocks        result blocks as they came, compressed
+blocks        result blocks as they came; a record is some of them, compressed together
 summary.json  the finished run's numbers
 """
 
@@ -21,7 +21,10 @@ import zstandard
 
 from osbench.common.blocks import Columns, decode_rows
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.coordinator.frames import FrameFile, cut_torn_tail, read_frames
+from osbench.coordinator.frames import FrameFile, bundles, cut_torn_tail, read_frames
+
+#: Small result blocks are compressed together until they have so many bytes.
+BUNDLE_BYTES = 1 << 20
 
 
 class RunDirectory:
@@ -129,13 +132,17 @@ class RunDirectory:
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
         """Write bodies of result blocks; returns when they are on disk."""
         assert self._blocks is not None
-        self._blocks.append(self._compressor.compress(msgpack.packb(body)) for body in bodies)
+        packed = map(msgpack.packb, bodies)
+        self._blocks.append(map(self._compressor.compress, bundles(packed, BUNDLE_BYTES)))
 
     def blocks(self) -> Iterator[dict[str, Any]]:
         """The bodies of all blocks, in the order they were taken."""
         decompressor = zstandard.ZstdDecompressor()
         for record in read_frames(self.path / "blocks"):
-            yield msgpack.unpackb(decompressor.decompress(record), strict_map_key=False)
+            packed = decompressor.decompress(record)
+            unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=len(packed))
+            unpacker.feed(packed)
+            yield from unpacker
 
     def rows(self) -> Iterator[tuple[int, Columns]]:
         """The rows of all workloads as they were taken, with the number of their workload."""

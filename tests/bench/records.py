@@ -76,9 +76,10 @@ def _extent(path: Path) -> tuple[int, int, int]:
     begin_ns = time.monotonic_ns()
     for frame in read_frames(path):
         place += _HEAD + len(frame)
-        body = msgpack.unpackb(decompressor.decompress(frame), strict_map_key=False)
-        columns = body["columns"]
-        if columns:
+        packed = decompressor.decompress(frame)
+        unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=len(packed))
+        unpacker.feed(packed)
+        for columns in filter(None, (body["columns"] for body in unpacker)):
             rows += columns["rows"]
             begin_ns = min(begin_ns, columns["t0"])
             last = place

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.frames import FrameFile, cut_torn_tail, read_frames
+from osbench.coordinator.frames import FrameFile, bundles, cut_torn_tail, read_frames
 
 RECORDS = [b"one", b"", b"\x00" * 5000, b"last"]
 HEAD = 8
@@ -127,3 +127,12 @@ def test_what_was_told_to_be_on_disk_is_there_after_a_kill(tmp_path):
 
     assert found == list(range(len(found)))
     assert len(found) >= len(told)
+
+
+def test_records_are_bundled_in_order_and_up_to_a_size():
+    records = [b"12345", b"6789", b"a" * 20, b"", b"b", b"c" * 9]
+
+    found = list(bundles(records, 10))
+
+    assert found == [b"123456789", b"a" * 20, b"b" + b"c" * 9]
+    assert list(bundles([], 10)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osbench.common.blocks import encode_rows
+from osbench.common.errors import Untrusted
 from osbench.common.messages import Block
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.book import Book
@@ -72,11 +73,23 @@ def test_waiting_and_cut_outputs_are_summed(book):
     assert (book.want_ns, book.cut) == (12, 3)
 
 
-def test_a_block_of_another_shape_is_refused_and_changes_nothing(book):
-    assert book.take(block("w1", 1, columns={"rows": 3})) == (0, 0.0)
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"columns": {"rows": 3}},
+        {"returned": [[4, "six"]]},
+        {"returned": [4]},
+        {"failures": [["one", "ValueError", "", ""]]},
+        {"failures": [[1]]},
+    ],
+)
+def test_a_block_of_another_shape_is_refused_and_changes_nothing(book, spoilt):
+    with pytest.raises(Untrusted):
+        book.take(block("w1", 1, **{"rows": [row(1)], "want_ns": 5, **spoilt}))
 
-    assert book.refused == 1
+    assert book.want_ns == 0
     assert book.ledger.accounting().ok == 0
+    assert book.ledger.outstanding("w1") == 5
 
 
 def test_rows_of_the_warm_up_count_in_the_ledger_alone():

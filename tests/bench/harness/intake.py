@@ -12,6 +12,7 @@ from osbench.common.plugins import Plugins
 from osbench.common.task import Named
 from osbench.coordinator.book import Book
 from osbench.coordinator.criteria import Criteria
+from osbench.coordinator.joining import groups, join
 from osbench.coordinator.rundir import RunDirectory
 
 
@@ -39,8 +40,8 @@ class Intake:
         """One read."""
         blocks = [Block.parse(self._sealer.open(Block.KIND, data)) for data in entries]
         self.directory.keep(block.body() for block in blocks)
-        for block in blocks:
-            self.book.take(block)
+        for group in groups(blocks):
+            self.book.take(join(group))
 
     def close(self, rows: int) -> None:
         """Check that every row was counted, and clean up."""

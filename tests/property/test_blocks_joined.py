@@ -1,0 +1,140 @@
+"""Blocks that are counted together come to the same as blocks counted one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osbench.common.blocks import encode_rows
+from osbench.common.errors import Untrusted
+from osbench.common.intervals import Intervals
+from osbench.common.messages import Block
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.book import Book
+from osbench.coordinator.criteria import Criteria
+from osbench.coordinator.joining import LIMIT, groups, join
+
+WORKERS = ("w1", "w2")
+NAMES = ["outer", "inner"]
+
+instants = st.integers(0, 10**10)
+actions = st.one_of(
+    st.just([]),
+    st.builds(lambda begin: [0, -1, begin, begin + 9, 0, 1, 0, begin + 1, 0, 0], instants),
+)
+extras = st.one_of(
+    st.none(), st.builds(lambda trace: (trace, None), st.binary(min_size=16, max_size=16))
+)
+cells = st.tuples(
+    st.sampled_from([int(outcome) for outcome in Outcome]),
+    instants,
+    st.sampled_from([0, 0, 7]),
+    actions,
+    extras,
+)
+#: Rows of each block, and whose it is.
+streams = st.lists(
+    st.tuples(st.sampled_from(WORKERS), st.lists(cells, max_size=5)), min_size=1, max_size=12
+)
+
+
+def blocks(stream: list[tuple[str, list[Any]]]) -> list[Block]:
+    found, number = [], 0
+    for at, (worker, rows) in enumerate(stream):
+        packed = []
+        for outcome, started, idle, *rest in rows:
+            number += 1
+            # what was dropped has neither
+            steps, extra = rest if outcome <= Outcome.TIMED_OUT else ([], None)
+            failure = 1 if outcome == Outcome.FAILED else 0
+            ended = started + 1000
+            packed.append(
+                (number, outcome, started - 5, started, ended, idle, failure, steps, extra)
+            )
+        found.append(
+            Block(
+                run="r",
+                epoch="e",
+                incarnation=worker,
+                number=at + 1,
+                workload=0,
+                columns=encode_rows(packed, NAMES, 3) if packed else {},
+                returned=[(1000 + at, 1001 + at)],
+                failures=[[1, "ValueError", "wrong", "Traceback"]] if at < 2 else [],
+                want_ns=at,
+                cut=1,
+            )
+        )
+    return found
+
+
+def empty_book(stream: list[Block]) -> Book:
+    book = Book(idempotent=False, criteria=Criteria((), None))
+    for worker in WORKERS:
+        numbers = [
+            int(number)
+            for block in stream
+            if block.incarnation == worker and block.columns
+            for number in np.frombuffer(block.columns["iteration"], "<i8")
+        ]
+        spare = [
+            low for block in stream if block.incarnation == worker for low, _ in block.returned
+        ]
+        book.ledger.cut(
+            1 + WORKERS.index(worker), worker, Intervals.of(np.array([*numbers, *spare]))
+        )
+    return book
+
+
+@given(streams)
+def test_the_order_and_the_size_of_blocks_change_nothing(stream) -> None:
+    sent = blocks(stream)
+    alone, together = empty_book(sent), empty_book(sent)
+
+    ran = [alone.take(block) for block in sent]
+    ran_together = [together.take(join(group)) for group in groups(sent)]
+
+    assert together.statistics == alone.statistics
+    assert together.ledger.accounting() == alone.ledger.accounting()
+    assert list(together.ledger.pool) == list(alone.ledger.pool)
+    assert (together.want_ns, together.cut) == (alone.want_ns, alone.cut)
+    assert sum(n for n, _ in ran) == sum(n for n, _ in ran_together)
+
+
+def test_no_group_is_larger_than_a_block_may_be() -> None:
+    rows = [(n, 1, 0, 0, 1, 0, 0, b"", None) for n in range(1, 20_001)]
+    columns = encode_rows(rows, (), 0)
+    many = [
+        Block(run="r", epoch="e", incarnation="w1", number=n, workload=0, columns=columns)
+        for n in range(1, 6)
+    ]
+
+    found = list(groups(many))
+
+    assert [[block.number for block in group] for group in found] == [[1, 2], [3, 4], [5]]
+    assert all(join(group).columns["rows"] <= LIMIT for group in found)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda columns: columns.update(rows=2),
+        lambda columns: columns.update(due=columns["due"] + bytes(8)),
+        lambda columns: columns.update(actions=columns["actions"][40:]),
+        lambda columns: columns.update(names=["other"]),
+        lambda columns: columns.update(t0=4),
+        lambda columns: columns.pop("ended"),
+        lambda columns: columns.update(traces=b"x"),
+    ],
+)
+def test_what_one_block_lacks_is_not_made_up_for_by_another(spoil) -> None:
+    steps = [0, -1, 5, 9, 0]
+    one, two = blocks([("w1", [(1, 5, 0, steps, None)]), ("w1", [(1, 6, 0, steps, None)])])
+    spoil(two.columns)
+
+    with pytest.raises(Untrusted, match="do not fit together"):
+        join([one, two])
