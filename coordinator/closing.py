@@ -10,6 +10,7 @@ from typing import Any
 from oslo_config import cfg
 
 from osbench.common.deployment import Deployment
+from osbench.common.plugins import Plugins
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.accounting import Tracing, Warmup
 from osbench.coordinator.conductor import Conductor
@@ -42,6 +43,7 @@ class Closing:
         tags: Sequence[str],
         deployment: Deployment | None,
         conf: cfg.ConfigOpts,
+        plugins: Plugins,
         started_at: float,
     ) -> None:
         self._run_id = run_id
@@ -49,6 +51,7 @@ class Closing:
         self._tags = tuple(tags)
         self._deployment = deployment
         self._conf = conf
+        self._plugins = plugins
         self._started_at = started_at
 
     def report(
@@ -87,6 +90,7 @@ class Closing:
         return RunReport(
             run_id=self._run_id,
             title=self._task.title,
+            description=self._task.description,
             tags=self._tags,
             started_at=self._started_at,
             finished_at=time.time(),
@@ -116,7 +120,10 @@ class Closing:
         members = [state.fleet.members[name] for name in sorted(conductor.served)]
         return WorkloadReport(
             name=workload.scenario,
+            source=self._plugins.scenario(workload.scenario).source,
             title=piece.subtask.title,
+            subtask_description=piece.subtask.description,
+            subtask_tags=piece.subtask.tags,
             position=workload.position,
             description=workload.description,
             runner=workload.runner,
@@ -129,6 +136,7 @@ class Closing:
             tracing=self._tracing(piece),
             statistics=statistics,
             verdicts=book.criteria.judge(statistics),
+            sla_sources=tuple(self._plugins.find("sla", one.name).source for one in workload.sla),
             hooks=conductor.hooks.report(),
             contexts=state.contexts.history.of(number),
             charts=book.charts,

@@ -163,12 +163,14 @@ class Run:
             "osbench": __version__,
             "started_at": started_at,
             "task": self._task.title,
+            "description": self._task.description,
             "source": self._task.source,
             "tags": self._tags(),
             "deployment": self._deployment.name if self._deployment else None,
             "workloads": [
                 {
                     "scenario": workload.scenario,
+                    "scenario_source": self._plugins.scenario(workload.scenario).source,
                     "args": dict(workload.args),
                     "runner": {workload.runner.name: workload.runner.config},
                     "sla": {named.name: named.config for named in workload.sla},
@@ -224,6 +226,7 @@ class Run:
             tags=self._tags(),
             deployment=self._deployment,
             conf=self._conf,
+            plugins=self._plugins,
             started_at=started_at,
         )
         try:

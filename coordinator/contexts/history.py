@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.masking import mask, mask_url
+from osbench.common.plugin_names import NATIVE, RALLY, asked
 
 #: Characters of a message and of a traceback.
 MESSAGE, DETAILS = 1000, 8000
@@ -37,12 +38,18 @@ class Step:
 class Passage:
     """One context of one workload."""
 
+    #: The name that means it wherever it is looked up.
     name: str
     #: Its configuration, secrets hidden.
     config: Any
     #: None where it was not begun.
     setup: Step | None = None
     cleanup: Step | None = None
+
+    @property
+    def source(self) -> str:
+        """`plugin_names.NATIVE` or `plugin_names.RALLY`."""
+        return RALLY if asked(self.name).source == RALLY else NATIVE
 
 
 class History:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from osbench.common.plugin_names import NATIVE
 from osbench.common.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.accounting import Accounting, Offered, Tracing, Warmup
@@ -21,9 +22,14 @@ class WorkloadReport:
 
     #: Scenario name.
     name: str
+    #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str = NATIVE
     #: Title of the subtask, and the workload's position in it, from 0.
     title: str
     position: int
+    #: What the task says of the subtask.
+    subtask_description: str = ""
+    subtask_tags: tuple[str, ...] = ()
     description: str = ""
     runner: Named
     accounting: Accounting
@@ -32,6 +38,8 @@ class WorkloadReport:
     tracing: Tracing
     statistics: WorkloadStatistics
     verdicts: tuple[Verdict, ...] = ()
+    #: Whose criterion gave each verdict; all ours where this is empty.
+    sla_sources: tuple[str, ...] = ()
     hooks: tuple[HookReport, ...] = ()
     contexts: tuple[Passage, ...] = ()
     charts: Charts = field(default_factory=Charts)
@@ -48,6 +56,7 @@ class RunReport:
     run_id: str
     #: Title of the task.
     title: str
+    description: str = ""
     tags: tuple[str, ...] = ()
     #: Seconds since 1970-01-01 UTC.
     started_at: float

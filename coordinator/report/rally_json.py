@@ -69,10 +69,12 @@ def _task(summary: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any
         for state in ("dropped", "lost", "not_started")
     )
     note = f" ({left_out} iterations dropped, lost or not started are left out)" if left_out else ""
+    # runs of older releases have none
+    said = f"{summary['description']}; " if summary.get("description") else ""
     return {
         "uuid": _uuid(summary["run_id"]),
         "title": summary["task"],
-        "description": f"osbench run {summary['run_id']}{note}",
+        "description": f"{said}osbench run {summary['run_id']}{note}",
         "status": "finished" if summary["exit_code"] in (0, 1, 4) else "aborted",
         "tags": summary["tags"],
         "env_uuid": _uuid(f"deployment {asked.get('deployment')}"),
@@ -87,7 +89,7 @@ def _subtask(summary: Mapping[str, Any], workload: Mapping[str, Any], number: in
     return {
         "uuid": _uuid(f"{summary['run_id']}/subtask/{number}"),
         "title": workload["subtask"],
-        "description": "",
+        "description": workload.get("subtask_description", ""),
         "status": "aborted" if workload["offered"]["cut_short"] else "finished",
         "created_at": summary["started_at"][:19],
         "updated_at": summary["finished_at"][:19],

@@ -12,6 +12,7 @@ from osbench.common.errors import OsbenchError, TaskError
 from osbench.common.histogram import Histogram
 from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
+from osbench.common.plugin_names import NATIVE
 from osbench.coordinator.accounting import Accounting
 from osbench.coordinator.actions import NESTED
 from osbench.coordinator.aggregation import TIMED, Timings, WorkloadStatistics
@@ -37,6 +38,7 @@ def to_json(report: RunReport) -> dict[str, Any]:
         "format": FORMAT,
         "run_id": report.run_id,
         "task": report.title,
+        "description": report.description,
         "tags": list(report.tags),
         "started_at": _instant(report.started_at),
         "finished_at": _instant(report.finished_at),
@@ -75,7 +77,10 @@ def _workload(report: WorkloadReport) -> dict[str, Any]:
     paths = sorted(statistics.actions, key=lambda path: path.split(NESTED))
     return {
         "name": report.name,
+        "source": report.source,
         "subtask": report.title,
+        "subtask_description": report.subtask_description,
+        "subtask_tags": list(report.subtask_tags),
         "position": report.position,
         "description": report.description,
         "runner": {"type": report.runner.name, "config": report.runner.config},
@@ -102,13 +107,21 @@ def _workload(report: WorkloadReport) -> dict[str, Any]:
             for group in errors[:ERRORS]
         ],
         "other_errors": beyond,
-        "sla": [dataclasses.asdict(verdict) for verdict in report.verdicts],
+        "sla": _sla(report),
         "hooks": [_hook(hook) for hook in report.hooks],
         "contexts": [_context(passage) for passage in report.contexts],
         "outputs": _outputs(report),
         "load_profile": _load_profile(statistics),
         "workers": [dict(worker) for worker in report.workers],
     }
+
+
+def _sla(report: WorkloadReport) -> list[dict[str, Any]]:
+    sources = report.sla_sources or (NATIVE,) * len(report.verdicts)
+    return [
+        {**dataclasses.asdict(verdict), "source": source}
+        for verdict, source in zip(report.verdicts, sources, strict=True)
+    ]
 
 
 def _hook(report: HookReport) -> dict[str, Any]:
@@ -139,6 +152,7 @@ def _hook_result(result: Result) -> dict[str, Any]:
 def _context(passage: Passage) -> dict[str, Any]:
     return {
         "name": passage.name,
+        "source": passage.source,
         "config": passage.config,
         "setup": _context_step(passage.setup),
         "cleanup": _context_step(passage.cleanup),

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.common.outcomes import STATES
+from osbench.common.plugin_names import RALLY
 from osbench.coordinator.actions import NESTED
 from osbench.coordinator.report.beside import (
     CHARTS,
@@ -68,7 +69,9 @@ def render(summary: Mapping[str, Any], console: Console) -> None:
 
 def _render_workload(workload: Mapping[str, Any], number: int, console: Console) -> None:
     heading = Text(f"{number}. {plain(workload['name'])}", style="bold")
-    heading.append(f"  {workload['runner']['type']}", style="not bold")
+    # runs of older releases do not say
+    of = " (Rally's)" if workload.get("source") == RALLY else ""
+    heading.append(f"{of}  {workload['runner']['type']}", style="not bold")
     if workload["subtask"] not in ("", workload["name"]):
         heading.append(f"  ({plain(workload['subtask'])})", style="not bold")
     _show(console, heading)
