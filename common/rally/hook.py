@@ -13,6 +13,9 @@ NEEDS_DATABASE: Mapping[str, str] = {
     "fault_injection@openstack": "the configuration of the cloud's nodes in its deployment",
 }
 
+#: What Rally may say of an action that did not succeed, and reports know.
+_BAD = ("failed", "validation_failed")
+
 
 def hook_class(name: str) -> type[Hook] | None:
     """The action `name`, or `name@platform`, of Rally; None where there is none."""
@@ -58,6 +61,6 @@ class RallyHook(Hook):
                 output,
                 etype=str(error.get("etype") or "Failed"),
                 details=str(error.get("details") or ""),
-                status=str(result["status"]),
+                status=result["status"] if result["status"] in _BAD else "failed",
             )
         return output
