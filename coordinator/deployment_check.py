@@ -1,4 +1,4 @@
-"""Try a deployment: does every credential authenticate, do services and trace store answer."""
+"""Try a deployment: credentials, services, profiler key and trace store."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from keystoneauth1.identity import generic
 from osbench.common import redis_client
 from osbench.common.deployment import Credential, Deployment
 from osbench.common.errors import StoreError
+from osbench.coordinator.service_check import look
 
 _AT_ONCE = 8
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
@@ -31,6 +32,8 @@ class Finding:
     #: None where there was nothing to try.
     ok: bool | None
     detail: str
+    #: It works, but somebody should know.
+    warning: bool = False
 
 
 def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
@@ -45,6 +48,11 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
         yield _service(name, address, timeout_s)
     yield _key(deployment)
     yield _store(deployment, timeout_s)
+    if subjects and deployment.platform == "openstack":
+        for said in look(deployment, subjects[0][1], timeout_s):
+            yield Finding(
+                subject=said.service, ok=said.ok, detail=said.detail, warning=said.warning
+            )
 
 
 def _authenticate(subject: str, credential: Credential, timeout_s: float) -> Finding:

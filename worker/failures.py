@@ -7,6 +7,8 @@ import traceback
 from types import FrameType, TracebackType
 from typing import Any
 
+from osbench.common.openstack.faults import NotReady, RequestFailed
+
 #: Limits of what is kept of one failure, characters.
 MESSAGE_LIMIT = 1000
 TRACEBACK_LIMIT = 8000
@@ -49,7 +51,9 @@ class Failures:
         while step is not None:
             places.append((step.tb_frame.f_code, step.tb_lineno))
             step = step.tb_next
-        key = (type(error), message[:MESSAGE_LIMIT], tuple(places))
+        # one is shown for all that differ in ids of requests and objects only
+        like = error.kind if isinstance(error, RequestFailed | NotReady) else message
+        key = (type(error), like[:MESSAGE_LIMIT], tuple(places))
         known = self._numbers.get(key)
         if known is None:
             # formatting costs a hundred times as much as all the rest: not for what is not kept

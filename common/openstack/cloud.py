@@ -66,7 +66,7 @@ class Cloud:
         and DeploymentError.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
-        sent = {**self._own_headers(service, microversion), **(headers or {})}
+        sent = {**self.headers(service, microversion), **(headers or {})}
         try:
             answer = self.send(method, url, headers=sent, **options)
         except exceptions.HttpError as error:
@@ -105,7 +105,8 @@ class Cloud:
                 request_id=_request_id(answer),
             ) from None
 
-    def _own_headers(self, service: str, wanted: str) -> dict[str, str]:
+    def headers(self, service: str, wanted: str = "") -> dict[str, str]:
+        """Headers that every request to a service has; `wanted` is the microversion it needs."""
         headers = {"Accept": "application/json"}
         known = SERVICES.get(service)
         if known is None:

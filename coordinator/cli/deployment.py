@@ -125,9 +125,11 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
 )
 @with_settings
 def check_record(settings: Settings, name: str | None, timeout_s: float) -> None:
-    """Try every credential of a record, and its trace store.
+    """Try all that a record names: credentials, services, profiler key and trace store.
 
-    Exits with 1 if anything failed.
+    Of each service of the catalogue it tells version and clock, and what it does with a request
+    signed with the profiler key, and with the one that OSProfiler has by default. Exits with 1
+    if anything failed.
 
     \b
     Example:
@@ -147,6 +149,8 @@ def check_record(settings: Settings, name: str | None, timeout_s: float) -> None
 
 
 def _result(finding: Finding) -> str:
+    if finding.warning:
+        return "warning"
     return {True: "ok", False: "failed", None: "-"}[finding.ok]
 
 
