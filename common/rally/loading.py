@@ -30,7 +30,8 @@ class _Loaded:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.plugins = False
-        self.paths: set[Path] = set()
+        #: Plug-in paths, each with why some of it could not be imported, or "".
+        self.paths: dict[Path, str] = {}
 
 
 _LOADED = _Loaded()
@@ -45,7 +46,8 @@ def load(paths: Sequence[str] = ()) -> bool:
     """Import Rally's plug-ins, those of its entry points, and the files and folders `paths`.
 
     Each is imported once, however often this is called and from whichever thread. False where
-    Rally is not installed. Raises PluginError where Rally or its configuration file is broken.
+    Rally is not installed. Raises PluginError where Rally, its configuration file, or one of
+    `paths` is broken.
     """
     if not installed():
         return False
@@ -57,9 +59,9 @@ def load(paths: Sequence[str] = ()) -> bool:
         wanted = [Path(path).expanduser().resolve() for path in paths]
         for path in wanted:
             if path not in _LOADED.paths:
-                _LOADED.paths.add(path)
-                with _quiet():
-                    importlib.import_module("rally.common.plugin.discover").load_plugins(str(path))
+                _LOADED.paths[path] = _load_from(path)
+            if _LOADED.paths[path]:
+                raise PluginError(f"plug-in path {path}: {_LOADED.paths[path]}")
     return True
 
 
@@ -88,6 +90,31 @@ def _load() -> None:
         raise PluginError(
             f"Rally cannot be loaded{where}: {type(error).__name__}: {error}"
         ) from error
+
+
+def _load_from(path: Path) -> str:
+    """Import a plug-in path; answers why some of it could not be imported, which Rally logs."""
+    discover = importlib.import_module("rally.common.plugin.discover")
+    logger, complaints = logging.getLogger(discover.__name__), _Complaints()
+    logger.addHandler(complaints)
+    try:
+        with _quiet():
+            discover.load_plugins(str(path))
+    finally:
+        logger.removeHandler(complaints)
+    return "; ".join(complaints.messages)
+
+
+class _Complaints(logging.Handler):
+    """Collects what is logged as a warning or worse."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message, in one line."""
+        self.messages.append(" ".join(record.getMessage().split()))
 
 
 @contextmanager
