@@ -47,13 +47,4 @@ def _settled(value: Any, scenario: Any) -> Any:
     if type(value) is dict and PACKED in value:
         value = codec.unpack(value[PACKED])
         return value.resolve(scenario) if codec.is_deferred(value) else value
-    return _copied(value)
-
-
-def _copied(value: Any) -> Any:
-    kind = type(value)
-    if kind is dict:
-        return {key: _copied(item) for key, item in value.items()}
-    if kind is list:
-        return [_copied(item) for item in value]
-    return value
+    return codec.copied(value)

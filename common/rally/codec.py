@@ -7,6 +7,7 @@ reference to its first place.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import importlib
 from collections.abc import Callable
@@ -171,6 +172,20 @@ def is_deferred(value: Any) -> bool:
     """Whether an argument is to be resolved anew for each iteration (Rally 5.1 and later)."""
     cls = getattr(importlib.import_module("rally.task.types"), "DeferredResource", None)
     return cls is not None and isinstance(value, cls)
+
+
+def copied(value: Any) -> Any:
+    """A copy, faster made than by the `copy` module; a credential's does not have its caches."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is dict:
+        return {key: copied(item) for key, item in value.items()}
+    if kind is list:
+        return [copied(item) for item in value]
+    if _is_credential(value):
+        return kind(**copied(_fields(value)))
+    return copy.deepcopy(value)
 
 
 def _is_credential(value: Any) -> bool:

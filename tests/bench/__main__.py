@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bench import machine, table
 from bench.comparison import Comparison
-from bench.rows import commands, cpu, http, ingest, keystone, lag, memory, noop, traced
+from bench.rows import commands, cpu, http, ingest, keystone, lag, memory, noop, rally, traced
 from bench.stage import Stage
 
 ROWS: dict[str, ModuleType] = {
@@ -30,6 +30,7 @@ ROWS: dict[str, ModuleType] = {
     "memory": memory,
     "http": http,
     "keystone": keystone,
+    "rally": rally,
 }
 
 #: Columns of the table where there is no terminal.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from bench.stage import MARGIN_S, BenchError, Stage
 
@@ -24,14 +26,26 @@ class Rally:
         self._call("db", "create")
         self._call("env", "create", "--name", "bench")
 
+    def create(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Make an environment of a platform."""
+        path = self._folder / f"{name}.json"
+        path.write_text(json.dumps(spec))
+        self._call("env", "create", "--name", name, "--spec", str(path))
+
     def noop_rate(self, concurrency: int, seconds: float) -> float:
-        """Iterations a second of Dummy.dummy, over the load's duration as Rally says it."""
+        """Iterations a second of Dummy.dummy."""
+        return self.rate("Dummy.dummy", concurrency, seconds)
+
+    def rate(
+        self, scenario: str, concurrency: int, seconds: float, environment: str = "bench"
+    ) -> float:
+        """Iterations a second, over the load's duration as Rally says it."""
         runner = {"constant_for_duration": {"duration": seconds, "concurrency": concurrency}}
         task = self._folder / "task.json"
-        subtask = {"title": "bench", "scenario": {"Dummy.dummy": {}}, "runner": runner}
+        subtask = {"title": "bench", "scenario": {scenario: {}}, "runner": runner}
         task.write_text(json.dumps({"version": 2, "title": "bench", "subtasks": [subtask]}))
         report = self._folder / "report.json"
-        self._call("task", "start", str(task))
+        self._call("task", "start", "--env", environment, str(task))
         self._call("task", "report", "--json", "--out", str(report))
         (one,) = json.loads(report.read_text())["tasks"]
         workload = one["subtasks"][0]["workloads"][0]

@@ -102,6 +102,19 @@ def test_what_is_one_object_stays_one_for_the_iteration() -> None:
     assert given["tenant"] is given["tenants"]["t0"]
 
 
+def test_what_an_iteration_adds_is_not_copied() -> None:
+    given = Shared(prepared(), choose=True).narrowed(1)
+    new: dict[str, Any] = {}
+
+    given["new"] = given["tenant"].setdefault("new", new)
+    given["users"].append(new)
+    given["tenants"] |= {"new": new}
+    new["changed"] = True
+
+    places = given["new"], given["tenant"]["new"], given["users"][-1], given["tenants"]["new"]
+    assert all(place is new for place in places)
+
+
 def test_what_is_given_is_used_as_a_dict() -> None:
     context = prepared()
     given = Shared(context, choose=False).narrowed(7)

@@ -1,0 +1,75 @@
+"""Rally's own scenarios and contexts in real runs, as they are, without a cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from runs import Site, checked, site
+
+pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
+
+pytestmark = pytest.mark.functional
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def workload(name: str, times: int = 6, **more: Any) -> dict[str, Any]:
+    args = more.pop("args", {})
+    runner = {"constant": {"times": times, "concurrency": 2, "timeout": 20}}
+    sla = {"failure_rate": {"max": 100}}
+    return {"scenario": {name: args}, "runner": runner, "sla": sla, **more}
+
+
+def test_rallys_dummies_run_as_they_are(here: Site) -> None:
+    slow = workload("Dummy.dummy@rally", 1, args={"sleep": 60})
+    slow["runner"] = {"constant": {"times": 1, "concurrency": 1, "timeout": 1}}
+    task = here.task(
+        workload("Dummy.dummy@rally", args={"sleep": 0.01}),
+        workload(
+            "Dummy.dummy_timed_atomic_actions@rally",
+            args={"number_of_actions": 3, "sleep_factor": 0.001},
+        ),
+        workload("Dummy.dummy_output@rally"),
+        workload("Dummy.dummy_exception@rally", args={"sleep": 0, "message": "as told"}),
+        workload("Dummy.dummy_random_action@rally", args={"actions_num": 2}),
+        workload("Dummy.failure@rally", args={"sleep": 0, "from_iteration": 2, "to_iteration": 4}),
+        slow,
+    )
+
+    done = here.run(task, "--workers", "2")
+
+    assert done.code == 0, done.err
+    sums = [checked(one) for one in done.result["workloads"]]
+    assert [one["ok"] for one in sums] == [6, 6, 6, 0, 6, 3, 0]
+    assert sums[3]["failed"] == 6
+    assert sums[5]["failed"] == 3
+    assert sums[6]["timed_out"] == 1
+    names = [list(one["actions"]) for one in done.result["workloads"]]
+    assert names[1] == ["action_0", "action_1", "action_2"]
+    # what a timed-out iteration had begun is there, as it is of those that end
+    assert names[0] == names[6] == ["foo", "foo > bar"]
+    (error,) = done.result["workloads"][3]["errors"]
+    assert error["type"] == "DummyScenarioException"
+    assert "expected exception: 'as told'" in error["message"]
+
+
+def test_rallys_context_is_set_up_for_rallys_scenario_and_told_where_it_fails(here: Site) -> None:
+    good = workload("Dummy.dummy@rally", contexts={"dummy_context": {}})
+    bad = workload("Dummy.dummy@rally", contexts={"dummy_context": {"fail_cleanup": True}})
+    never = workload("Dummy.dummy@rally", contexts={"dummy_context": {"fail_setup": True}})
+
+    done = here.run(here.task(good, bad), "--workers", "1")
+    refused = here.coord("run", here.task(never), "--workers", "1")
+
+    assert done.code == 5, done.err
+    assert [checked(one)["ok"] for one in done.result["workloads"]] == [6, 6]
+    (note,) = done.result["notes"]
+    assert "context dummy_context@default cannot be undone: RallyException: Oops" in note
+    assert refused.code == 2
+    assert "context dummy_context@default cannot be set up: RallyException: Oops" in refused.err

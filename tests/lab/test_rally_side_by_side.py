@@ -1,0 +1,178 @@
+"""Rally's own Keystone tasks on osbench and on Rally, against one cloud: the same comes of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import BIN, coord, environment
+from corpus import corpus
+from services.catalogue import admin
+from services.lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(3600)]
+
+#: The samples ask for 100 iterations by 10 users, and for 150 users in the cloud: more of the
+#: same, for which one Keystone on SQLite takes an hour.
+TIMES, CONCURRENCY, MOST = 2, 2, 1
+
+#: Samples that differ in what they make and in who cleans up; all of them take a quarter of an
+#: hour, and are run in a lab that goes on (`--lab`).
+CHOSEN = (
+    "authenticate/keystone",
+    "keystone/add-and-remove-user-role",
+    "keystone/create-and-delete-service",
+    "keystone/create-and-list-ec2credentials",
+    "keystone/create-tenant-with-users",
+    "keystone/create-user",
+)
+
+RUNNER = {"constant": {"times": TIMES, "concurrency": CONCURRENCY}}
+
+#: What no sample has: existing roles for the users of a workload, who take turns.
+ROLES = {
+    "title": "Users with roles",
+    "scenario": {"Authenticate.keystone": {}},
+    "contexts": {
+        "users": {"tenants": 2, "users_per_tenant": 2, "user_choice_method": "round_robin"},
+        "roles": ["member", "reader"],
+    },
+}
+
+#: Scenario, iterations, failed ones: of each workload.
+Counts = list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Population:
+    """How many of a kind the cloud has."""
+
+    users: int
+    projects: int
+    roles: int
+    services: int
+
+
+def population(lab: Lab) -> Population:
+    session = admin(lab)
+    found = {
+        kind: len(session.get(f"{lab.auth_url}/{kind}").json()[kind])
+        for kind in Population.__annotations__
+    }
+    return Population(**found)
+
+
+def samples(*, every: bool) -> list[dict[str, Any]]:
+    """The subtasks of Rally's task files for Keystone, in small."""
+    folder = corpus() / "rally-openstack" / "scenarios"
+    files = [folder / f"{name}.yaml" for name in CHOSEN]
+    if every:
+        files = [*(folder / "keystone").glob("*.yaml"), folder / "authenticate/keystone.yaml"]
+    found = [
+        subtask
+        for file in sorted(files)
+        for subtask in yaml.safe_load(file.read_text("utf-8"))["subtasks"]
+    ]
+    return [*map(small, found), {**ROLES, "runner": RUNNER}]
+
+
+def small(subtask: Mapping[str, Any]) -> dict[str, Any]:
+    contexts = dict(subtask.get("contexts", {}))
+    if "users" in contexts:
+        contexts["users"] = {
+            key: min(value, MOST) if isinstance(value, int) else value
+            for key, value in contexts["users"].items()
+        }
+    return {**subtask, "contexts": contexts, "runner": RUNNER}
+
+
+def deployment(lab: Lab) -> dict[str, Any]:
+    """Without a key: Keystone takes its time when it is traced."""
+    content: Any = lab.deployment()["openstack"]
+    return {key: value for key, value in content.items() if not key.startswith("profiler_")}
+
+
+def on_osbench(home: Path, task: Path, lab: Lab) -> tuple[Counts, dict[str, Any]]:
+    (home / "cloud.json").write_text(json.dumps({"openstack": deployment(lab)}), "utf-8")
+    made = coord(home, "deployment", "create", "--name", "lab", "--file", "cloud.json")
+    assert made.returncode == 0, made.stderr
+    ran = coord(
+        home,
+        *("run", str(task), "--deployment", "lab", "--prefer", "rally", "--workers", "2"),
+        "--json",
+        within_s=3000,
+    )
+    result: dict[str, Any] = json.loads(ran.stdout)
+    sums = [(one["name"], one["accounting"]) for one in result["workloads"]]
+    return [(name, s["planned"], s["failed"]) for name, s in sums], result
+
+
+def on_rally(home: Path, task: Path, lab: Lab) -> Counts:
+    (home / "rally.conf").write_text(
+        f"[database]\nconnection = sqlite:///{home}/rally.db\n"
+        "[openstack]\nenable_profiler = false\n",
+        "utf-8",
+    )
+    (home / "spec.json").write_text(json.dumps({"existing@openstack": deployment(lab)}), "utf-8")
+    for arguments in (
+        ("db", "create"),
+        ("env", "create", "--name", "lab", "--spec", "spec.json"),
+        ("task", "start", str(task)),
+        ("task", "report", "--json", "--out", "report.json"),
+    ):
+        done = subprocess.run(
+            [str(BIN / "rally"), "--config-file", str(home / "rally.conf"), *arguments],
+            cwd=home,
+            env=environment(home),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # 2: an SLA failed
+        assert done.returncode in (0, 2), done.stdout + done.stderr
+    (ran,) = json.loads((home / "report.json").read_text("utf-8"))["tasks"]
+    found = [workload for subtask in ran["subtasks"] for workload in subtask["workloads"]]
+    return [
+        (*one["scenario"], one["total_iteration_count"], one["failed_iteration_count"])
+        for one in found
+    ]
+
+
+@pytest.fixture
+def cloud(request: pytest.FixtureRequest) -> Lab:
+    """Keystone: that of a lab which goes on, where there is one."""
+    name = "running_lab" if request.config.getoption("--lab") else "keystone"
+    found = request.getfixturevalue(name)
+    assert isinstance(found, Lab)
+    return found
+
+
+def test_tasks_come_to_the_same_on_osbench_and_on_rally(
+    request: pytest.FixtureRequest, cloud: Lab, tmp_path: Path
+) -> None:
+    pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
+    task = tmp_path / "task.json"
+    subtasks = samples(every=bool(request.config.getoption("--lab")))
+    task.write_text(json.dumps({"version": 2, "title": "Keystone", "subtasks": subtasks}))
+    for name in ("osbench", "rally"):
+        (tmp_path / name).mkdir()
+    before = population(cloud)
+
+    ours, result = on_osbench(tmp_path / "osbench", task, cloud)
+    after_ours = population(cloud)
+    theirs = on_rally(tmp_path / "rally", task, cloud)
+    after_theirs = population(cloud)
+
+    assert result["exit_code"] == 0, result
+    assert ours == theirs
+    assert len(ours) == len(subtasks)
+    assert all(planned == TIMES for _, planned, _ in ours)
+    assert after_ours == before
+    assert after_theirs == before
+    assert list(result["workloads"][-1]["actions"]) == ["authenticate.keystone"]
