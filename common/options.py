@@ -8,6 +8,9 @@ from typing import Any
 
 from oslo_config import cfg, types
 
+#: Sample rate that is worked out from the plan of each workload.
+AUTO = "auto"
+
 
 class _Seconds(types.Float):
     """A finite number; `float` also takes "nan" and "inf", which no limit catches."""
@@ -21,6 +24,13 @@ class _Seconds(types.Float):
             raise ValueError("must be a finite number")
         super().__call__(number)
         return number
+
+
+class _Share(_Seconds):
+    """A share of the whole, or the word for one that is to be worked out."""
+
+    def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or a word
+        return AUTO if value == AUTO else super().__call__(value)
 
 
 class _Whole(types.Integer):
@@ -101,9 +111,11 @@ _BENCHMARK = [
     ),
     cfg.Opt(
         "profiler_sample_rate",
-        type=_Seconds(min=0.0, max=1.0, type_name="share"),
+        type=_Share(min=0.0, max=1.0, type_name="share"),
         default=1.0,
-        help="Share of the iterations that are profiled, from 0 to 1.",
+        help="Share of the iterations that are profiled, from 0 to 1, or auto: as many as [traces] "
+        "tail_traces asks for and store_budget_mib allows. Those that are not profiled show what "
+        "profiling costs.",
     ),
     _seconds(
         "lag_limit_s",
@@ -223,6 +235,83 @@ _COORDINATOR = [
     _plugin_path(),
 ]
 
+_TRACES = [
+    cfg.BoolOpt(
+        "collect",
+        default=True,
+        help="Read the traces of a run at its end, keep some of them in its directory, and delete "
+        "the others from the trace store.",
+    ),
+    _whole(
+        "keep_slowest",
+        500,
+        "Traces of the slowest iterations of a workload that are kept.",
+        low=0,
+    ),
+    _whole(
+        "keep_failed",
+        200,
+        "Traces of failed and timed-out iterations of a workload that are kept.",
+        low=0,
+    ),
+    cfg.Opt(
+        "keep_share",
+        type=_Seconds(min=0.0, max=1.0, type_name="share"),
+        default=0.05,
+        help="Share of all other traces that is kept, drawn at random.",
+    ),
+    _whole(
+        "keep_limit_mib",
+        256,
+        "MiB that the traces kept of a run may take, compressed. The random ones get half of it.",
+        low=1,
+    ),
+    _seconds(
+        "late_s",
+        5.0,
+        "Seconds that a run waits at its end for services to write what is missing of traces.",
+    ),
+    _whole(
+        "expiry_s",
+        86400,
+        "Seconds after which the trace store forgets traces that are kept, too: services set no "
+        "expiry.",
+        low=1,
+    ),
+    cfg.BoolOpt(
+        "keep_arguments",
+        default=False,
+        help="Keep arguments of functions, SQL parameters, queries and messages of errors. They "
+        "may hold passwords, tokens and what users have sent.",
+    ),
+    cfg.ListOpt(
+        "files",
+        item_type=_Path(),
+        default=[],
+        help="Files with spans of the same traces: logs of trace points, or OTLP in JSON; "
+        "separated by commas.",
+    ),
+    cfg.Opt(
+        "tail_percent",
+        type=_Seconds(min=0.0, max=99.99, type_name="percent"),
+        default=99.0,
+        help="Percentile above which profiler_sample_rate = auto wants traces.",
+    ),
+    _whole("tail_traces", 50, "Traces it wants above that percentile, at least.", low=1),
+    _whole(
+        "store_budget_mib",
+        512,
+        "MiB that the traces of a workload may take in the trace store; auto keeps within it.",
+        low=1,
+    ),
+    _whole(
+        "spans_per_trace",
+        30,
+        "Spans that auto expects of a trace, those of services included.",
+        low=1,
+    ),
+]
+
 #: The options by group, in the order in which the sample file shows them.
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": _DEFAULT,
@@ -231,4 +320,5 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     "security": _SECURITY,
     "worker": _WORKER,
     "coordinator": _COORDINATOR,
+    "traces": _TRACES,
 }

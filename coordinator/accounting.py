@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from osbench.common.outcomes import STATES
+from osbench.coordinator.traces.cost import Cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,3 +84,10 @@ class Tracing:
     spans_written: int = 0
     #: Spans that never reached the store (queue full, store failing).
     spans_dropped: int = 0
+    #: How the sample rate was worked out; "" where it was given.
+    rate_reason: str = ""
+    #: What tracing added to service times; None where all or no iterations were traced.
+    cost: Cost | None = None
+    #: Traces kept in the run directory, and why the slow ones are slow; "" where it is not known.
+    kept: int = 0
+    explanation: str = ""

@@ -15,9 +15,10 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.accounting import Tracing, Warmup
 from osbench.coordinator.conductor import Conductor
 from osbench.coordinator.member import Member
-from osbench.coordinator.profiling import sampling
+from osbench.coordinator.profiling import Sampling
 from osbench.coordinator.report.model import RunReport, WorkloadReport
 from osbench.coordinator.state import RunState
+from osbench.coordinator.traces.collection import Collected
 from osbench.coordinator.verdict import exit_code, generator_limits
 
 
@@ -28,8 +29,8 @@ class Piece:
     subtask: Subtask
     workload: Workload
     conductor: Conductor
-    #: Share of its iterations that are profiled.
-    sample_rate: float
+    #: Which of its iterations are profiled.
+    sampling: Sampling
 
 
 class Closing:
@@ -55,7 +56,13 @@ class Closing:
         self._started_at = started_at
 
     def report(
-        self, state: RunState, pieces: Sequence[Piece], *, refused: str, broken: str
+        self,
+        state: RunState,
+        pieces: Sequence[Piece],
+        collected: Collected,
+        *,
+        refused: str,
+        broken: str,
     ) -> RunReport:
         """The report of a run that is over.
 
@@ -64,7 +71,7 @@ class Closing:
         reports = []
         limits: list[str] = []
         for number, piece in enumerate(pieces):
-            report = self._workload(state, number, piece)
+            report = self._workload(state, number, piece, collected)
             found = generator_limits(
                 report.accounting,
                 report.offered,
@@ -77,6 +84,7 @@ class Closing:
         notes += self._aborted(state, pieces)
         notes += state.losses
         notes += limits
+        notes += collected.notes
         code = exit_code(
             broken=bool(broken),
             interrupted=state.interruption.level > 0,
@@ -112,7 +120,9 @@ class Closing:
         again = f"`osbench-coord cleanup {self._run_id}` tries again"
         return [f"{problem}; {again}" for problem in state.contexts.left]
 
-    def _workload(self, state: RunState, number: int, piece: Piece) -> WorkloadReport:
+    def _workload(
+        self, state: RunState, number: int, piece: Piece, collected: Collected
+    ) -> WorkloadReport:
         workload, conductor = piece.workload, piece.conductor
         book = conductor.book
         statistics = book.statistics
@@ -133,7 +143,7 @@ class Closing:
             ),
             warmup=Warmup(seconds=workload.warmup_s, left_out=book.warmup_rows),
             offered=conductor.offered(),
-            tracing=self._tracing(piece),
+            tracing=_tracing(piece, number, collected),
             statistics=statistics,
             verdicts=book.criteria.judge(statistics),
             sla_sources=tuple(self._plugins.find("sla", one.name).source for one in workload.sla),
@@ -144,16 +154,20 @@ class Closing:
             workers=tuple(_worker(member) for member in members),
         )
 
-    def _tracing(self, piece: Piece) -> Tracing:
-        _, word = sampling(piece.workload, self._deployment, self._conf)
-        written, dropped = piece.conductor.spans()
-        return Tracing(
-            state=word,
-            traced=piece.conductor.book.statistics.traced,
-            sample_rate=piece.sample_rate,
-            spans_written=written,
-            spans_dropped=dropped,
-        )
+
+def _tracing(piece: Piece, number: int, collected: Collected) -> Tracing:
+    written, dropped = piece.conductor.spans()
+    return Tracing(
+        state=piece.sampling.state,
+        traced=piece.conductor.book.statistics.traced,
+        sample_rate=piece.sampling.rate,
+        rate_reason=piece.sampling.reason,
+        spans_written=written,
+        spans_dropped=dropped,
+        cost=collected.costs[number] if collected.costs else None,
+        kept=collected.kept[number] if collected.kept else 0,
+        explanation=collected.sentences[number] if collected.sentences else "",
+    )
 
 
 def _remarks(pieces: Sequence[Piece]) -> list[str]:

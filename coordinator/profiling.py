@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from oslo_config import cfg
 
 from osbench.common.deployment import Deployment
+from osbench.common.options import AUTO
 from osbench.common.task import Workload
+from osbench.coordinator.traces.planning import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Which iterations of a workload are profiled."""
+
+    #: Share of them.
+    rate: float
+    #: "on", or why it is not attempted.
+    state: str
+    #: How the rate was worked out; "" where it was given.
+    reason: str = ""
 
 
 def sampling(
-    workload: Workload, deployment: Deployment | None, conf: cfg.ConfigOpts
-) -> tuple[float, str]:
-    """Share of the iterations to profile, and "on" or why it is not attempted."""
+    workload: Workload,
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    planned: int | None = None,
+) -> Sampling:
+    """How a workload is profiled; `planned` is the number of its iterations, where known."""
     wanted = workload.enable_profiler
     if wanted is None and deployment is not None:
         wanted = deployment.enable_profiler
     if wanted is None:
         wanted = conf.benchmark.enable_profiler
     if not wanted:
-        return 0.0, "switched off"
+        return Sampling(rate=0.0, state="switched off")
     if deployment is None or not deployment.profiler_hmac_key:
-        return 0.0, "no key"
-    rate = float(conf.benchmark.profiler_sample_rate)
+        return Sampling(rate=0.0, state="no key")
+    rate, reason = conf.benchmark.profiler_sample_rate, ""
+    if rate == AUTO:
+        rate, reason = _plan(conf).rate(planned)
     store = deployment.profiler_conn_str or ""
-    return rate, "on" if store.startswith(("redis://", "rediss://")) else "store not redis://"
+    readable = store.startswith(("redis://", "rediss://"))
+    return Sampling(
+        rate=float(rate), state="on" if readable else "store not redis://", reason=reason
+    )
+
+
+def _plan(conf: cfg.ConfigOpts) -> Plan:
+    traces = conf.traces
+    return Plan(
+        tail_percent=traces.tail_percent,
+        tail_traces=traces.tail_traces,
+        budget=traces.store_budget_mib << 20,
+        spans_per_trace=traces.spans_per_trace,
+    )

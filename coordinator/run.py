@@ -50,6 +50,7 @@ from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.state import Interruption, RunState, Snapshot, contexts_at
 from osbench.coordinator.taskfile.data import data_files
+from osbench.coordinator.tracing import collect_traces
 
 LOG = logging.getLogger(__name__)
 
@@ -245,7 +246,16 @@ class Run:
             except OsbenchError as error:
                 self._cut_short(error)
             self._say_farewell(state)
-            return closing.report(state, self._pieces, refused=self._refused, broken=self._broken)
+            collected = collect_traces(
+                directory,
+                self._pieces,
+                self._deployment,
+                self._conf,
+                wanted=lambda: self._interruption.level < 2,
+            )
+            return closing.report(
+                state, self._pieces, collected, refused=self._refused, broken=self._broken
+            )
         finally:
             self._clear(state)
 
@@ -314,7 +324,7 @@ class Run:
                 self._conductor(state, number, subtask, workload, *given)
                 for number, (workload, given) in enumerate(zip(group, ready, strict=True), first)
             ]
-            if any(piece.sample_rate for piece in earlier):
+            if any(piece.sampling.rate for piece in earlier):
                 self._say_farewell(state)
             for piece in earlier:
                 piece.conductor.freeze_spans()
@@ -351,7 +361,10 @@ class Run:
         context: dict[str, Any],
     ) -> Conductor:
         runner = runner_of(workload, self._plugins)
-        specification = self._specification(number, workload, runner, state, args, context)
+        sampled = sampling(workload, self._deployment, self._conf, runner.planned)
+        specification = self._specification(
+            number, workload, runner, state, args, context, sampled.rate
+        )
         conductor = Conductor(
             state,
             specification,
@@ -370,7 +383,7 @@ class Run:
                 subtask=subtask,
                 workload=workload,
                 conductor=conductor,
-                sample_rate=specification.sample_rate,
+                sampling=sampled,
             )
         )
         return conductor
@@ -391,10 +404,10 @@ class Run:
         state: RunState,
         args: dict[str, Any],
         context: dict[str, Any],
+        sample_rate: float,
     ) -> Specification:
         plugin = self._plugins.scenario(workload.scenario)
         data = self._data.get(number)
-        rate, _ = sampling(workload, self._deployment, self._conf)
         return Specification(
             run=self.run_id,
             workload=number,
@@ -408,7 +421,7 @@ class Run:
             context={**context, "task": {"uuid": self.run_id}},
             deployment=self._deployment.to_dict() if self._deployment else {},
             source_hash=plugin.source_hash,
-            sample_rate=rate,
+            sample_rate=sample_rate,
             eager_s=runner.ramp_up_s if runner.ramp_up_s <= LONG_RAMP_S else 0.0,
             columns=data.header if data is not None else [],
             rows_key=data.key if data is not None else b"",

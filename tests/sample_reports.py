@@ -15,6 +15,7 @@ from osbench.coordinator.charts.aggregation import Charts
 from osbench.coordinator.contexts.history import Fault, Passage, Step
 from osbench.coordinator.hooks.firing import Error, HookReport, Result
 from osbench.coordinator.report.model import RunReport, WorkloadReport
+from osbench.coordinator.traces.cost import Cost, Shift
 
 MS = 1_000_000
 FAILURES = [
@@ -152,7 +153,20 @@ def rps_workload():
         ),
         offered=Offered(duration_s=12.25, rate_planned=100.0, rate_offered=99.63),
         tracing=Tracing(
-            state="on", traced=10, sample_rate=0.01, spans_written=1030, spans_dropped=4
+            state="on",
+            traced=10,
+            sample_rate=0.01,
+            spans_written=1030,
+            spans_dropped=4,
+            rate_reason="of 1,003 iterations about 1 traced one will be above p99",
+            cost=Cost(
+                traced=10,
+                untraced=982,
+                p50=Shift(added_s=0.0012, low_s=-0.0004, high_s=0.0028),
+                p99=Shift(added_s=-0.003, low_s=None, high_s=None),
+            ),
+            kept=10,
+            explanation="Too few slow traces to say why.",
         ),
         statistics=statistics(),
         verdicts=(

@@ -229,11 +229,21 @@ def _tracing_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     text = plain(tracing["state"])
     if tracing["traced"]:
         text += f", {count(tracing['traced'], 'iteration')} traced"
-        if tracing["sample_rate"] < 1:
+        reason = tracing.get("rate_reason")
+        if reason:
+            text += f" (sample rate {tracing['sample_rate']:.3g}: {plain(reason)})"
+        elif tracing["sample_rate"] < 1:
             text += f" (sample rate {tracing['sample_rate']:g})"
         text += f"; {count(tracing['spans_written'], 'span')} written"
         text += f", {count(tracing['spans_dropped'])} dropped"
     yield "tracing", Text(text)
+    # runs of older releases do not say
+    if tracing.get("cost"):
+        yield "", Text(_tracing_cost(tracing["cost"]))
+    elif tracing["traced"] and tracing["sample_rate"] == 1:
+        yield "", Text("what it costs is not known: all iterations were traced")
+    if tracing.get("explanation"):
+        yield "why slow", Text(plain(tracing["explanation"], 1000))
     label = "slowest"
     for exemplar in workload["exemplars"][:_SLOWEST]:
         outcome = exemplar["outcome"].replace("_", " ")
@@ -245,6 +255,21 @@ def _tracing_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
             ),
         )
         label = ""
+
+
+def _tracing_cost(cost: Mapping[str, Any]) -> str:
+    parts = []
+    for name, word in (("p50", "the median"), ("p99", "p99")):
+        added, low, high = (cost[name][key] for key in ("added_s", "low_s", "high_s"))
+        text = f"{_signed(added)} at {word}"
+        if low is not None:
+            text += f" (95 %: {_signed(low)} to {_signed(high)})"
+        parts.append(text)
+    return f"traced iterations took {', '.join(parts)}, against {count(cost['untraced'])} others"
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
 def _error_lines(workload: Mapping[str, Any]) -> Iterable[Line]:

@@ -70,6 +70,11 @@ class RedisTraces:
             kept_for_ever = [name for name, ttl in zip(ids, left, strict=True) if ttl == -1]
             self._send("EXPIRE", kept_for_ever, seconds)
 
+    def forget(self, wanted: Collection[str], seconds: int) -> None:
+        """Have the store forget traces after some seconds. Raises StoreError."""
+        for ids in _chunks(wanted):
+            self._send("EXPIRE", ids, seconds)
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

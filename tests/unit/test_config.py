@@ -150,6 +150,8 @@ def test_the_arguments_of_the_process_are_not_read(write, monkeypatch):
         ("[worker]\nship_interval_s = nan", "ship_interval_s = 'nan': must be a finite number"),
         ("[worker]\nship_interval_s = inf", "ship_interval_s = 'inf': must be a finite number"),
         ("[benchmark]\nprofiler_sample_rate = 1.01", "profiler_sample_rate = '1.01': "),
+        ("[benchmark]\nprofiler_sample_rate = automatic", "must be a number"),
+        ("[traces]\nkeep_share = 2", "keep_share = '2': "),
         ("[benchmark]\nenable_profiler = perhaps", "enable_profiler = 'perhaps': "),
         ("[DEFAULT]\nlog_level = LOUD", "[DEFAULT] log_level = 'LOUD': "),
         ("[DEFAULT]\ndata_dir =", "[DEFAULT] data_dir = '': must not be empty"),

@@ -1,0 +1,71 @@
+"""What tracing costs the iterations that are traced, from the run itself.
+
+Which iterations are traced is drawn by a hash of their numbers, so those that are not are a
+control group: whatever differs is due to tracing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from osbench.common.histogram import Histogram, rank
+from osbench.coordinator.percentiles import interval_ranks
+from osbench.coordinator.traces.traced_rows import Latencies
+
+_Z = 1.96
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """A percentile of traced iterations less that of the others, seconds."""
+
+    added_s: float
+    #: Bounds of the 95 % interval, seconds; None where there are too few iterations.
+    low_s: float | None
+    high_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """How service times of traced and untraced iterations that succeeded differ."""
+
+    traced: int
+    untraced: int
+    p50: Shift
+    p99: Shift
+
+
+def cost_of(latencies: Latencies) -> Cost | None:
+    """The cost of tracing; None where all or none of the iterations were traced."""
+    traced, untraced = latencies.traced, latencies.untraced
+    if not traced.count or not untraced.count:
+        return None
+    return Cost(
+        traced=traced.count,
+        untraced=untraced.count,
+        p50=_shift(traced, untraced, 50.0),
+        p99=_shift(traced, untraced, 99.0),
+    )
+
+
+def _shift(traced: Histogram, untraced: Histogram, percent: float) -> Shift:
+    """After Price and Bonett, Journal of Statistical Computation and Simulation 72, 2002.
+
+    Standard errors come from the intervals of order statistics.
+    """
+    added = traced.percentile(percent) - untraced.percentile(percent)
+    errors = [_error(histogram, percent) for histogram in (traced, untraced)]
+    known = [error for error in errors if error is not None]
+    if len(known) < 2:
+        return Shift(added_s=added / 1e9, low_s=None, high_s=None)
+    spread = _Z * math.hypot(*known)
+    return Shift(added_s=added / 1e9, low_s=(added - spread) / 1e9, high_s=(added + spread) / 1e9)
+
+
+def _error(histogram: Histogram, percent: float) -> float | None:
+    bounds = interval_ranks(histogram.count, percent)
+    if bounds is None:
+        return None
+    low, _, high = histogram.at_ranks((bounds[0], rank(histogram.count, percent), bounds[1]))
+    return (high - low) / (2 * _Z)
