@@ -113,7 +113,7 @@ def show(
     """
     plugins = _plugins(settings, plugin_path, prefer)
     if kind == "scenario":
-        click.echo(_scenario_text(plugins, name))
+        click.echo(scenario_text(plugins, name))
         return
     found = plugins.find(kind, name)
     schema: Mapping[str, Any] = getattr(found.cls, "CONFIG_SCHEMA", {})
@@ -133,7 +133,8 @@ def _of(source: str) -> str:
     return " (Rally's)" if source == RALLY else ""
 
 
-def _scenario_text(plugins: Plugins, name: str) -> str:
+def scenario_text(plugins: Plugins, name: str) -> str:
+    """A scenario's description, arguments and an example. Raises PluginError."""
     found = plugins.scenario(name)
     method = getattr(found.cls, found.method)
     parameters = [
