@@ -1,77 +1,172 @@
-"""Rally reads our results: its own report of a run counts and times what ours does."""
+"""Rally reads our results: what it counts, times and judges from them is what ours say."""
 
 from __future__ import annotations
 
 import json
-import subprocess
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import coord
-from environment import environment
+from rally_command import Rally, workloads
+from test_sla_rally import Rally as Judge
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
 
-HERE = Path(__file__).parent
+CHARTS = '{"additive": [{"title": "Load", "chart_plugin": "Lines", "data": [["one", 1]]}]}'
 
-TASK = """
-version: 2
-title: For Rally
-tags: [nightly]
-subtasks:
-  - title: with actions and failures
-    scenario:
-      Dummy.failure: {sleep: 0.01, from_iteration: 5, to_iteration: 15, each: 2}
-    runner: {constant: {times: 30, concurrency: 3}}
-    sla: {failure_rate: {max: 50}}
-  - title: nested
-    scenario: {Dummy.dummy: {sleep: 0.01}}
-    runner: {rps: {times: 20, rps: 50}}
-"""
+#: Failures, nested actions, charts of all kinds, contexts, hooks that work and that do not.
+TASK: Mapping[str, Any] = {
+    "version": 2,
+    "title": "For Rally",
+    "tags": ["nightly"],
+    "subtasks": [
+        {
+            "title": "with actions and failures",
+            "scenario": {
+                "Dummy.failure": {"sleep": 0.01, "from_iteration": 5, "to_iteration": 15, "each": 2}
+            },
+            "runner": {"constant": {"times": 30, "concurrency": 3}},
+            "contexts": {"dummy_context": {}},
+            "sla": {"failure_rate": {"max": 50}, "max_avg_duration": 5},
+            "hooks": [
+                {
+                    "action": {"sys_call": f"echo '{CHARTS}'"},
+                    "trigger": {"periodic": {"unit": "iteration", "step": 10}},
+                    "description": "charts",
+                },
+                {
+                    "action": {"sys_call": "false"},
+                    "trigger": {"event": {"unit": "iteration", "at": [1]}},
+                },
+                {
+                    "action": {"sys_call": "no-such-command"},
+                    "trigger": {"event": {"unit": "time", "at": [0]}},
+                },
+            ],
+        },
+        {
+            "title": "nested",
+            "scenario": {"Dummy.dummy": {"sleep": 0.01}},
+            "runner": {"rps": {"times": 20, "rps": 50}},
+            "sla": {"max_avg_duration": 0.001},
+        },
+        {
+            "title": "failing in actions",
+            "scenario": {"Dummy.dummy_random_fail_in_atomic": {"exception_probability": 0.3}},
+            "runner": {"constant": {"times": 200, "concurrency": 8}},
+            "sla": {"failure_rate": {"max": 99}},
+        },
+        {
+            "title": "charts",
+            "scenario": {"Dummy.dummy_output": {}},
+            "runner": {"constant": {"times": 300, "concurrency": 8}},
+        },
+        {
+            "title": "timeouts",
+            "scenario": {"Dummy.dummy": {"sleep": 30}},
+            "runner": {"constant": {"times": 2, "concurrency": 2, "timeout": 0.5}},
+        },
+    ],
+}
 
 
-def rally(folder: Path, *arguments: str) -> None:
-    """A command of Rally's, with a database of its own."""
-    command = environment("rally", HERE / "requirements-rally.txt") / "bin" / "rally"
-    config = folder / "rally.conf"
-    config.write_text(f"[database]\nconnection = sqlite:///{folder}/rally.db\n", "utf-8")
-    done = subprocess.run(
-        [str(command), "--config-file", str(config), *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+class Ran:
+    """A run of `TASK`: its summary, its results as Rally's JSON, and Rally beside it."""
+
+    def __init__(self, home: Path) -> None:
+        self.rally = Rally(home)
+        (home / "task.json").write_text(json.dumps(TASK), "utf-8")
+        self.ours = json.loads(coord(home, "run", "task.json", "--json").stdout)
+        text = coord(home, "results", "last", "--rally-json").stdout
+        (home / "ours.json").write_text(text, "utf-8")
+        (self.task,) = json.loads(text)["tasks"]
+        self.rally.run("db", "create")
 
 
-def test_rally_reports_what_osbench_ran(tmp_path: Path) -> None:
-    (tmp_path / "task.yaml").write_text(TASK, "utf-8")
-    ran = coord(tmp_path, "run", "task.yaml", "--json")
-    ours = json.loads(ran.stdout)
-    (tmp_path / "ours.json").write_text(
-        coord(tmp_path, "results", "last", "--rally-json").stdout, "utf-8"
-    )
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return Ran(tmp_path_factory.mktemp("rally-report"))
 
-    rally(tmp_path, "db", "create")
-    rally(tmp_path, "task", "report", "--json", "--out", "theirs.json", "ours.json")
-    rally(tmp_path, "task", "report", "--html", "--out", "theirs.html", "ours.json")
 
-    (task,) = json.loads((tmp_path / "theirs.json").read_text("utf-8"))["tasks"]
-    found = [workload for subtask in task["subtasks"] for workload in subtask["workloads"]]
-    assert len(found) == len(ours["workloads"]) == 2
-    for theirs, one in zip(found, ours["workloads"], strict=True):
-        sums, service = one["accounting"], one["latency"]["service"]["ok"]
-        total = theirs["statistics"]["durations"]["total"]["data"]
-        assert theirs["total_iteration_count"] == sums["planned"] == len(theirs["data"])
-        assert theirs["failed_iteration_count"] == sums["failed"]
-        assert total["max"] >= service["max"] - 0.001
-        assert theirs["pass_sla"] is True
-        assert all(row["timestamp"] > 1.7e9 for row in theirs["data"])
-    median = found[1]["statistics"]["durations"]["total"]["data"]["median"]
-    assert median == pytest.approx(
-        ours["workloads"][1]["latency"]["service"]["ok"]["p50"], abs=2e-3
-    )
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    one = Judge()
+    yield one
+    one.process.communicate()
+
+
+def test_rally_reports_what_osbench_ran(ran: Ran) -> None:
+    theirs = ran.rally.report("theirs.json", "ours.json")
+
+    ran.rally.run("task", "report", "--html", "--out", "theirs.html", "ours.json")
+
+    found = workloads(theirs)
+    assert theirs["tags"] == ["nightly"]
+    assert len(found) == len(ran.ours["workloads"]) == len(TASK["subtasks"])
+    for one, summary in zip(found, ran.ours["workloads"], strict=True):
+        sums, service = summary["accounting"], summary["latency"]["service"]["ok"]
+        total = one["statistics"]["durations"]["total"]["data"]
+        assert one["total_iteration_count"] == sums["planned"] == len(one["data"])
+        assert one["failed_iteration_count"] == sums["failed"] + sums["timed_out"]
+        assert service["max"] is None or total["max"] >= service["max"] - 0.001
+        starts = [row["timestamp"] for row in one["data"]]
+        assert starts == sorted(starts)
+        assert starts[0] > 1.7e9
     nested = found[1]["data"][0]["atomic_actions"]
     assert [nested[0]["name"], nested[0]["children"][0]["name"]] == ["foo", "bar"]
-    assert "Dummy.failure" in (tmp_path / "theirs.html").read_text("utf-8")
+    page = (ran.rally.home / "theirs.html").read_text("utf-8")
+    assert all(name in page for name in ("Dummy.failure", "Additive StatsTable", "Load"))
+
+
+def test_rally_imports_them_and_finds_the_same_statistics(ran: Ran) -> None:
+    ran.rally.run("env", "create", "--name", "imported", "--no-use")
+
+    told = ran.rally.run("task", "import", "--env", "imported", "--file", "ours.json")
+    (uuid,) = re.findall(r"Task UUID: ([0-9a-f-]+)", told)
+    theirs = ran.rally.report("imported.json", uuid)
+
+    same = ("statistics", "data", "min_duration", "max_duration", "start_time", "load_duration")
+    for one, given in zip(workloads(theirs), workloads(ran.task), strict=True):
+        for key in (*same, "total_iteration_count", "failed_iteration_count", "pass_sla"):
+            assert one[key] == given[key], key
+        assert one["sla_results"] == given["sla_results"]
+        assert one["contexts_results"] == given["contexts_results"]
+        assert [hook["summary"] for hook in one["hooks"]] == [
+            hook["summary"] for hook in given["hooks"]
+        ]
+
+
+def test_rallys_criteria_judge_the_iterations_as_ours_did(ran: Ran, judge: Judge) -> None:
+    compared = []
+    for workload in workloads(ran.task):
+        for row in workload["sla_results"]["sla"]:
+            config = workload["sla"][row["criterion"]]
+            theirs = judge.ask(row["criterion"], config, iterations=workload["data"])
+            compared.append((row["success"], theirs["success"]))
+
+    assert compared == [(ours, ours) for ours, _ in compared]
+    assert sorted(ours for ours, _ in compared) == [False, False, True, True, True, True]
+
+
+def test_hooks_contexts_and_charts_are_in_the_file(ran: Ran) -> None:
+    failing, *_, charts, _ = workloads(ran.task)
+
+    worked, failed, absent = failing["hooks"]
+    (context,) = failing["contexts_results"]
+    additive = charts["data"][0]["output"]["additive"]
+    assert worked["summary"] == {"success": 3}
+    assert worked["results"][0]["output"]["additive"][0]["data"] == [["one", 1]]
+    assert failed["results"][0]["error"][:2] == ["Failed", "the command returned 1"]
+    assert absent["results"][0]["error"][0] == "FileNotFoundError"
+    assert (context["plugin_name"], context["setup"]["error"]) == ("dummy_context", None)
+    assert context["cleanup"]["started_at"] > context["setup"]["finished_at"]
+    assert failing["full_duration"] >= failing["load_duration"] > 0
+    assert [chart["chart_plugin"] for chart in additive] == [
+        "StatsTable",
+        "StackedArea",
+        "Lines",
+        "Pie",
+    ]
