@@ -7,9 +7,12 @@ from typing import Any, ClassVar, cast
 
 from osbench.common.context import Context
 from osbench.common.errors import ContextError
-from osbench.common.rally import codec, loading, registry
+from osbench.common.rally import codec, loading, registry, strays
 from osbench.common.rally.environment import KEY, context_object
 from osbench.common.rally.leftovers import Complaints
+
+#: Key among what a context has made while its setup has not come to an end.
+BEGUN = "rally_begun"
 
 
 class RallyContext(Context):
@@ -22,12 +25,14 @@ class RallyContext(Context):
         """Run Rally's setup, and keep the context object as it leaves it."""
         carried = self._carried()
         # its owner id is what all that is made now can be found by, should this process die
+        self.made[BEGUN] = True
         self._keep(carried)
         try:
             self.RALLY(carried).setup()
         except Exception:
             self._keep_what_can_be(carried)
             raise
+        del self.made[BEGUN]
         self._keep(carried)
 
     def cleanup(self) -> None:
@@ -36,8 +41,14 @@ class RallyContext(Context):
         if packed is None:
             return
         carried = codec.unpack(packed)
+        if self.made.get(BEGUN):
+            # Rally's cleanup counts on what the beginning of its setup leaves
+            carried = {"users": [], "tenants": {}} | carried
         with Complaints() as complaints:
-            self.RALLY(carried).cleanup()
+            rally = self.RALLY(carried)
+            rally.cleanup()
+            if self.made.get(BEGUN):
+                strays.remove(rally)
         if complaints.messages:
             raise ContextError(f"left behind: {'; '.join(complaints.messages)}")
 

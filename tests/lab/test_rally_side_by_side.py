@@ -13,8 +13,13 @@ import pytest
 import yaml
 from commands import BIN, coord, environment
 from corpus import corpus
+from osprofiler.drivers import base
 from services.catalogue import admin
 from services.lab import Lab
+
+from osbench.common.context import Surroundings
+from osbench.common.deployment import Deployment
+from osbench.common.rally.context import context_class
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(3600)]
 
@@ -176,3 +181,54 @@ def test_tasks_come_to_the_same_on_osbench_and_on_rally(
     assert after_ours == before
     assert after_theirs == before
     assert list(result["workloads"][-1]["actions"]) == ["authenticate.keystone"]
+
+
+def test_users_of_a_setup_that_died_are_found_by_their_names(cloud: Lab) -> None:
+    pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
+    context = context_class("users@openstack")
+    assert context is not None
+    record = Deployment.from_spec("lab", {"openstack": deployment(cloud)})
+    surroundings = Surroundings(run="a-run", deployment=record)
+    before = population(cloud)
+    made: dict[str, Any] = {}
+    kept: list[dict[str, Any]] = []
+
+    context({}, surroundings, made, lambda: kept.append(dict(made))).setup()
+    between = population(cloud)
+    # all that is on disk when the process dies in the middle
+    context({}, surroundings, kept[0]).cleanup()
+
+    assert (between.users, between.projects) == (before.users + 1, before.projects + 1)
+    assert population(cloud) == before
+
+
+def test_a_traced_iteration_holds_the_clouds_spans_and_results_hold_no_secret(
+    cloud: Lab, tmp_path: Path
+) -> None:
+    pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
+    record = {"openstack": cloud.deployment()["openstack"]}
+    (tmp_path / "cloud.json").write_text(json.dumps(record), "utf-8")
+    made = coord(tmp_path, "deployment", "create", "--name", "lab", "--file", "cloud.json")
+    assert made.returncode == 0, made.stderr
+
+    ran = coord(
+        tmp_path,
+        *("run", "--scenario", "Authenticate.keystone@rally", "--times", "2"),
+        *("--deployment", "lab", "--workers", "1", "--json"),
+    )
+    shown = coord(tmp_path, "results", "last", "--rally-json")
+
+    result = json.loads(ran.stdout)
+    (workload,) = result["workloads"]
+    assert workload["tracing"]["traced"] == 2, ran.stderr
+    (slowest, *_) = workload["exemplars"]
+    spans = base.get_driver(cloud.trace_store, conf={}).get_report(slowest["trace_id"])
+    (root,) = spans["children"]
+    action = next(one for one in root["children"] if one["info"]["name"] == "authenticate.keystone")
+    assert any(one["info"]["name"].startswith("wsgi") for one in action["children"])
+    written = b"".join(
+        path.read_bytes() for path in (tmp_path / ".osbench" / "runs").rglob("*") if path.is_file()
+    )
+    for secret in (cloud.hmac_key, cloud.password, cloud.trace_store):
+        assert secret not in ran.stdout + ran.stderr + shown.stdout
+        assert secret.encode() not in written
