@@ -57,6 +57,8 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
         return {"confirm_publish": True}
     return {
         "global_keyprefix": keys.PREFIX,
+        # else each message has the expiry of four lists renewed, and each wait watches four
+        "priority_steps": [0],
         "visibility_timeout": QUEUE_TTL_S,
         "socket_timeout": 10.0,
         "socket_connect_timeout": 5.0,

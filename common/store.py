@@ -15,20 +15,23 @@ from osbench.common.redis_client import Client, reached
 
 #: Checks epoch and boot, then claims each batch for the caller and answers the owners.
 CLAIM = """
-if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1]
-    or redis.call('HGET', KEYS[1], 'boot') ~= ARGV[2] then
+local head = redis.call('HMGET', KEYS[1], 'epoch', 'boot')
+if head[1] ~= ARGV[1] or head[2] ~= ARGV[2] then
   return false
 end
 local owners = {}
-for i = 5, #ARGV do
-  redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[3])
-  owners[i - 4] = redis.call('HGET', KEYS[2], ARGV[i])
-end
-if redis.call('TTL', KEYS[2]) < 0 then
-  redis.call('EXPIRE', KEYS[2], ARGV[4])
+for i = 4, #ARGV do
+  if redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[3]) == 1 then
+    owners[i - 3] = ARGV[3]
+  else
+    owners[i - 3] = redis.call('HGET', KEYS[2], ARGV[i])
+  end
 end
 return owners
 """
+
+#: Stands in the claims from the beginning, so that they have their expiry: ids begin with 1.
+NO_BATCH = "0"
 
 #: Keys of a run that are there once, in the order of `osbench.common.keys`.
 PARTS = ("head", "claims", "results", "specs")
@@ -95,6 +98,7 @@ class RedisStore:
         with reached():
             pipe = self._client.pipeline(transaction=True)
             pipe.hset(self._key("head"), mapping=cast(Any, dict(head)))
+            pipe.hsetnx(self._key("claims"), NO_BATCH, keys.REVOKED)
             # an empty stream: a worker adds to it and never makes it, so that one that comes
             # back after the end leaves nothing
             if not self._client.exists(results):
@@ -122,7 +126,7 @@ class RedisStore:
         with reached():
             owners = self._claim(
                 keys=[self._key("head"), self._key("claims")],
-                args=[epoch, boot, incarnation, keys.RUN_TTL_S, *batches],
+                args=[epoch, boot, incarnation, *batches],
             )
         return None if owners is None else [owner.decode() for owner in owners]
 
@@ -134,7 +138,6 @@ class RedisStore:
             # asked again after a lost reply, a batch that we revoked is still ours to move
             for batch in batches:
                 pipe.hget(self._key("claims"), str(batch))
-            pipe.expire(self._key("claims"), keys.RUN_TTL_S)
             answers = pipe.execute()
         return [owner == keys.REVOKED for owner in answers[len(batches) : 2 * len(batches)]]
 
@@ -165,8 +168,14 @@ class RedisStore:
             pipe.execute()
 
     def control(self, incarnation: str) -> bytes | None:
+        return self.control_and_holder(incarnation)[0]
+
+    def control_and_holder(self, incarnation: str) -> tuple[bytes | None, str]:
+        """The control record of a worker, and the id of the run that holds it or ""."""
+        wanted = [self._key(f"ctl:{incarnation}"), keys.busy(incarnation)]
         with reached():
-            return cast(bytes | None, self._client.get(self._key(f"ctl:{incarnation}")))
+            record, holder = cast(list[bytes | None], self._client.mget(wanted))
+        return record, holder.decode() if holder is not None else ""
 
     def put_controls(self, records: Mapping[str, bytes]) -> None:
         with reached():

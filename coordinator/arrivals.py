@@ -12,6 +12,8 @@ from osbench.common.intervals import Intervals
 Ints = NDArray[np.int64]
 #: Instants older than this before the last are forgotten, nanoseconds.
 KEPT_NS = 120_000_000_000
+#: Longest span of the arrivals of a batch, nanoseconds.
+SLICE_NS = 2_000_000_000
 
 
 class Dues:
@@ -37,12 +39,14 @@ class Dues:
         return found
 
 
-def slices(dues: Ints, width_ns: int = 1_000_000_000) -> list[Ints]:
-    """Cut ascending instants at whole seconds."""
-    if not len(dues):
-        return []
-    edges = np.flatnonzero(np.diff(dues // width_ns)) + 1
-    return [part for part in np.split(dues, edges) if len(part)]
+def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
+    """Cut ascending instants into parts that span at most `width_ns`."""
+    found = []
+    while len(dues):
+        end = int(np.searchsorted(dues, dues[0] + width_ns, side="right"))
+        found.append(dues[:end])
+        dues = dues[end:]
+    return found
 
 
 def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:

@@ -37,6 +37,10 @@ class Channel:
         self._vault = vault
         self._app = app
         self._position = self._trimmed = "0"
+        #: The last read did not take all there was.
+        self.behind = False
+        #: Bytes that were read and not trimmed.
+        self.untrimmed = 0
         #: Stream entries that could not be verified or belong to another run.
         self.refused = 0
         #: When the broker first refused what was sent since; None while it takes messages.
@@ -86,9 +90,11 @@ class Channel:
     def read(self, wait_s: float) -> list[Block | Fence]:
         """New blocks and fences in stream order; `trim` once they are on disk."""
         entries = self.store.read(self._position, wait_s, READ_LIMIT)
+        self.behind = len(entries) == READ_LIMIT
         found: list[Block | Fence] = []
         for position, data in entries:
             self._position = position
+            self.untrimmed += len(data)
             try:
                 message = self._open(data)
             except Untrusted:
@@ -104,7 +110,7 @@ class Channel:
         """Drop what has been read from the stream: it is on disk."""
         if self._position != self._trimmed:
             self.store.trim(self._position)
-            self._trimmed = self._position
+            self._trimmed, self.untrimmed = self._position, 0
 
     def _open(self, data: bytes) -> Block | Fence:
         try:

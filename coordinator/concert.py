@@ -12,9 +12,12 @@ from osbench.coordinator.state import RunState
 
 LOG = logging.getLogger(__name__)
 
-#: Longest wait for results in one turn, and the rhythm of heartbeats and acknowledgements.
+#: Length of a turn that has nothing else to wait for than results, and the rhythm of heartbeats.
 READ_S = 0.1
 POLL_S = 0.5
+#: Results are acknowledged after so many seconds, or with the heartbeat after so many bytes.
+ACKNOWLEDGE_S = 2.0
+ACKNOWLEDGE_BYTES = 1 << 20
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
 
@@ -25,7 +28,7 @@ class Concert:
     def __init__(self, state: RunState, conductors: Sequence[Conductor]) -> None:
         self._state = state
         self._conductors = tuple(conductors)
-        self._polled = 0.0
+        self._polled = self._read_at = self._acknowledged = 0.0
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
 
@@ -77,7 +80,7 @@ class Concert:
 
     def _turn(self, playing: Sequence[Conductor]) -> None:
         state = self._state
-        state.reader.take_in(READ_S if playing[0].elapsed() > 0 else 0.02)
+        self._take_in(READ_S if playing[0].elapsed() > 0 else 0.02)
         if state.away:
             self._reconnected()
         now = time.monotonic()
@@ -89,9 +92,30 @@ class Concert:
         for conductor in playing:
             conductor.turn(poll=poll)
         if poll:
-            # acknowledgements travel with the rhythm of the heartbeats, and so does trimming
-            state.controls.change(m for m in state.fleet.members.values() if not m.fenced)
-            state.channel.trim()
+            self._acknowledge(now)
+
+    def _take_in(self, wait_s: float) -> None:
+        """Read results, not more often than is of use: each read is a command to Redis."""
+        pause_s = self._read_at + wait_s - time.monotonic()
+        if pause_s > 0 and not self._state.channel.behind:
+            time.sleep(pause_s)
+        self._read_at = time.monotonic()
+        self._state.reader.take_in(wait_s)
+
+    def _acknowledge(self, now: float) -> None:
+        """Let workers and Redis forget what is on disk; who leaves waits for it."""
+        state = self._state
+        members = [member for member in state.fleet.members.values() if not member.fenced]
+        much = state.channel.untrimmed >= ACKNOWLEDGE_BYTES
+        if not (
+            much
+            or now - self._acknowledged >= ACKNOWLEDGE_S
+            or any(member.leaving for member in members)
+        ):
+            return
+        state.controls.change(members)
+        state.channel.trim()
+        self._acknowledged = now
 
     def _wait_for_store(self, error: StoreAway, playing: Sequence[Conductor]) -> None:
         if not self._state.away:

@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 #: A worker that has been idle for so long, with batches under way to it, did not get them.
 IDLE_S = 3.0
+#: Arrivals are given out at the latest so long before they are due, seconds.
+AHEAD_S = 13.0
 
 
 class Dispatch:
@@ -43,6 +45,8 @@ class Dispatch:
         self._data = data
         self._limit = data.batch_limit if data is not None else None
         self._dues = Dues()
+        #: Arrivals planned and not yet given out.
+        self._coming = np.empty(0, np.int64)
         #: Arrivals planned after the warm-up, and when the first and last of them are due.
         self._arrivals = self._first_due = self._last_due = 0
         self._warm_ns = book.warmup_ns
@@ -53,7 +57,7 @@ class Dispatch:
     @property
     def planned(self) -> int:
         """Numbers given out (closed) or arrivals planned (open)."""
-        return self._ledger.allotted
+        return self._ledger.allotted + len(self._coming)
 
     @property
     def rate_planned(self) -> float | None:
@@ -162,9 +166,7 @@ class Dispatch:
             for member, numbers in zip(crew, deal_numbers(moving, len(crew)), strict=True):
                 if numbers:
                     found.append(self._cut(member, numbers))
-        dues = nanoseconds(step.arrivals)
-        if stop_s is not None:
-            dues = dues[dues < int(stop_s * 1e9)]
+        dues = self._due(step, elapsed_s, stop_s)
         warm = dues[dues >= self._warm_ns]
         if len(warm):
             if not self._arrivals:
@@ -174,6 +176,19 @@ class Dispatch:
         for part in slices(dues):
             found.extend(self._deal(part, crew))
         return found
+
+    def _due(self, step: Step, elapsed_s: float, stop_s: float | None) -> Ints:
+        """The instants of the arrivals that are to be given out now.
+
+        Runners plan a few more with every turn; while they are far ahead they are left to
+        become a batch that is worth its message.
+        """
+        coming = np.concatenate((self._coming, nanoseconds(step.arrivals)))
+        if stop_s is not None:
+            coming = coming[coming < int(stop_s * 1e9)]
+        far = len(coming) and coming[0] > int((elapsed_s + AHEAD_S) * 1e9)
+        now, self._coming = (coming[:0], coming) if far else (coming, coming[:0])
+        return now
 
     def _deal(self, dues: Ints, crew: Sequence[Member]) -> list[Batch]:
         first = self._ledger.allotted + 1

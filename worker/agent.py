@@ -76,6 +76,7 @@ class Agent:
         #: The run served last: its mark may outlive our part in it.
         self._left = ""
         self._session: Session | None = None
+        self._store: RedisStore | None = None
         self._draining = threading.Event()
         self.done = threading.Event()
 
@@ -162,6 +163,7 @@ class Agent:
         if head.get("boot") != self._boot:
             # redis-py reconnects in silence: a server that restarted while we were idle
             self._greet()
+        self._store = store
         self._session = Session(
             run=run_id,
             epoch=epoch,
@@ -179,16 +181,16 @@ class Agent:
 
     def _serve(self, session: Session) -> None:
         assert self._offset is not None
-        refusal = session.follow(session.store.control(self._identity.incarnation), self._offset)
+        assert self._store is not None
+        record, holder = self._store.control_and_holder(self._identity.incarnation)
+        refusal = session.follow(record, self._offset)
         if refusal:
             self._refused += 1
             LOG.warning("a control record was refused: %s", refusal)
         if session.over:
             self._leave_run()
             return
-        with reached():
-            holder = cast(bytes | None, self._client.get(keys.busy(self._identity.incarnation)))
-        if holder is None or holder.decode() != session.run:
+        if holder != session.run:
             # the coordinator was not heard for a minute: finish what is claimed, then be free
             session.drain()
             if session.empty:

@@ -31,13 +31,13 @@ def test_what_was_forgotten_or_never_planned_is_long_past():
     assert found[0] == found[2] < -(10**17)
 
 
-def test_instants_are_cut_at_whole_seconds():
-    found = slices(nanoseconds([0.1, 0.9, 1.0, 3.5]))
+def test_instants_are_cut_into_spans():
+    found = slices(nanoseconds([0.5, 0.9, 2.5, 2.6, 4.7]))
 
     assert [part.tolist() for part in found] == [
-        [100_000_000, 900_000_000],
-        [1_000_000_000],
-        [3_500_000_000],
+        [500_000_000, 900_000_000, 2_500_000_000],
+        [2_600_000_000],
+        [4_700_000_000],
     ]
     assert slices(ints()) == []
 
