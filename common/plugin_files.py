@@ -113,8 +113,8 @@ def unmarked(module: ModuleType) -> Iterator[str]:
         if not any(isinstance(mark, Configuration) for mark in marks):
             yield (
                 f"{_line(cls, str(module.__file__))}: class {cls.__name__} derives from Scenario, "
-                "but scenario.configure marks neither it nor a method of its own: no task can "
-                "name it"
+                "but no task can name it: put @scenario.configure() above it or above a method "
+                "of its own"
             )
 
 

@@ -51,12 +51,12 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
 def unknown(path: str, known: Collection[str]) -> str:
     """What to say of an action that no iteration has had, where it had those `known`."""
     if not known:
-        return "there is no such action, nor any other"
+        return "no iteration had such an action, nor any other"
     inner = [one for one in sorted(known) if one.endswith(f"{NESTED}{path}")]
     like = f"; did you mean {' or '.join(inner)}?" if inner else near(path, known) or ";"
     listed = ", ".join(sorted(known)[:_LISTED])
     more = f" and {len(known) - _LISTED} others" if len(known) > _LISTED else ""
-    return f"there is no such action{like} known are {listed}{more}"
+    return f"no iteration had such an action{like} known are {listed}{more}"
 
 
 def _positions(rows: Ints) -> tuple[Ints, Ints]:

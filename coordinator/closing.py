@@ -81,6 +81,8 @@ class Closing:
             limits += [f"{piece.workload.scenario}: {limit}" for limit in found]
             reports.append(report)
         notes = [reason for reason in (refused, broken) if reason]
+        if state.interruption.level and not any(piece.conductor.begun for piece in pieces):
+            notes.append("interrupted before there was load")
         notes += self._aborted(state, pieces)
         notes += state.losses
         notes += limits

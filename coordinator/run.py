@@ -273,7 +273,8 @@ class Run:
             users=asked.users,
             wait_s=self._options.wait_s,
             check=self._still_wanted,
-            say=self._say,
+            # the workers of local mode come by themselves
+            say=_nothing if self._connection.local else self._say,
         )
         for subtask in self._task.subtasks:
             for group in together(subtask):
@@ -465,6 +466,10 @@ class Run:
             state.channel.store.close([member.incarnation for member in members])
         except OsbenchError as error:
             LOG.warning("the run's keys could not be removed: %s", error)
+
+
+def _nothing(sentence: str) -> None:
+    """Not worth a word."""
 
 
 def _poll(state: RunState) -> None:

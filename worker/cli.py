@@ -11,9 +11,12 @@ from typing import Any
 import click
 
 from osbench import __version__
+from osbench.common import plugin_files, redis_client
 from osbench.common.config import load
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.keyring import Keyring
 from osbench.common.masking import mask_url
+from osbench.common.redis_client import connect
 from osbench.worker import presence
 from osbench.worker.supervisor import Supervisor, process_count
 
@@ -93,6 +96,8 @@ def main(
         if lifeline is not None:
             _serve(conf, list(plugin_path), lifeline)
         click.echo(_opening(conf, plugin_path), err=True)
+        # what every process would stumble over is told once
+        _ready(conf, plugin_path)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
     except OsbenchError as error:
         click.echo(f"osbench-worker: {error}", err=True)
@@ -123,6 +128,16 @@ def _opening(conf: Any, plugin_paths: Sequence[str]) -> str:
         f"osbench-worker on {socket.gethostname()}{label}: {count} "
         f"{'process' if count == 1 else 'processes'} of {users} virtual users; {', '.join(places)}"
     )
+
+
+def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
+    """Raise OsbenchError where keys, Redis or a plug-in path are missing."""
+    Keyring.load(conf.security.key_file)
+    url = conf.messaging.redis_url
+    with connect(url, conf.messaging.redis_timeout_s) as client:
+        redis_client.check(client, url)
+    for path in (*conf.worker.plugin_path, *plugin_paths):
+        plugin_files.files_of(path)
 
 
 def _check(conf: Any) -> int:

@@ -52,7 +52,8 @@ class Preparation:
             raise PluginError(
                 f"scenario {plugin.name} differs from the coordinator's "
                 f"(source {plugin.source_hash[:12]}, expected "
-                f"{specification.source_hash[:12]}): install the same plug-ins on both"
+                f"{specification.source_hash[:12]}): bring the same file here, then restart "
+                "osbench-worker"
             )
         context = self._context(specification)
         plugin.cls.warm_up(context)

@@ -35,10 +35,11 @@ LOOK_S = 0.5
 )
 @with_settings
 def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
-    """Remove what a run has left behind: what its iterations made, then what its contexts made.
+    """Remove what a run has left behind.
 
-    Good after any end, also where coordinator and workers were killed. RUN is an id, the
-    beginning of one, or "last". The exit code is 5 where something is left.
+    That is what its iterations made, then what its contexts made. Good after any end, also
+    where coordinator and workers were killed. RUN is an id, the beginning of one, or "last".
+    The exit code is 5 where something is left.
 
     \b
     Examples:

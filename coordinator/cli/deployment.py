@@ -125,11 +125,12 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
 )
 @with_settings
 def check_record(settings: Settings, name: str | None, timeout_s: float) -> None:
-    """Try all that a record names: credentials, services, profiler key and trace store.
+    """Try all that a record names.
 
-    Of each service of the catalogue it tells version and clock, and what it does with a request
-    signed with the profiler key, and with the one that OSProfiler has by default. Exits with 1
-    if anything failed.
+    Those are credentials, services, profiler key and trace store. Of each service of the
+    catalogue it tells version and clock, and what it does with a request signed with the
+    profiler key, and with the one that OSProfiler has by default. Exits with 1 if anything
+    failed.
 
     \b
     Example:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from osbench.coordinator.report.words import count
 from osbench.coordinator.state import Snapshot
 
 #: Seconds between plain lines.
@@ -77,7 +78,7 @@ class Progress:
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
             f"{snapshot.settled}{plan} done, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
-            f"{snapshot.workers} workers{away}{failing}"
+            f"{count(snapshot.workers, 'worker')}{away}{failing}"
         )
 
     def _contexts_line(self, snapshot: Snapshot) -> str:

@@ -30,7 +30,7 @@ SUMMARY = "summary.json"
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", default="last")
 @click.option("--json", "form", flag_value="json", help="Print the run as one JSON object.")
 @click.option("--csv", "form", flag_value="csv", help="Print every iteration as a line of CSV.")
 @click.option(
@@ -45,7 +45,10 @@ SUMMARY = "summary.json"
     help="Print the charts that iterations have made: added up, or of one ITERATION.",
 )
 @click.option(
-    "--export", "exporter", metavar="NAME", help="Write files with an exporter, such as json or junit."
+    "--export",
+    "exporter",
+    metavar="NAME",
+    help="Write files with an exporter, such as json or junit.",
 )
 @click.option(
     "--to",
@@ -79,11 +82,11 @@ def results(
 ) -> None:
     """Print or export the results of a run.
 
-    RUN is an id, the beginning of one, or "last".
+    RUN is an id, the beginning of one, or "last", which is the default.
 
     \b
     Examples:
-      osbench-coord results last
+      osbench-coord results
       osbench-coord results 20260401 --json | jq .workloads[0].latency.service.ok.p99
       osbench-coord results last --csv > iterations.csv
       osbench-coord results last --rally-json > rally.json

@@ -15,7 +15,7 @@ from osbench.common.errors import UsageError
 from osbench.coordinator import ending
 from osbench.coordinator.cli.common import Group, Settings, echo_table, with_settings
 from osbench.coordinator.report.text import render
-from osbench.coordinator.report.words import plain
+from osbench.coordinator.report.words import count, plain
 from osbench.coordinator.rundir import RunDirectory
 
 COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "tags", "why")
@@ -172,7 +172,7 @@ def _status(directory: RunDirectory) -> str:
     return (
         f"{text}; {note['name']} {note['phase']} for {note['elapsed_s']:.0f} s: "
         f"{note['settled']}{plan} done, {note['failed']} failed, {note['busy']} running "
-        f"on {note['workers']} workers"
+        f"on {count(note['workers'], 'worker')}"
     )
 
 

@@ -67,8 +67,9 @@ class MaxAvgDurationPerAtomic(Sla):
             calls = self._calls[name]
             if not calls:
                 success = False
-                strange = name not in statistics.actions and statistics.count("ok")
-                why = unknown(name, statistics.actions) if strange else "in no successful iteration"
+                known = statistics.actions
+                strange = name not in known and (known or statistics.count("ok"))
+                why = unknown(name, known) if strange else "in no successful iteration"
                 said.append(f"{name}: {why}")
                 continue
             mean = self._sums[name] / calls

@@ -90,8 +90,9 @@ def _said(limit: Mapping[str, Any], statistics: Statistics) -> tuple[bool, str]:
     times = _times(limit, statistics)
     action = limit.get("action")
     name = f"p{limit['p']:g} of {action or limit.get('of', 'service') + ' time'}"
-    if action and action not in statistics.actions and statistics.count("ok"):
-        return False, f"{name}: {unknown(action, statistics.actions)}"
+    known = statistics.actions
+    if action and action not in known and (known or statistics.count("ok")):
+        return False, f"{name}: {unknown(action, known)}"
     if not times.count:
         return False, f"{name}: nothing has succeeded"
     value = times.percentile(limit["p"])

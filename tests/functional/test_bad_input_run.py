@@ -181,7 +181,7 @@ def test_a_worker_is_told_the_same(cluster: Cluster) -> None:
         for at, (case, _) in enumerate(cases)
     ]
     workers = [
-        here.start("osbench-worker", "--processes", "1", "--config-file", str(file))
+        here.start("osbench-worker", "--processes", "2", "--config-file", str(file))
         for file in files
     ]
 
@@ -189,6 +189,10 @@ def test_a_worker_is_told_the_same(cluster: Cluster) -> None:
 
     assert [done.code for done in ended] == [2, 2, 2]
     for done, (_, says) in zip(ended, cases, strict=True):
+        # once, and not by every process
+        assert done.err.count("osbench-worker: ") == 1
+        # once, and not by every process
+        assert done.err.count("osbench-worker: ") == 1
         assert says in done.err
         assert "Traceback" not in done.err
         assert "wrong-secret" not in done.err
@@ -321,7 +325,7 @@ def test_a_worker_with_another_version_of_the_plugin(worker: Cluster) -> None:
         here.task(MINE),
         "--plugin-path",
         str(ours),
-        says=("Mine.act", "same plug-ins"),
+        says=("Mine.act", "same file", "restart"),
         at_once=False,
     )
     worker.await_idle(1)

@@ -162,6 +162,7 @@ def test_a_scenario_that_nothing_marks_is_told_once_with_its_line(command: tuple
     warnings = [line for line in told.stderr.splitlines() if line.startswith("Warning")]
     assert len(warnings) == 1, told.stderr
     assert f"{Path('mine.py').resolve()}:18: class Forgotten derives from Scenario" in warnings[0]
+    assert "no task can name it" in warnings[0]
     assert told.exit_code == (2 if command[0] == "run" else 0), told.output
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jsonschema
 import pytest
 from iterations import TICK, Action, Iteration, columns, failed, ok, statistics
@@ -136,7 +138,8 @@ def test_actions_are_averaged_over_all_their_calls():
     verdict = judged("max_avg_duration_per_atomic", {"boot": 9, "poll": 9}, iterations)
     assert not verdict.success
     assert (
-        verdict.detail == "boot: average of 2 1.00s, allowed 9.00s; poll: there is no such action; "
+        verdict.detail
+        == "boot: average of 2 1.00s, allowed 9.00s; poll: no iteration had such an action; "
         "did you mean boot > poll? known are boot, boot > poll"
     )
 
@@ -220,12 +223,14 @@ def test_an_action_that_never_succeeded_has_no_percentile():
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        ("boot", "there is no such action; did you mean Boot? known are Boot"),
-        ("delete", "there is no such action; known are Boot"),
+        ("boot", "no iteration had such an action; did you mean Boot? known are Boot"),
+        ("delete", "no iteration had such an action; known are Boot"),
     ],
 )
 def test_a_misspelt_action_is_told_with_those_there_are(action, said):
     iterations = [Iteration(ticks=1, actions=(Action(name="Boot", ticks=1),))]
+    failing = [replace(iterations[0], outcome=Outcome.FAILED)]
+    failing = [replace(iterations[0], outcome=Outcome.FAILED)]
     percentile = {"p": 50, "max_s": 9, "action": action}
 
     verdicts = [
@@ -234,13 +239,14 @@ def test_a_misspelt_action_is_told_with_those_there_are(action, said):
     ]
 
     assert not any(verdict.success for verdict in verdicts)
+    assert judged("percentile", percentile, failing).detail == f"p50 of {action}: {said}"
     assert [v.detail for v in verdicts] == [f"p50 of {action}: {said}", f"{action}: {said}"]
 
 
 def test_an_action_in_a_scenario_without_any_is_told_so():
     verdict = judged("percentile", {"p": 50, "max_s": 9, "action": "boot"}, ok(1))
 
-    assert verdict.detail == "p50 of boot: there is no such action, nor any other"
+    assert verdict.detail == "p50 of boot: no iteration had such an action, nor any other"
 
 
 def test_of_many_actions_some_are_listed():
