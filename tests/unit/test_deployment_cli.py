@@ -6,6 +6,7 @@ import stat
 import click
 import pytest
 from click.testing import CliRunner
+from corpus import corpus
 
 from osbench.common.keyring import Keyring
 from osbench.coordinator.cli.common import Group, Settings, config_option, with_settings
@@ -95,6 +96,22 @@ def test_records_are_created_listed_shown_used_and_deleted(run, file):
     assert "shop is now in use" in used.stdout
     assert "name: shop" in shown.stdout
     assert "shop" not in left
+
+
+def test_every_sample_of_rally_is_taken_but_the_one_that_is_no_json(run):
+    samples = {path.stem: path for path in sorted((corpus() / "deployments").iterdir())}
+    broken = samples.pop("existing-api")
+
+    for name, path in samples.items():
+        run("deployment", "create", "--name", name, "--file", str(path))
+        shown = run("deployment", "show", name).stdout
+        assert json.loads(path.read_text())["openstack"]["auth_url"] in shown
+    refused = run("deployment", "create", "--name", "api", "--file", str(broken), code=2)
+
+    assert len(samples) == 5
+    assert "existing-api.json: line 13, column 9: is not JSON: Expecting ',' delimiter" in (
+        refused.stderr
+    )
 
 
 def test_no_secret_is_ever_shown(run, file):
