@@ -1,0 +1,39 @@
+"""The commands of the page on Rally's tasks do what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from machine import Machine
+from readme import REPOSITORY, blocks, files
+
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+PAGE = "docs/rally.md"
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine with nothing but an empty folder to type in."""
+    with folder() as home:
+        desk = home / "desk"
+        (desk / "plugins").mkdir(parents=True)
+        (desk / "samples").symlink_to(REPOSITORY / "samples")
+        yield Machine(home, folder=desk)
+
+
+def test_rallys_tasks_and_plugins_run_as_the_page_says(machine: Machine) -> None:
+    pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
+    for name, text in files(PAGE).items():
+        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+
+    dummies, queue = (" ".join(machine.run(step).split()) for step in blocks("rally", PAGE))
+
+    assert "40 = 40 + 0" in dummies
+    assert "20 = 20 + 0" in dummies
+    assert "foo" in dummies
+    assert "20 = 20 + 0" in queue
+    assert "work" in queue
