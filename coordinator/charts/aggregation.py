@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -15,6 +14,8 @@ from osbench.coordinator.charts.trend import Trend
 #: Charts of a workload that are kept apart, and names in all additive ones together.
 CHARTS = 50
 NAMES = 200
+#: Numbers from here on, which could not be summed, are no values.
+LARGEST = 1e300
 #: Characters of a title or a name.
 TEXT = 200
 
@@ -136,7 +137,7 @@ class Charts:
         data = item["data"]
         for pair in data if isinstance(data, list) else [None]:
             match pair:
-                case [str() as name, int() | float() as value] if math.isfinite(value):
+                case [str() as name, int() | float() as value] if abs(value) < LARGEST:
                     values = self._values(chart, name[:TEXT], kind)
                     if values is not None:
                         values.add(iteration, value)

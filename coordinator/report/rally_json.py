@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from uuid import NAMESPACE_URL, uuid5
 
 from osbench import __version__
+from osbench.common.masking import mask
 from osbench.coordinator.report import rally_charts
 from osbench.coordinator.report.rally_rows import iterations
 from osbench.coordinator.report.rally_statistics import Durations
@@ -111,7 +112,7 @@ def _workload(
         "description": workload["description"],
         "runner": {workload["runner"]["type"]: workload["runner"]["config"]},
         "hooks": [_hook(hook, summary["finished_at"]) for hook in workload["hooks"]],
-        "scenario": {workload["name"]: given["args"]},
+        "scenario": {workload["name"]: mask(given["args"])},
         "min_duration": durations.least,
         "max_duration": durations.most,
         "start_time": durations.begun,

@@ -90,12 +90,21 @@ def test_complete_charts_are_counted_and_say_where_to_find_one():
 
 
 def test_what_cannot_be_added_up_is_counted_and_spoils_nothing():
-    values = [[["a", 1]], [["a", "one"]], [["a", float("nan")]], [["a"]], [3], "text", None]
+    values = [
+        [["a", 1]],
+        [["a", "one"]],
+        [["a", float("nan")]],
+        [["a", -1e308]],
+        [["a"]],
+        [3],
+        "text",
+        None,
+    ]
 
     found = charts_of(additive("Lines", *values), additive("Table", [["a", 1]]))
 
     assert found["additive"][0]["data"] == [["a", [[1, 1]]]]
-    assert found["cut"] == {"charts": 0, "values": 0, "malformed": 6, "not_additive": 1}
+    assert found["cut"] == {"charts": 0, "values": 0, "malformed": 7, "not_additive": 1}
 
 
 def test_titles_and_names_made_up_from_data_do_not_fill_the_memory():

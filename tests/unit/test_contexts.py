@@ -183,6 +183,11 @@ def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plug
     again = undo(found, plugins)
 
     assert contexts.left == again == ["context second cannot be undone: OSError"]
+    history = {passage.name: passage for passage in contexts.history.of(0)}
+    assert list(history) == ["first", "second", "third"]
+    assert history["second"].setup.error is None
+    assert history["second"].cleanup.error.etype == "OSError"
+    assert history["first"].cleanup.started_at >= history["second"].cleanup.finished_at
     assert log == ["cleanup second {'second': 'made by second'}"]
     assert [entry.name for entry in Objects.load(folder, folder.parents[1]).entries] == ["second"]
 
