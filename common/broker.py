@@ -111,6 +111,7 @@ def forget(client: Client, incarnation: str) -> None:
         pipe.delete(
             keys.worker(incarnation), keys.busy(incarnation), keys.PREFIX + name, _BINDING + name
         )
+        pipe.srem(keys.WORKERS, incarnation)
         pipe.zrem(_BINDING_DEADLINES, name)
         if tags:
             pipe.hdel(_UNACKED, *tags)

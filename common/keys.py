@@ -2,6 +2,9 @@
 
 osbench:worker:INC      string, sealed heartbeat
     written by the worker every 0.5 s; gone 5 s after the last beat, and at its exit
+osbench:workers         set of incarnations, so that nobody searches all keys for heartbeats
+    each added by the worker itself every 2 s; taken out at its exit, or by a coordinator that
+    finds no heartbeat of it
 osbench:busy:INC        string, id of the run that holds the worker
     written by the coordinator where it is free, renewed; gone 60 s after that, and at release
 osbench:run:ID:head     hash: epoch, boot (Redis' own run id), state
@@ -29,6 +32,9 @@ whose coordinator never came back does not stay for ever.
 from __future__ import annotations
 
 PREFIX = "osbench:"
+
+#: Incarnations of the workers there are.
+WORKERS = f"{PREFIX}workers"
 
 #: Seconds after which a heartbeat is forgotten by Redis.
 WORKER_TTL_S = 5

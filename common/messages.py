@@ -143,7 +143,7 @@ class Block(Message):
     returned: list[Interval] = field(default_factory=list)
     #: Distinct failures first seen in these rows: [number, etype, message, traceback].
     failures: list[list[Any]] = field(default_factory=list)
-    #: User-nanoseconds spent waiting for work that then came.
+    #: User-nanoseconds spent waiting for work that then came, or until the stop instant.
     want_ns: int = 0
     #: Outputs and failures that were cut for size.
     cut: int = 0

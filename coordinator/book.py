@@ -33,7 +33,7 @@ class Book:
         self.warmup_rows = 0
         #: User-seconds of all iterations that ran.
         self.busy_s = 0.0
-        #: User-nanoseconds that users waited for work that then came.
+        #: User-nanoseconds that users waited for work that then came, or until the stop instant.
         self.want_ns = 0
         #: Outputs and failures cut for size.
         self.cut = 0

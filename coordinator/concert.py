@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from osbench.common.errors import FleetError, StoreAway, StoreLost
 from osbench.coordinator.conductor import LEAD_S, Conductor
@@ -45,7 +45,7 @@ class Concert:
             return
         t0_at = self._state.offset.now_s() + LEAD_S
         for conductor in self._conductors:
-            conductor.start(t0_at)
+            self._start(conductor, t0_at)
         playing = list(self._conductors)
         while playing:
             for conductor in [one for one in playing if one.finished()]:
@@ -59,24 +59,47 @@ class Concert:
         for conductor in self._conductors:
             conductor.end_hooks()
 
+    def _start(self, conductor: Conductor, t0_at: float) -> None:
+        try:
+            conductor.start(t0_at)
+        except StoreAway as error:
+            # workers hear of it with a later turn; that they start late is then start lag
+            self._wait_for_store(error, ())
+
     def _prepare(self) -> None:
         state = self._state
         for conductor in self._conductors:
-            conductor.prepare()
+            self._patiently(conductor.prepare)
         deadline = time.monotonic() + PREPARE_S
         while not all(conductor.ready for conductor in self._conductors):
             if state.interruption.level:
                 return
-            state.reader.take_in(0.02)
-            state.check()
-            state.fleet.poll()
-            for conductor in self._conductors:
-                conductor.gather()
+            self._patiently(self._gather)
             if time.monotonic() > deadline:
                 slow = " and ".join(
                     conductor.delay() for conductor in self._conductors if not conductor.ready
                 )
                 raise FleetError(f"within {PREPARE_S:g} s {slow}")
+
+    def _gather(self) -> None:
+        state = self._state
+        state.reader.take_in(0.02)
+        if state.away:
+            self._reconnected()
+        state.check()
+        state.fleet.poll()
+        for conductor in self._conductors:
+            conductor.gather()
+
+    def _patiently(self, step: Callable[[], None]) -> None:
+        """Do what may be done again until Redis lets it be done."""
+        while True:
+            try:
+                step()
+            except StoreAway as error:
+                self._wait_for_store(error, ())
+            else:
+                return
 
     def _turn(self, playing: Sequence[Conductor]) -> None:
         state = self._state

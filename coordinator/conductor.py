@@ -24,6 +24,8 @@ LOG = logging.getLogger(__name__)
 
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
+#: Results of the stop instant are here so long after it, seconds.
+LINGER_S = 0.25
 #: Longest wait at the end for hooks that still run, and for those that were told to stop.
 HOOKS_S = 60.0
 HOOKS_STOP_S = 5.0
@@ -135,10 +137,10 @@ class Conductor:
         self._t0_at = self.book.t0_at = t0_at
         started = {"do": "start", "workload": self._number, "t0_at": self._t0_at}
         self._state.directory.decide([started])
+        self._phase = "running"
         self._ask()
         self._write_controls()
-        self._dispatch.place(self._step, self._crew(), self.elapsed(), self._stop_s)
-        self._phase = "running"
+        self._place()
 
     def _open_parts(self, crew: list[Member]) -> tuple[int, ...]:
         """Most virtual users of each worker; beyond its capacity where the user wishes so."""
@@ -164,11 +166,16 @@ class Conductor:
             self._phase = "stopping"
             self._dispatch.take_back_unclaimed(self._members())
         else:
-            self._dispatch.place(self._step, self._crew(), self.elapsed(), stop_s)
+            self._place()
         self._dispatch.drain_leaving(self._members())
         if poll and self.elapsed() > 0:
             self._dispatch.rescue(self._members())
         self.show()
+
+    def _place(self) -> None:
+        # who is being given up gets nothing more, though its users are still counted
+        crew = [member for member in self._crew() if not member.doomed]
+        self._dispatch.place(self._step, crew, self.elapsed(), self._stop_s)
 
     def _ask(self) -> None:
         """Ask the runner, and grant what it says."""
@@ -319,7 +326,7 @@ class Conductor:
         unsettled = self._state.reader.unsettled(self._number)
         if unsettled or ledger.open or self._dispatch.doubtful:
             return False
-        stopped = self._stop_s is not None and self.elapsed() >= self._stop_s
+        stopped = self._stop_s is not None and self.elapsed() >= self._stop_s + self._linger_s
         if stopped or (self._step.done and not ledger.pool):
             return True
         if self._crew():
@@ -329,6 +336,11 @@ class Conductor:
         now = time.monotonic()
         self._alone_since = self._alone_since or now
         return now - self._alone_since > self._state.wait_s
+
+    @property
+    def _linger_s(self) -> float:
+        """How long users may take to say that they waited for work until the stop instant."""
+        return 0.0 if self._spec.open or self._step.stop_s is None else LINGER_S
 
     def settle(self) -> None:
         """Close the accounts; the workers are free for other workloads."""

@@ -48,14 +48,19 @@ class Fleet:
         """All workers with a valid heartbeat, and the run that holds each or ""."""
         self.unverified = 0
         with reached():
-            names = sorted(cast(Iterable[bytes], self._client.scan_iter(f"{keys.PREFIX}worker:*")))
+            listed = cast(set[bytes], self._client.smembers(keys.WORKERS))
+            names = sorted(name.decode() for name in listed)
             if not names:
                 return []
-            marks = [keys.busy(name.decode().rpartition(":")[2]) for name in names]
-            beats = cast(list[Any], self._client.mget(names))
-            holders = cast(list[Any], self._client.mget(marks))
+            beats = cast(list[Any], self._client.mget(map(keys.worker, names)))
+            holders = cast(list[Any], self._client.mget(map(keys.busy, names)))
+            gone = [name for name, data in zip(names, beats, strict=True) if data is None]
+            if gone:
+                self._client.srem(keys.WORKERS, *gone)
         found = []
         for data, holder in zip(beats, holders, strict=True):
+            if data is None:
+                continue
             beat = self._read(data)
             if beat is None:
                 self.unverified += 1

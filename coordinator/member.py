@@ -22,7 +22,8 @@ class Member:
     idle_s: float = 0.0
     #: Sent results that cannot be read.
     garbled: bool = False
-    #: Given up.
+    #: Being given up, and given up.
+    doomed: bool = False
     fenced: bool = False
     #: Wants no more work: it drains, or has too many stuck threads.
     leaving: bool = False

@@ -87,6 +87,7 @@ class Reader:
         LOG.warning("worker %s %s and is given up", name, member.complaint)
         self._directory.decide([{"do": "fence", "worker": name}])
         self._fencing[self._channel.fence(name)] = member
+        member.doomed = True
 
     def _fenced(self, fence: Fence) -> None:
         member = self._fencing.pop(fence.nonce, None)

@@ -24,6 +24,8 @@ from osbench.worker.session import Session
 LOG = logging.getLogger(__name__)
 
 BEAT_S = 0.5
+#: How often the name of this process is put on the list of workers.
+LIST_S = 2.0
 #: How often the control record is read while a workload is about to start.
 EAGER_S = 0.05
 #: How often the clock's offset is measured again.
@@ -72,6 +74,7 @@ class Agent:
         self._offset_at = 0.0
         self._cpu = (time.monotonic(), time.process_time())
         self._last_beat = 0.0
+        self._listed = float("-inf")
         self._told = ""
         #: The run served last: its mark may outlive our part in it.
         self._left = ""
@@ -255,9 +258,13 @@ class Agent:
             refused=self._refused,
             spans=self._preparation.span_counts(),
         )
+        sealed = self._sealer.seal(Heartbeat.KIND, beat.body())
         with reached():
-            self._client.set(
-                keys.worker(self._identity.incarnation),
-                self._sealer.seal(Heartbeat.KIND, beat.body()),
-                ex=keys.WORKER_TTL_S,
-            )
+            pipe = self._client.pipeline(transaction=False)
+            pipe.set(keys.worker(self._identity.incarnation), sealed, ex=keys.WORKER_TTL_S)
+            # again and again: Redis may have lost it, and a coordinator may have taken it out
+            if now - self._listed >= LIST_S:
+                pipe.sadd(keys.WORKERS, self._identity.incarnation)
+            pipe.execute()
+        if now - self._listed >= LIST_S:
+            self._listed = now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from time import monotonic_ns
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.messages import Batch
 from osbench.worker.body import Body
-from osbench.worker.engine import GIVEN_UP, NOT_STARTED, Engine, User
+from osbench.worker.engine import GIVEN_UP, NEVER, NOT_STARTED, Engine, User
 
 
 class ClosedEngine(Engine):
@@ -73,11 +74,14 @@ class ClosedEngine(Engine):
         """
         begin = monotonic_ns()
         parked = False
+        # the plan of a load that ends at an instant has no end before it
+        starving = self.stop_ns < NEVER
         with self._changed:
             while not self.stopped:
+                now = monotonic_ns()
                 if user.number >= self.share:
                     parked = True
-                elif monotonic_ns() < self.stop_ns:
+                elif now < self.stop_ns:
                     if parked:
                         parked = False
                         begin = due = self._shared_ns
@@ -85,8 +89,17 @@ class ClosedEngine(Engine):
                         self.want_ns += max(0, monotonic_ns() - begin)
                         return self._source, due
                     self._hungry()
-                self._changed.wait()
+                elif starving:
+                    starving = False
+                    if not parked:
+                        self.want_ns += max(0, self.stop_ns - begin)
+                        self._hungry()
+                self._changed.wait(self._left_s(now) if starving else None)
         return None
+
+    def _left_s(self, now: int) -> float:
+        """Seconds to the stop instant; a wait of the system has an upper limit."""
+        return min(max(0, self.stop_ns - now) / 1e9, threading.TIMEOUT_MAX)
 
     def _refill(self) -> bool:
         """Have numbers in the source that all users share; False where none are claimed."""

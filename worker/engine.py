@@ -83,7 +83,7 @@ class Engine:
         self.bulky = False
         #: Threads whose iteration timed out and that still run.
         self.abandoned: list[threading.Thread] = []
-        #: User-nanoseconds waited for work that then came.
+        #: User-nanoseconds waited for work that then came, or that was to come until the stop.
         self.want_ns = 0
         self.share = 0
         self.stopped = False

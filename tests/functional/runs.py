@@ -19,6 +19,7 @@ import jsonschema
 import psutil
 from commands import environment
 
+from osbench.common import keys
 from osbench.common.envelope import Sealer
 from osbench.common.keyring import Keyring
 from osbench.common.messages import Heartbeat
@@ -305,7 +306,7 @@ class Cluster:
         names = [key.rpartition(":")[2] for key in self.stored() if "osbench:worker:" in key]
         kept = {f"osbench:worker:{name}" for name in names}
         kept |= {f"osbench:_kombu.binding.osbench.w.{name}" for name in names}
-        return self.stored() - kept - {"osbench:_kombu.binding_deadlines"}
+        return self.stored() - kept - {keys.WORKERS, "osbench:_kombu.binding_deadlines"}
 
 
 def by_iteration(rows: Sequence[Mapping[str, str]], *outcomes: str) -> set[int]:

@@ -196,6 +196,36 @@ def test_the_wait_at_the_end_of_all_work_does_not_count():
         assert engine.want_ns == counted < 50 * MS
 
 
+def test_waiting_for_work_until_the_stop_instant_counts():
+    hungry = threading.Event()
+    with closed(hungry=hungry.set) as engine:
+        begin_ns = monotonic_ns()
+        stop_ns = begin_ns + 80 * MS
+        engine.stop(stop_ns)
+        engine.add(batch((1, 2)))
+        engine.set_share(2)
+        until(lambda: engine.want_ns)
+        until(lambda: monotonic_ns() > stop_ns + 20 * MS)
+        counted, rows = engine.want_ns, list(engine.rows)
+        hungry.clear()
+
+    assert len(rows) == 1
+    assert counted <= 2 * (stop_ns - engine.t0_ns)
+    assert counted >= stop_ns - begin_ns - (rows[0][ENDED] - begin_ns)
+    # what comes after the stop adds nothing
+    assert engine.want_ns == counted
+
+
+def test_waiting_for_work_of_a_load_without_a_stop_instant_does_not_count_when_it_is_stopped():
+    with closed() as engine:
+        engine.set_share(2)
+        time.sleep(0.03)
+        engine.stop(monotonic_ns())
+        time.sleep(0.05)
+
+    assert engine.want_ns == 0
+
+
 def test_users_that_the_share_has_no_place_for_do_not_wait_for_work():
     with closed() as engine:
         engine.set_share(2)
