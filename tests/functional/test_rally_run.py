@@ -73,3 +73,50 @@ def test_rallys_context_is_set_up_for_rallys_scenario_and_told_where_it_fails(he
     assert "context dummy_context@default cannot be undone: RallyException: Oops" in note
     assert refused.code == 2
     assert "context dummy_context@default cannot be set up: RallyException: Oops" in refused.err
+
+
+OPTIONS = """
+from rally.common import cfg
+from rally.task import context, scenario
+
+
+@context.configure(name="shelf", order=10)
+class Shelf(context.Context):
+    CONFIG_SCHEMA = {"type": "object", "properties": {"books": {"type": "integer"}}}
+
+    def setup(self):
+        self.context["books"] = [{"number": n} for n in range(self.config["books"])]
+
+    def cleanup(self):
+        assert len(self.context["books"]) == self.config["books"]
+
+
+@scenario.configure(name="OsbenchTest.options", context={"shelf@default": {"books": 3}})
+class Options(scenario.Scenario):
+    def run(self):
+        options = cfg.CONF.openstack
+        assert options.nova_server_boot_prepoll_delay == 7.5
+        assert options.enable_profiler is False
+        assert cfg.CONF.scenario_resource_name_format == "mine_XXXXXXXX_XXXXXXXX"
+        name = self.generate_random_name()
+        assert name.startswith("mine_" + self.context["owner_id"].replace("-", "")[:8])
+        for book in self.context["books"]:
+            assert "read" not in book
+            book["read"] = True
+        self.context["books"].clear()
+"""
+
+
+def test_rallys_options_and_a_context_of_ones_own_reach_every_iteration(here: Site) -> None:
+    here.write(
+        ".rally/rally.conf",
+        "[DEFAULT]\nscenario_resource_name_format = mine_XXXXXXXX_XXXXXXXX\n"
+        "[openstack]\nnova_server_boot_prepoll_delay = 7.5\n",
+    )
+    plugin = here.write("plugins/shelf.py", OPTIONS)
+    task = here.task(workload("OsbenchTest.options", 20))
+
+    done = here.run(task, "--workers", "2", "--plugin-path", str(plugin.parent))
+
+    assert done.code == 0, done.err
+    assert (done.sums["ok"], done.result["workloads"][0]["errors"]) == (20, [])
