@@ -129,7 +129,7 @@ class Closing:
         book = conductor.book
         statistics = book.statistics
         refused = state.channel.refused + state.fleet.refused + book.refused
-        members = [state.fleet.members[name] for name in sorted(conductor.served)]
+        members = [state.fleet.members[name] for name in sorted(conductor.crew.served)]
         return WorkloadReport(
             name=workload.scenario,
             source=self._plugins.scenario(workload.scenario).source,
@@ -158,7 +158,7 @@ class Closing:
 
 
 def _tracing(piece: Piece, number: int, collected: Collected) -> Tracing:
-    written, dropped = piece.conductor.spans()
+    written, dropped = piece.conductor.crew.spans()
     return Tracing(
         state=piece.sampling.state,
         traced=piece.conductor.book.statistics.traced,

@@ -71,13 +71,15 @@ class Concert:
         for conductor in self._conductors:
             self._patiently(conductor.prepare)
         deadline = time.monotonic() + PREPARE_S
-        while not all(conductor.ready for conductor in self._conductors):
+        while not all(conductor.crew.ready for conductor in self._conductors):
             if state.interruption.level:
                 return
             self._patiently(self._gather)
             if time.monotonic() > deadline:
                 slow = " and ".join(
-                    conductor.delay() for conductor in self._conductors if not conductor.ready
+                    conductor.crew.delay()
+                    for conductor in self._conductors
+                    if not conductor.crew.ready
                 )
                 raise FleetError(f"within {PREPARE_S:g} s {slow}")
 

@@ -13,11 +13,13 @@ from osbench.common.runner import Runner, Step, Totals, split
 from osbench.common.sla import Verdict
 from osbench.coordinator.accounting import Offered
 from osbench.coordinator.book import Book
+from osbench.coordinator.crew import Crew
 from osbench.coordinator.datafile import DataFile
 from osbench.coordinator.dispatch import Dispatch
 from osbench.coordinator.hooks.firing import Hooks
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
+from osbench.coordinator.shortfall import Shortfall
 from osbench.coordinator.state import RunState, Snapshot
 
 LOG = logging.getLogger(__name__)
@@ -55,82 +57,38 @@ class Conductor:
         self.hooks = hooks
         self._data = data
         self._dispatch = Dispatch(state, self.book, specification, data)
+        self.crew = Crew(state, specification, self._dispatch)
         self._t0_at = 0.0
         self._shown = 0.0
         self._stop_s: float | None = None
         self._cut_short: str | None = None
         self._phase = "preparing"
         self._settled = False
-        #: Workers the run began with, and since when there is none.
-        self._size = len(self._members())
+        #: Since when there is no worker.
         self._alone_since: float | None = None
         self._step = Step()
-        #: User-seconds asked for that no worker had.
-        self._missing_s = 0.0
-        self._missed_at = 0.0
-        self._mourned: set[str] = set()
-        self._spans_before: dict[str, tuple[int, int]] = {}
-        self._spans_after: dict[str, list[int]] = {}
+        self._shortfall = Shortfall()
 
     # before the load
 
     def prepare(self) -> None:
         """Lay the workload out and have the workers prepare it."""
         self._state.channel.specify(self._spec)
-        members = self._members()
-        for member in members:
-            member.begin(self._number)
-            before = member.beat.spans
-            self._spans_before[member.incarnation] = (before[0], before[1])
-        self._state.controls.change(
-            members,
-            workload=self._number,
-            t0_at=None,
-            share=0,
-            generation=0,
-            stop_s=None,
-        )
+        self.crew.begin()
 
     def gather(self) -> None:
         """See who has prepared. Raises FleetError where one cannot, or nobody is left."""
-        self._welcome(strict=True)
-        self._notice_silence()
-        self._bury()
-        if not self._members():
+        self.crew.welcome(strict=True)
+        self.crew.notice_silence()
+        self.crew.bury()
+        if not self.crew.members:
             raise FleetError("all workers of the run have died before the load")
         self.show()
-
-    @property
-    def ready(self) -> bool:
-        """All workers have prepared."""
-        return all(member.ready for member in self._members())
-
-    def delay(self) -> str:
-        """What is still to be prepared, for a message."""
-        slow = [member.beat.host for member in self._members() if not member.ready]
-        return f"{self._spec.scenario} was not prepared on {', '.join(slow)}"
 
     def call_off(self) -> None:
         """The user stopped the run before the load began."""
         self._ask()
         self.settle()
-
-    def _welcome(self, *, strict: bool) -> None:
-        """Members that have prepared become ready; one that cannot is refused before the load."""
-        for member in self._members():
-            beat = member.beat
-            if member.ready or member.unfit or beat.run != self._state.channel.run_id:
-                continue
-            if beat.prepared != self._number:
-                continue
-            if beat.problem:
-                text = f"worker {beat.host} (pid {beat.pid}): {beat.problem}"
-                if strict:
-                    raise FleetError(text)
-                LOG.warning("%s; it is not used", text)
-                member.unfit = True
-                continue
-            member.ready = True
 
     def start(self, t0_at: float) -> None:
         """Begin the load at an instant, Redis time in seconds since 1970."""
@@ -140,7 +98,7 @@ class Conductor:
         self._phase = "running"
         self._ask()
         self._write_controls()
-        self._place()
+        self._dispatch.place(self._step, self.crew.takers, self.elapsed(), self._stop_s)
 
     def _open_parts(self, crew: list[Member]) -> tuple[int, ...]:
         """Most virtual users of each worker; beyond its capacity where the user wishes so."""
@@ -154,32 +112,28 @@ class Conductor:
         """Do what is to be done now; `poll`: there are new heartbeats."""
         self._watch_criteria()
         self._fire_hooks()
-        self._bury()
+        self.crew.bury()
         if poll:
-            self._notice_silence()
-            self._replace_lost()
-            self._welcome(strict=False)
+            self.crew.notice_silence()
+            if self._phase != "stopping":
+                self.crew.replace_lost()
+            self.crew.welcome(strict=False)
         self._ask()
         self._write_controls()
         stop_s = self._stop_s
         if stop_s is not None and self.elapsed() >= stop_s:
             self._phase = "stopping"
-            self._dispatch.take_back_unclaimed(self._members())
+            self._dispatch.take_back_unclaimed(self.crew.members)
         else:
-            self._place()
-        self._dispatch.drain_leaving(self._members())
+            self._dispatch.place(self._step, self.crew.takers, self.elapsed(), stop_s)
+        self._dispatch.drain_leaving(self.crew.members)
         if poll and self.elapsed() > 0:
-            self._dispatch.rescue(self._members())
+            self._dispatch.rescue(self.crew.members)
         self.show()
-
-    def _place(self) -> None:
-        # who is being given up gets nothing more, though its users are still counted
-        crew = [member for member in self._crew() if not member.doomed]
-        self._dispatch.place(self._step, crew, self.elapsed(), self._stop_s)
 
     def _ask(self) -> None:
         """Ask the runner, and grant what it says."""
-        crew = self._crew()
+        crew = self.crew.active
         ledger = self.book.ledger
         elapsed = self.elapsed()
         totals = Totals(allotted=self._dispatch.planned, settled=ledger.decided)
@@ -196,38 +150,19 @@ class Conductor:
         if stop is not None and (self._stop_s is None or stop < self._stop_s):
             self._stop_s = stop
         shares = self._open_parts(crew) if self._spec.open else self._step.shares or ()
-        others = [m for m in self._members() if m not in crew]
+        others = [m for m in self.crew.members if m not in crew]
         regrant([*crew, *others], [*shares, *[0] * len(others)])
-        self._mourn(elapsed)
-        if not self._spec.open:
-            self._count_missing(elapsed)
+        self._count_missing(elapsed)
 
     def _count_missing(self, elapsed: float) -> None:
-        """Add the user-seconds since the last call that were asked for and not granted."""
-        since = elapsed - max(0.0, self._missed_at)
-        self._missed_at = elapsed
-        ended = self._stop_s is not None and elapsed >= self._stop_s
-        if since <= 0 or ended or not self._dispatch.wants(self._step):
-            return
-        granted = sum(member.share for member in self._members())
-        self._missing_s += since * max(0, self._runner.users(elapsed) - granted)
-
-    def _mourn(self, elapsed: float) -> None:
-        """Workers that were given up: their users were missing since they fell silent."""
-        for member in self._state.fleet.members.values():
-            if not member.fenced or member.workload != self._number:
-                continue
-            if member.incarnation in self._mourned:
-                continue
-            self._mourned.add(member.incarnation)
-            silent_s = max(0.0, elapsed - member.silence_s)
-            until_s = elapsed if self._stop_s is None else min(elapsed, self._stop_s)
-            self._missing_s += member.lost_share * max(0.0, until_s - silent_s)
-            what = "sent results that cannot be read" if member.garbled else "fell silent"
-            self._state.losses.append(
-                f"{self._spec.scenario}: worker {member.beat.host}:{member.beat.pid} {what} "
-                f"{silent_s:.0f} s into the load and was given up {elapsed - silent_s:.0f} s later"
-            )
+        fleet, stop_s = self._state.fleet.members.values(), self._stop_s
+        mine = [member for member in fleet if member.workload == self._number]
+        losses = self._shortfall.mourn(mine, elapsed, stop_s)
+        self._state.losses += [f"{self._spec.scenario}: {loss}" for loss in losses]
+        if not self._spec.open:
+            granted = sum(member.share for member in self.crew.members)
+            asked = self._dispatch.wants(self._step) and (stop_s is None or elapsed < stop_s)
+            self._shortfall.count(elapsed, self._runner.users(elapsed) - granted, asked=asked)
 
     def _fire_hooks(self) -> None:
         elapsed = self.elapsed()
@@ -259,40 +194,13 @@ class Conductor:
                     "generation": member.generation,
                     "stop_s": self._stop_s,
                 }
-                for member in self._members()
+                for member in self.crew.members
                 if member.ready and (member.generation, self._stop_s) != member.granted
             }
         )
-        for member in self._members():
+        for member in self.crew.members:
             if member.ready:
                 member.granted = (member.generation, self._stop_s)
-
-    # workers that die
-
-    def _notice_silence(self) -> None:
-        for member in self._members():
-            if member.garbled or member.silence_s >= self._state.lost_after_s:
-                self._state.reader.give_up(member)
-
-    def _replace_lost(self) -> None:
-        """Take free workers in place of those that died or left."""
-        lack = self._size - len([m for m in self._members() if not m.leaving])
-        if lack <= 0 or self._phase == "stopping" or self._state.interruption.level:
-            return
-        for member in self._state.fleet.adopt(lack):
-            LOG.warning("worker %s takes the place of one that is gone", member.incarnation)
-            member.begin(self._number)
-            self._spans_before[member.incarnation] = (0, 0)
-            self._state.controls.change([member], workload=self._number, t0_at=None)
-
-    def _bury(self) -> None:
-        """Take away what given-up workers had; tried again where Redis is away."""
-        buried = self._state.reader.buried
-        for member in [one for one in buried if one.workload == self._number]:
-            self._dispatch.take_away(member.incarnation)
-            self._state.fleet.forget(member.incarnation)
-            self._state.controls.change([member], fenced=True)
-            buried.remove(member)
 
     # the end
 
@@ -329,7 +237,7 @@ class Conductor:
         stopped = self._stop_s is not None and self.elapsed() >= self._stop_s + self._linger_s
         if stopped or (self._step.done and not ledger.pool):
             return True
-        if self._crew():
+        if self.crew.active:
             self._alone_since = None
             return False
         # nobody is left to do what is left: perhaps somebody comes
@@ -358,7 +266,7 @@ class Conductor:
         self._state.directory.decide([{"do": "close", "workload": self._number}])
         # what Redis does not take now goes with the next change
         with contextlib.suppress(StoreAway):
-            self._state.controls.change(self._members(), workload=-1, t0_at=None)
+            self._state.controls.change(self.crew.members, workload=-1, t0_at=None)
 
     def end_hooks(self) -> None:
         """Wait for actions that still run, then end them: what they act on is taken away next."""
@@ -376,7 +284,7 @@ class Conductor:
     def _close_ledger(self) -> None:
         # what nobody has claimed was not started; where Redis is away nobody can know that
         with contextlib.suppress(StoreAway, StoreError):
-            self._dispatch.take_back_unclaimed(self._members())
+            self._dispatch.take_back_unclaimed(self.crew.members)
         ledger = self.book.ledger
         # where a time ends the load, rows that nobody came to are no part of the plan
         timed = self._step.stop_s is not None
@@ -399,7 +307,7 @@ class Conductor:
                 cut_short=self._cut_short,
             )
         users = self._runner.concurrency
-        wanting_s = self.book.want_ns / 1e9 + self._missing_s
+        wanting_s = self.book.want_ns / 1e9 + self._shortfall.user_s
         asked_s = self.book.busy_s + wanting_s
         return Offered(
             duration_s=duration_s,
@@ -409,34 +317,7 @@ class Conductor:
             cut_short=self._cut_short,
         )
 
-    @property
-    def served(self) -> frozenset[str]:
-        """The worker processes that took part."""
-        return frozenset(self._spans_before)
-
-    def freeze_spans(self) -> None:
-        """Another workload begins: spans written from now on are counted for it."""
-        for name in self._spans_before:
-            self._spans_after.setdefault(name, self._state.fleet.members[name].beat.spans)
-
-    def spans(self) -> tuple[int, int]:
-        """Spans written and dropped for this workload."""
-        written = dropped = 0
-        for name, (written_before, dropped_before) in self._spans_before.items():
-            beat = self._state.fleet.members[name].beat
-            after = self._spans_after.get(name, beat.spans)
-            written += after[0] - written_before
-            dropped += after[1] - dropped_before
-        return written, dropped
-
     # small things
-
-    def _members(self) -> list[Member]:
-        members = self._state.fleet.members.values()
-        return [m for m in members if m.workload == self._number and not m.fenced]
-
-    def _crew(self) -> list[Member]:
-        return [m for m in self._members() if m.active and m.ready]
 
     def _plan(self) -> int | None:
         return self._runner.planned if self._spec.open else self._step.budget
@@ -467,8 +348,8 @@ class Conductor:
                 settled=self.book.ledger.settled,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,
-                busy=sum(member.beat.busy for member in self._members()),
-                workers=len(self._crew()),
+                busy=sum(member.beat.busy for member in self.crew.members),
+                workers=len(self.crew.active),
                 away=self._state.away,
                 failing=self._failing(),
             )

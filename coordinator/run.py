@@ -328,7 +328,7 @@ class Run:
             if any(piece.sampling.rate for piece in earlier):
                 self._say_farewell(state)
             for piece in earlier:
-                piece.conductor.freeze_spans()
+                piece.conductor.crew.freeze_spans()
             Concert(state, conductors).run()
 
     def _parts(

@@ -16,14 +16,14 @@ class Player:
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        self.ready = False
+        self.crew = SimpleNamespace(ready=False)
 
     def prepare(self) -> None:
         self.steps.append("prepare")
 
     def gather(self) -> None:
         self.steps.append("gather")
-        self.ready = True
+        self.crew.ready = True
 
     def start(self, t0_at: float) -> None:
         self.steps.append("start")
