@@ -7,6 +7,7 @@ from collections.abc import Callable
 from bench.comparison import Comparison, Target
 from bench.rounds import interleave
 from bench.stage import Stage
+from osbench.coordinator.channel import READ_LIMIT
 
 NEEDS = ()
 
@@ -41,6 +42,7 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
             unit="us",
             osbench=values["small"],
             target=Target(bound=250.0, at_most=True),
+            note=f"{READ_LIMIT} are read at a time, two workers in turn",
         ),
     ]
 
