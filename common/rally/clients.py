@@ -12,6 +12,8 @@ from typing import Any
 
 #: Clients that every OpenStack scenario uses.
 _ALWAYS = ("keystone",)
+#: Parts that client libraries import when they know the version.
+_VERSIONS = ("v1", "v2", "v2_0", "v3")
 
 
 def import_for(rally: Any) -> None:
@@ -36,7 +38,7 @@ def _services(rally: Any) -> Iterator[str]:
 
 
 def _import_client(client: Any) -> None:
-    """Import what the client's methods import: the library, and the part for its version."""
+    """Import what the client's methods import: the library, and its parts for a version."""
     libraries = set()
     for _, method in inspect.getmembers(client, inspect.isfunction):
         if method.__module__ != client.__module__:
@@ -48,10 +50,10 @@ def _import_client(client: Any) -> None:
                 for name in names:
                     if not hasattr(imported, name):
                         importlib.import_module(f"{module}.{name}")
-    version = str(client.get_default_version() or "").partition(".")[0]
     for library in libraries:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(f"{library}.v{version}.client")
+        for version in _VERSIONS:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(f"{library}.{version}.client")
 
 
 def _imports(function: Any) -> Iterator[tuple[str, list[str]]]:
