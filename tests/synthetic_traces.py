@@ -50,7 +50,7 @@ def spans_of(root: Work, *, number: int = 0, clocks: dict[str, float] | None = N
     spans: list[Span] = []
 
     def visit(work: Work, parent: str) -> None:
-        own = f"{number:08x}{len(spans) + hidden[0]:08x}"
+        own = f"{number + 1:08x}{len(spans) + hidden[0]:08x}"
         if work.lost:
             hidden[0] += 1
         else:

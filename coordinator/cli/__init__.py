@@ -14,6 +14,7 @@ from osbench.coordinator.cli.plugin import plugin
 from osbench.coordinator.cli.results import results
 from osbench.coordinator.cli.run import run
 from osbench.coordinator.cli.runs import abort, runs, status
+from osbench.coordinator.cli.trace import trace
 from osbench.coordinator.cli.validate import validate
 from osbench.coordinator.cli.workers import workers
 
@@ -55,6 +56,7 @@ COMMANDS = (
     abort,
     cleanup,
     results,
+    trace,
     runs,
     workers,
     deployment,

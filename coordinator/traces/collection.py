@@ -227,6 +227,7 @@ class Collection:
             "kept": len(kept),
             "skipped": self._skipped,
             "census": digest.census.to_dict(),
+            "usual": [[*kinds, number] for kinds, number in digest.usual.items()],
             "clocks": [asdict(offset) for offset in digest.clocks.offsets],
             "ranking": [asdict(row) for row in digest.ranking.rows()],
             "notes": self._notes,

@@ -11,7 +11,7 @@ from osbench.coordinator.traces.critical_path import critical_path
 from osbench.coordinator.traces.features import FeatureTable
 from osbench.coordinator.traces.ranking import Ranking
 from osbench.coordinator.traces.spans import Trace
-from osbench.coordinator.traces.stale import LateWork, leave_out_stale
+from osbench.coordinator.traces.stale import LateWork, Usual, leave_out_stale
 from osbench.coordinator.traces.tree import ORPHAN, Tree, label
 
 #: Work that begins so many seconds after an iteration's end is not taken for a part of it.
@@ -23,16 +23,20 @@ class Survey:
 
     def __init__(self) -> None:
         self._samples = ClockSamples()
-        self.usual = LateWork()
+        self._late = LateWork()
 
     def add(self, trace: Trace) -> None:
         """Look at one trace."""
         self._samples.add(trace)
-        self.usual.add(trace)
+        self._late.add(trace)
 
     def clocks(self) -> Clocks:
         """The offsets between the hosts in all traces."""
         return self._samples.estimate()
+
+    def usual(self) -> Usual:
+        """How much work usually begins late."""
+        return self._late.usual()
 
 
 class Digest:
@@ -43,7 +47,7 @@ class Digest:
         self.census = Census()
         self.table = FeatureTable(groups)
         self.ranking = Ranking()
-        self._usual = survey.usual
+        self.usual = survey.usual()
 
     def add_iteration(
         self, trace: Trace, *, group: int, iteration: int, outcome: int, kept: bool
@@ -70,7 +74,7 @@ class Digest:
         paths = []
         for root in list(tree.roots):
             span = tree.spans[root]
-            leave_out_stale(tree, root, self._usual, GRACE_S)
+            leave_out_stale(tree, root, self.usual, GRACE_S)
             path = critical_path(tree, root, self.clocks)
             paths.append(path)
             self.census.outlived(tree, path)
@@ -90,7 +94,7 @@ class Digest:
         whole: bool,
         kept: bool,
     ) -> None:
-        leave_out_stale(tree, root, self._usual, GRACE_S)
+        leave_out_stale(tree, root, self.usual, GRACE_S)
         path = critical_path(tree, root, self.clocks)
         self.census.outlived(tree, path)
         self.ranking.add(tree, (path,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -108,9 +108,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     whole = rows[features.whole[rows]]
     # where hardly a trace is whole, what they lack is not a matter of chance
     used = whole if 2 * len(whole) >= len(rows) else rows
-    succeeded = features.outcome[used] == Outcome.OK
-    ok, failed = used[succeeded], used[~succeeded]
-    ok = ok[np.argsort(features.total[ok], kind="stable")]
+    ok, failed = _ordered(features, used)
     middle = Middle(features=features, base=_cut(ok, *_MIDDLE), all=ok, seed=seed)
     bands = tuple(
         compare(middle, label, _cut(ok, low, high), (low, high)) for label, low, high in _BANDS
@@ -132,7 +130,29 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     )
     told = answer.told
     sentence = why_slow(told) if told else too_few(len(ok), len(_cut(ok, 0.99, 1.0)), ENOUGH)
-    return Answer(**{**answer.__dict__, "sentence": sentence})
+    return replace(answer, sentence=sentence)
+
+
+#: What can be chosen of traces.
+CHOICES = ("p99+", "p95-p99", "middle", "failed")
+
+
+def members(features: Features, choice: str) -> frozenset[str]:
+    """Ids of the traces of one of `CHOICES`, of all groups."""
+    found: list[str] = []
+    for number in range(len(features.groups)):
+        ok, failed = _ordered(features, np.flatnonzero(features.group == number))
+        cuts = {name: _cut(ok, low, high) for name, low, high in _BANDS}
+        chosen = {**cuts, "middle": _cut(ok, *_MIDDLE), "failed": failed}[choice]
+        found += [features.traces[at] for at in chosen.tolist()]
+    return frozenset(found)
+
+
+def _ordered(features: Features, rows: Ints) -> tuple[Ints, Ints]:
+    """Those that succeeded, fastest first, and those that failed."""
+    succeeded = features.outcome[rows] == Outcome.OK
+    ok, failed = rows[succeeded], rows[~succeeded]
+    return ok[np.argsort(features.total[ok], kind="stable")], failed
 
 
 def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:

@@ -71,7 +71,7 @@ class Ranking:
             point.durations.append(span.duration_ns)
             if len(point.durations) >= _WAITING:
                 point.settle()
-            point.self_ns += _own_ns(tree, at)
+            point.self_ns += own_ns(tree, at)
             if point.last != tree.trace_id:
                 point.last = tree.trace_id
                 point.traces += 1
@@ -114,7 +114,7 @@ class Ranking:
         return point
 
 
-def _own_ns(tree: Tree, at: int) -> int:
+def own_ns(tree: Tree, at: int) -> int:
     """A span's duration less the time in which anything within it ran."""
     low, high = tree.start[at], tree.end[at]
     own = high - low

@@ -34,12 +34,15 @@ class Difference:
     #: Of the sum.
     total_low: float
     total_high: float
-    #: Corrected p-value by column: that the first group's mean is no greater.
+    #: Corrected p-value by column.
     p: Floats
 
 
-def difference(slow: Floats, base: Floats, seed: int = 0) -> Difference:
-    """Compare two groups, a line each, with columns that sum to what is to be explained."""
+def difference(slow: Floats, base: Floats, seed: int = 0, *, two_sided: bool = False) -> Difference:
+    """Compare two groups, a line each, with columns that sum to what is to be explained.
+
+    p-values are those of the first group's mean being no greater, `two_sided` of no other.
+    """
     chance = np.random.default_rng(seed)
     slow, base = _some(slow, _MOST, chance), _some(base, _MOST, chance)
     drawn = _means(slow, chance) - _means(base, chance)
@@ -61,7 +64,7 @@ def difference(slow: Floats, base: Floats, seed: int = 0) -> Difference:
         share_high=share_high,
         total_low=float(total_low),
         total_high=float(total_high),
-        p=corrected(_permuted(slow, base, chance)),
+        p=corrected(_permuted(slow, base, chance, two_sided)),
     )
 
 
@@ -93,12 +96,14 @@ def _means(rows: Floats, chance: np.random.Generator) -> Floats:
     return found
 
 
-def _permuted(slow: Floats, base: Floats, chance: np.random.Generator) -> Floats:
+def _permuted(slow: Floats, base: Floats, chance: np.random.Generator, two_sided: bool) -> Floats:
     slow, base = _some(slow, _MOST_PERMUTED, chance), _some(base, _MOST_PERMUTED, chance)
     both = np.concatenate((slow, base))
     both = both - both.mean(axis=0)
     first = len(slow)
     seen = both[:first].sum(axis=0)
+    if two_sided:
+        seen = np.abs(seen)
     labels = np.zeros(len(both), np.float32)
     labels[:first] = 1
     narrow = both.astype(np.float32)
@@ -107,6 +112,7 @@ def _permuted(slow: Floats, base: Floats, chance: np.random.Generator) -> Floats
     reached = np.zeros(both.shape[1])
     for _ in range(0, _PERMUTATIONS, 200):
         order = chance.permuted(np.tile(labels, (200, 1)), axis=1)
-        reached += ((order @ narrow) >= seen).sum(axis=0)
+        sums = order @ narrow
+        reached += ((np.abs(sums) if two_sided else sums) >= seen).sum(axis=0)
     p: Floats = (1 + reached) / (1 + _PERMUTATIONS)
     return p

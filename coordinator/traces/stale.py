@@ -9,11 +9,15 @@ goes on with after its reply, but of that every trace has about as much.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from osbench.coordinator.traces.spans import Trace
 from osbench.coordinator.traces.tree import STALE, Tree
 
 _Kind = tuple[str, str]
+
+#: How many late spans of the second kind one of the first kind usually has.
+Usual = Mapping[tuple[_Kind, _Kind], int]
 
 
 class LateWork:
@@ -37,23 +41,24 @@ class LateWork:
             outer_kind = (known[span_id].service, known[span_id].name)
             self._late.setdefault((outer_kind, kind), Counter())[count] += 1
 
-    def usual(self, outer: _Kind, inner: _Kind) -> int:
-        """The median number of late spans of a kind within one of another kind."""
-        counts = self._late.get((outer, inner))
-        if not counts:
-            return 0
-        left = self._spans[outer] - sum(counts.values())
-        half = self._spans[outer] / 2
+    def usual(self) -> Usual:
+        """The median number of late spans of a kind within those of another, unless it is 0."""
+        medians = {(outer, inner): self._median(outer, inner) for outer, inner in self._late}
+        return {kinds: number for kinds, number in medians.items() if number}
+
+    def _median(self, outer: _Kind, inner: _Kind) -> int:
+        counts = self._late[outer, inner]
+        below = self._spans[outer] - sum(counts.values())
         found = 0
         for number in sorted(counts):
-            if left >= half:
+            if below >= self._spans[outer] / 2:
                 break
             found = number
-            left += counts[number]
+            below += counts[number]
         return found
 
 
-def leave_out_stale(tree: Tree, root: int, usual: LateWork, grace_s: float) -> None:
+def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None:
     """Take stale spans out of a tree.
 
     Stale is late work of which there is more than twice the usual, but for the first of it where
@@ -65,7 +70,7 @@ def leave_out_stale(tree: Tree, root: int, usual: LateWork, grace_s: float) -> N
             continue
         span = tree.spans[at]
         for kind, late in _late(tree, at).items():
-            expected = usual.usual((span.service, span.name), kind)
+            expected = usual.get(((span.service, span.name), kind), 0)
             late.sort(key=lambda inner: (tree.start[inner], inner))
             kept = len(late)
             if len(late) > 2 * expected + 1:

@@ -185,7 +185,7 @@ def test_work_of_threads_that_keep_an_old_trace_is_left_out():
     left = []
     for trace in found:
         tree = Tree(trace, Clocks())
-        leave_out_stale(tree, tree.iteration, usual, 60.0)
+        leave_out_stale(tree, tree.iteration, usual.usual(), 60.0)
         left += [(tree.spans[at].service, why) for at, why in tree.left_out.items()]
 
     # two were where they belong
@@ -204,9 +204,9 @@ def test_work_that_every_trace_goes_on_with_is_not_stale():
         usual.add(trace)
     trees = [Tree(trace, Clocks()) for trace in found]
     for tree in trees:
-        leave_out_stale(tree, tree.iteration, usual, 60.0)
+        leave_out_stale(tree, tree.iteration, usual.usual(), 60.0)
 
-    assert usual.usual(("shop/api", "wsgi"), ("stock", "cast")) == 2
+    assert usual.usual() == {(("shop/api", "wsgi"), ("stock", "cast")): 2}
     assert not any(tree.left_out for tree in trees)
 
 
@@ -216,7 +216,7 @@ def test_what_begins_long_after_the_end_is_stale():
     api.add(Work(name="cast", start=api.end + 61_000, length=1, service="stock", host="c"))
     tree = Tree(spans_of(work), Clocks())
 
-    leave_out_stale(tree, tree.iteration, LateWork(), 60.0)
+    leave_out_stale(tree, tree.iteration, {}, 60.0)
 
     assert [tree.spans[at].name for at in tree.left_out] == ["cast"]
 

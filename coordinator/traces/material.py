@@ -1,0 +1,98 @@
+"""What commands work on: the traces of a run, or those in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.traces.archive import Archive
+from osbench.coordinator.traces.census import Census
+from osbench.coordinator.traces.clocks import Clocks, clocks_from
+from osbench.coordinator.traces.critical_path import Path as CriticalPath
+from osbench.coordinator.traces.critical_path import critical_path
+from osbench.coordinator.traces.digest import GRACE_S, digest_of
+from osbench.coordinator.traces.features import Features
+from osbench.coordinator.traces.ranking import Ranked, ranked_from
+from osbench.coordinator.traces.sources import open_file
+from osbench.coordinator.traces.spans import Trace
+from osbench.coordinator.traces.stale import Usual, leave_out_stale
+from osbench.coordinator.traces.tree import Tree
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Material:
+    """Traces, and what they came to."""
+
+    #: Run id or file name.
+    name: str
+    features: Features
+    clocks: Clocks
+    usual: Usual
+    census: Census
+    ranking: tuple[Ranked, ...]
+    #: Iterates over the traces whose spans there are.
+    traces: Callable[[], Iterator[Trace]]
+    #: Traces there were, and entries that could not be read.
+    traced: int
+    skipped: int
+
+    def planted(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
+        """A trace's tree, and the critical path of each of its roots."""
+        tree = Tree(trace, self.clocks)
+        roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
+        paths = []
+        for root in roots:
+            leave_out_stale(tree, root, self.usual, GRACE_S)
+            paths.append(critical_path(tree, root, self.clocks))
+        return tree, paths
+
+
+def of_run(directory: RunDirectory) -> Material:
+    """What a run has kept of its traces. Raises UsageError where it has collected none."""
+    archive = Archive(directory.path)
+    if not archive.exists:
+        summary = directory.read("summary.json") or {"workloads": []}
+        states = {one["tracing"]["state"] for one in summary["workloads"]}
+        why = f" (tracing: {', '.join(sorted(states))})" if states else ""
+        raise UsageError(
+            f"run {directory.path.name} has no traces{why}; a run collects them at its end where"
+            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://"
+        )
+    found = archive.collection()
+    return Material(
+        name=directory.path.name,
+        features=archive.features(),
+        clocks=clocks_from(found["clocks"]),
+        usual=_usual(found["usual"]),
+        census=Census.from_dict(found["census"]),
+        ranking=tuple(ranked_from(found["ranking"])),
+        traces=archive.traces,
+        traced=found["traced"],
+        skipped=found["skipped"],
+    )
+
+
+def of_file(path: Path, *, everything: bool = False) -> Material:
+    """The traces in a file. Raises UsageError where it holds none."""
+    source = open_file(path, everything=everything)
+    found = list(source.all())
+    digest = digest_of(found)
+    return Material(
+        name=path.name,
+        features=digest.table.close(),
+        clocks=digest.clocks,
+        usual=digest.usual,
+        census=digest.census,
+        ranking=tuple(digest.ranking.rows()),
+        traces=lambda: iter(found),
+        traced=len(found),
+        skipped=source.skipped,
+    )
+
+
+def _usual(rows: list[Any]) -> Usual:
+    return {(tuple(outer), tuple(inner)): number for outer, inner, number in rows}

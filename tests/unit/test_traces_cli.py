@@ -1,0 +1,232 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+from synthetic_traces import (
+    Fault,
+    Work,
+    find,
+    many_queries,
+    queue_wait,
+    slow_query,
+    spans_of,
+    traces,
+)
+
+from osbench.coordinator.cli.trace import trace as command
+from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.traces.otlp import to_otlp
+from osbench.coordinator.traces.spans import uuid_form
+
+LOG = """\
+2020-02-27T08:04:25.000000          {a} {a} {b} engine-run-start
+2020-02-27T08:04:25.250000          {a} {b} {c} task-run-start
+2020-02-27T08:04:25.750000 0.500000 {a} {b} {c} task-run-stop
+2020-02-27T08:21:05.123456 1000.123456 {a} {a} {b} engine-run-stop <- !!!
+2020-02-27T08:04:26.000000          {d} {d} {e} task-run-start
+2020-02-27T08:04:26.250000 0.250000 {d} {d} {e} task-run-stop {{"statement": "SELECT 1"}}
+""".format(
+    **{
+        letter: f"{letter * 8}-{letter * 4}-4{letter * 3}-8{letter * 3}-{letter * 12}"
+        for letter in "abcde"
+    }
+)
+RANKED = f"""\
+Total time | Max time | Avg time | Occurrences | Trace name
+{"-" * 91}
+1000.123     1000.123   1000.123   1             engine-run
+0.750        0.500      0.375      2             task-run
+"""
+
+
+@pytest.fixture
+def call(tmp_path):
+    """Call the command with a data directory of the test, in its folder."""
+    conf = tmp_path / "osbench.conf"
+    conf.write_text(f"[DEFAULT]\ndata_dir = {tmp_path}\n")
+
+    def run(*args, code=0):
+        words = [
+            str(tmp_path / word) if (tmp_path / str(word)).is_file() else word for word in args
+        ]
+        done = CliRunner().invoke(command, [*map(str, words), "--config-file", str(conf)])
+        assert done.exit_code == code, done.output
+        return done.stdout if not code else done.output
+
+    return run
+
+
+@pytest.fixture
+def spans(tmp_path):
+    """Write traces to a file."""
+
+    def write(name, found):
+        (tmp_path / name).write_text(json.dumps(to_otlp(found)))
+        return name
+
+    return write
+
+
+def test_a_log_is_ranked_as_mistrals_guide_does(call, tmp_path):
+    (tmp_path / "mistral.log").write_text(LOG)
+
+    said = call("rank", "mistral.log", tmp_path / "report.txt", "--by", "self")
+    shown = call("rank", "mistral.log", "--mistral")
+
+    assert (tmp_path / "report.txt").read_text() == shown == RANKED
+    lines = said.splitlines()
+    assert lines[0].startswith("total")
+    assert lines[0].split()[1:8] == ["own", "critical", "mean", "p50", "p95", "p99", "max"]
+    assert "engine-run" in lines[1]
+    assert "task-run" in lines[2]
+
+
+def test_a_ranking_in_json_has_what_mistral_leaves_out(call, tmp_path):
+    (tmp_path / "mistral.log").write_text(LOG)
+
+    engine, task = json.loads(call("rank", "mistral.log", "--json"))["ranking"]
+
+    assert engine["self_s"] == pytest.approx(999.623456)
+    assert engine["critical_s"] == pytest.approx(999.623456)
+    assert (task["p99_s"], task["traces"], task["count"]) == (pytest.approx(0.5, rel=1e-3), 2, 2)
+
+
+def test_a_trace_is_shown_as_a_tree(call, spans):
+    (found,) = traces(1, Fault(share=1.0, harm=many_queries))
+    file = spans("one.json", [found])
+
+    text = call("show", found.trace_id[:9], "--from", file)
+    printed = json.loads(call("show", uuid_form(found.trace_id), "--from", file, "--json"))
+
+    assert text.startswith(f"Trace {uuid_form(found.trace_id)} of one.json")
+    assert "* osbench/worker osbench.iteration  @w1" in text
+    assert "* (waited for stock/engine)" in text
+    assert "more like it" in text
+    root = printed["spans"][0]
+    assert printed["duration_s"] == root["duration_s"]
+    parts = sum(span["critical_s"] + span["waited_s"] for span in printed["spans"])
+    assert parts == pytest.approx(root["duration_s"])
+
+
+def test_what_is_wrong_with_a_trace_stands_beside_it(call, spans):
+    api = Work(name="wsgi", start=1, length=5, service="api", error="Boom")
+    lost = Work(name="gone", start=2, length=2, service="api", lost=True)
+    lost.add(Work(name="orphaned", start=2, length=1, service="db"))
+    late = Work(name="cast", start=5, length=50, service="engine")
+    root = Work(name="osbench.iteration", start=0, length=9).add(api.add(lost, late))
+
+    found = spans_of(root)
+    file = spans("one.json", [found])
+
+    text = call("show", found.trace_id, "--from", file)
+
+    assert "api wsgi  @w1  Boom" in text
+    assert "engine cast  @w1  [after its caller's end]" in text
+    assert "left out (orphan): db orphaned" in text
+
+
+def test_an_explanation_begins_with_its_answer(call, spans):
+    def cast(work, chance):
+        api = find(work, "wsgi")
+        api.add(Work(name="notify", start=api.end - 0.1, length=50, service="bus", host="c"))
+
+    slow = Fault(share=0.03, harm=slow_query)
+    file = spans("slow.json", traces(1500, slow, clocks={"b": 10.0}, change=cast))
+
+    text = call("explain", file)
+    printed = json.loads(call("explain", file, "--json"))
+
+    first, *rest = text.splitlines()
+    assert first == printed["sentence"]
+    assert "shop/api db SELECT prices on host b" in first
+    rest = "\n".join(rest)
+    assert "* stands out: " in rest
+    assert "Of all variance: " in rest
+    assert "the clock of w1 is 10" in rest
+    assert "bus notify went on after its caller's end 1,500 times" in rest
+    (answer,) = printed["answers"]
+    assert answer["bands"][1]["causes"][0]["clear"] is True
+    assert printed["census"]["traces"] == 1500
+    assert [offset["host"] for offset in printed["clocks"]] == ["c", "w1"]
+
+
+def test_two_runs_are_compared(call, spans):
+    before = spans("before.json", traces(300))
+    after = spans("after.json", traces(300, Fault(share=0.5, harm=queue_wait), seed=2))
+
+    text = call("compare", before, after)
+    same = call("compare", before, spans("again.json", traces(300, seed=3)))
+    printed = json.loads(call("compare", before, after, "--json"))
+
+    assert "more than before" in text
+    assert "is waiting in the queue to stock/engine" in text
+    assert "No difference beyond chance" in same
+    (found,) = printed["comparisons"]
+    assert found["changes"][0]["what"] == "wait in queue"
+    changes = sum(change["added_s"] for change in found["changes"])
+    assert changes == pytest.approx(found["added_s"])
+
+
+def test_runs_without_a_workload_in_common(call, spans):
+    one = spans("one.json", traces(3))
+    other = spans("other.json", [spans_of(Work(name="engine-run", start=0, length=1))])
+
+    said = call("compare", one, other, code=2)
+
+    assert "one.json and other.json have no workload in common" in said
+
+
+def test_folded_stacks_sum_to_the_durations(call, spans):
+    found = list(traces(40))
+
+    lines = call("export", spans("some.json", found), "--format", "folded").splitlines()
+
+    stacks = dict(line.rsplit(" ", 1) for line in lines)
+    total = sum(next(s for s in one.spans if not s.parent_id).duration_ns for one in found)
+    assert sum(map(int, stacks.values())) == pytest.approx(total / 1000, abs=len(stacks))
+    root, action = "osbench/worker osbench.iteration", "osbench/worker shop.buy"
+    assert f"{root};{action};shop/api wsgi GET /items;(waited for)" in stacks
+
+
+def test_trace_events_nest_in_their_threads(call, spans, tmp_path):
+    parallel = Work(name="osbench.iteration", start=0, length=100).add(
+        Work(name="a", start=10, length=50), Work(name="b", start=20, length=60)
+    )
+    file = spans("some.json", [*traces(3), spans_of(parallel, number=77)])
+
+    call("export", file, "--to", tmp_path / "out.json")
+
+    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    threads = {}
+    for event in events:
+        if event["ph"] == "X":
+            threads.setdefault((event["pid"], event["tid"]), []).append(event)
+    assert len({process for process, _ in threads}) == 3
+    for inside in threads.values():
+        open_ = []
+        for event in inside:
+            end = event["ts"] + event["dur"]
+            while open_ and open_[-1] <= event["ts"]:
+                open_.pop()
+            assert not open_ or end <= open_[-1]
+            open_.append(end)
+
+
+def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
+    file = spans("some.json", traces(200, Fault(share=0.04, harm=slow_query)))
+
+    call("export", file, "--format", "otlp", "--band", "p99+", "--to", tmp_path / "slow.json")
+    text = call("rank", "slow.json")
+
+    assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
+    assert "has no trace like that" in call("export", file, "--trace", "ffff" * 8, code=2)
+
+
+def test_a_run_without_traces_says_what_it_takes(call, tmp_path):
+    directory = RunDirectory.create(str(tmp_path), "20260401-a")
+    directory.write("summary.json", {"workloads": [{"tracing": {"state": "no key"}}]})
+    directory.close()
+
+    for name in ("explain", "rank", "export"):
+        said = call(name, "last", code=2)
+        assert "run 20260401-a has no traces (tracing: no key)" in said
