@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -56,52 +57,36 @@ def _with_users(
 
 def _comparisons(values: Values, threads: int) -> list[Comparison]:
     first, *more = CROWDS
-    lines = [
-        (
-            "Rally's Dummy.dummy",
-            "ours",
-            f"Rally, concurrency {threads}",
-            "theirs",
-            5.0,
-            f"{WORKERS} workers",
-        )
-    ]
-    for count in more:
-        fall = median(values[f"theirs {count}"]) / median(values[f"theirs {first}"])
-        note = f"Rally: {fall:.2f} x its own with {first}"
-        lines += [
-            (
-                f"Dummy.openstack, {count} users",
-                f"ours {count}",
-                f"the same with {first}",
-                f"ours {first}",
-                0.95,
-                note,
-            )
-        ]
-    last = more[-1]
-    lines.append(
-        (
-            f"Dummy.openstack, {last} users",
-            f"ours {last}",
-            f"Rally, concurrency {threads}",
-            f"theirs {last}",
-            50.0,
-            f"{WORKERS} workers",
-        )
-    )
-    return [
-        Comparison(
+    rally = f"Rally, concurrency {threads}"
+
+    def line(title: str, ours: str, name: str, theirs: str, bound: float) -> Comparison:
+        return Comparison(
             row="rally",
-            title=f"{title}, iterations",
+            title=title,
             unit="1/s",
             osbench=values[ours],
             peer_name=name,
             peer=values[theirs],
             target=Target(bound=bound),
-            note=note,
+            note=f"{WORKERS} workers",
         )
-        for title, ours, name, theirs, bound, note in lines
+
+    def fall(count: int) -> Comparison:
+        lost = median(values[f"theirs {count}"]) / median(values[f"theirs {first}"])
+        found = line(
+            f"Dummy.openstack, {count} users",
+            f"ours {count}",
+            f"the same, {first} user",
+            f"ours {first}",
+            0.95,
+        )
+        return replace(found, note=f"Rally: {lost:.2f} x")
+
+    last = more[-1]
+    return [
+        line("Rally's Dummy.dummy", "ours", rally, "theirs", 3.0),
+        *map(fall, more),
+        line(f"Dummy.openstack, {last} users", f"ours {last}", rally, f"theirs {last}", 50.0),
     ]
 
 
