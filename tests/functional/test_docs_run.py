@@ -33,12 +33,13 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
 
     with machine.running(server) as shop:
         machine.wait_for_port("8080", shop)
-        first, changed, alone, left, plugins, deployments, results, background = (
-            " ".join(machine.run(step).split()) for step in steps
-        )
+        told = [" ".join(machine.run(step).split()) for step in steps]
+
+    first, changed, picked, alone, left, plugins, deployments, results, background, charts = told
 
     assert "200 = 200 + 0" in first
     assert "100 = 100 + 0" in changed
+    assert '"ok": true, "subtasks": 1, "workloads": 1' in picked
     assert "40 = 40 + 0" in alone
     assert "0 of 0 contexts" in left
     assert "failure_rate" in plugins
@@ -50,6 +51,7 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
     assert json.loads((desk / "rally.json").read_text("utf-8"))["tasks"]
     assert "nightly" in results
     assert "Exit code 130" in background
+    assert "100 = 100 + 0" in charts
 
 
 def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> None:
