@@ -109,8 +109,8 @@ def prepare(
     types: Any = importlib.import_module("rally.task.types")
     packed = surroundings.context.get(KEY)
     name = rally.get_fullname()
-    carried = codec.unpack(packed) if packed else environment.context_object(surroundings, name)
     try:
+        carried = codec.unpack(packed) if packed else environment.context_object(surroundings, name)
         processed = types.preprocess(name, carried, dict(args))
         ready = arguments.for_workers(processed)
         data = codec.pack({"object": carried, "options": options.effective()})
