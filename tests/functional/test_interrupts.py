@@ -131,6 +131,7 @@ def test_before_the_load_the_report_is_empty(cluster: Cluster) -> None:
     assert done.code == 130
     # no workload was begun
     assert done.result["workloads"] == []
+    assert done.result["notes"] == ["interrupted before there was load"]
     assert "Traceback" not in done.err
     cluster.await_idle(2)
     assert cluster.run_keys() == set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def home() -> Iterator[Path]:
 def test_every_block_of_commands_is_run_by_a_test() -> None:
     stories = [block.story for block in blocks()]
 
-    assert set(stories) == {"first-run", "openstack", "scale-out", "rabbitmq"}
+    assert set(stories) == {"first-run", "own-scenario", "openstack", "scale-out", "rabbitmq"}
 
 
 def test_a_first_run_in_local_mode(home: Path) -> None:
@@ -34,6 +35,30 @@ def test_a_first_run_in_local_mode(home: Path) -> None:
 
     assert "Dummy.dummy" in printed
     assert not list(home.glob("*.sock"))
+
+
+def test_a_scenario_of_ones_own_in_local_mode_and_on_two_workers(home: Path) -> None:
+    desk = home / "desk"
+    desk.mkdir()
+    machine = Machine(home, folder=desk)
+    (block,) = blocks("own-scenario")
+    server, configure, *workers, _ = blocks("scale-out")
+
+    alone = machine.run(block)
+    with machine.running(server):
+        machine.run(configure)
+        one, two = (
+            replace(worker, text=f"{worker.text.rstrip()} --plugin-path scenarios\n")
+            for worker in workers
+        )
+        with machine.running(one), machine.running(two) as second:
+            machine.wait_for_workers(second, 2)
+            spread = machine.run(block)
+
+    for printed in (alone, spread):
+        assert "200 = 200" in printed
+        assert "hash" in printed
+    assert "2 processes on" in spread
 
 
 def test_two_workers_and_a_coordinator_by_hand(home: Path) -> None:
