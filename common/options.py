@@ -278,6 +278,13 @@ _TRACES = [
         "expiry.",
         low=1,
     ),
+    _whole(
+        "read_most",
+        100000,
+        "Traces of a run that are read at most, drawn at random, beside those that are kept: "
+        "100,000 take about a minute.",
+        low=1,
+    ),
     cfg.BoolOpt(
         "keep_arguments",
         default=False,

@@ -58,6 +58,7 @@ def _settings(conf: cfg.ConfigOpts) -> Settings:
         ),
         late_s=traces.late_s,
         expiry_s=traces.expiry_s,
+        most=traces.read_most,
         everything=traces.keep_arguments,
         files=tuple(map(Path, traces.files)) if traces.collect else (),
     )

@@ -101,14 +101,19 @@ class Archive:
 
     def close(self, features: Features, collection: Mapping[str, Any]) -> None:
         """Write what the traces came to; with that they are there."""
-        if self._kept is not None:
-            self._kept.close()
+        self.release()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         table = self._compressor.compress(msgpack.packb(features.to_dict()))
         (self._folder / "features").write_bytes(table)
         draft = self._folder / "collection.draft"
         draft.write_text(json.dumps({"format": FORMAT, **collection}, indent=1), "utf-8")
         draft.replace(self._folder / "collection.json")
+
+    def release(self) -> None:
+        """Close the file of what is kept, if it is open."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def collection(self) -> dict[str, Any]:
         """Counts, clocks and ranking. Raises OsbenchError where they cannot be read."""

@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from osbench.common.errors import StoreError, UsageError
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces.archive import Archive, Spool
 from osbench.coordinator.traces.cost import Cost, cost_of
 from osbench.coordinator.traces.digest import Digest, Survey
 from osbench.coordinator.traces.explanation import explain
+from osbench.coordinator.traces.features import NO_GROUP
 from osbench.coordinator.traces.redis_source import RedisTraces
 from osbench.coordinator.traces.retention import Retention
 from osbench.coordinator.traces.sources import merge, open_file
@@ -36,6 +40,8 @@ class Settings:
     #: Longest wait for events that come late, and the store's memory of what is kept, seconds.
     late_s: float
     expiry_s: int
+    #: Traces that are read at most, but for those to be kept: a share of all, drawn at random.
+    most: int = 100_000
     #: Keep arguments, parameters and queries.
     everything: bool = False
     #: Files that services write trace points to.
@@ -97,12 +103,16 @@ class Collection:
             sentences, kept = self._collect(rows, conn_str, spool)
         finally:
             spool.close()
+            self._archive.release()
         return Collected(costs=costs, sentences=sentences, kept=kept, notes=tuple(self._notes))
 
     def _collect(
         self, rows: TracedRows, conn_str: str | None, spool: Spool
     ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        ids = rows.ids()
+        everything = rows.ids()
+        reasons = self._settings.retention.choose(rows)
+        drawn = rows.drawn(self._settings.most / len(rows))
+        ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
         store = None
         read = _Read()
         parts = self._from_files(ids)
@@ -115,14 +125,14 @@ class Collection:
             store = None
         for trace_id in parts.keys() - read.events.keys():
             spool.add(parts[trace_id])
-        digest, kept = self._digest(rows, ids, spool, read)
+        digest, kept = self._digest(rows, reasons, drawn, spool, read)
         if store is not None:
-            self._tidy(store, ids, kept, read)
+            self._tidy(store, everything, kept, read)
         features = digest.table.close()
         sentences = {answer.name: answer.sentence for answer in explain(features).answers}
-        self._archive.close(features, self._described(digest, len(ids), kept))
+        self._archive.close(features, self._described(digest, len(rows), kept))
         by_workload = [0] * len(self._names)
-        for at, trace_id in enumerate(ids):
+        for at, trace_id in enumerate(everything):
             by_workload[int(rows.workload[at])] += trace_id in kept
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
 
@@ -185,14 +195,18 @@ class Collection:
                 read.gaps.add(trace_id)
 
     def _digest(
-        self, rows: TracedRows, ids: Sequence[str], spool: Spool, read: _Read
+        self,
+        rows: TracedRows,
+        reasons: NDArray[np.uint8],
+        drawn: NDArray[np.bool_],
+        spool: Spool,
+        read: _Read,
     ) -> tuple[Digest, set[str]]:
-        place = {trace_id: at for at, trace_id in enumerate(ids)}
+        place = {trace_id: at for at, trace_id in enumerate(rows.ids())}
         survey = Survey()
         for trace in _last(spool, read.again):
             survey.add(trace)
         digest = Digest(survey, self._names)
-        reasons = self._settings.retention.choose(rows)
         kept: set[str] = set()
         for trace in _last(spool, read.again):
             at = place[trace.trace_id]
@@ -203,7 +217,8 @@ class Collection:
             if not rows.warming[at]:
                 digest.add_iteration(
                     trace,
-                    group=int(rows.workload[at]),
+                    # what was not drawn would be too many slow ones
+                    group=int(rows.workload[at]) if drawn[at] else NO_GROUP,
                     iteration=int(rows.iteration[at]),
                     outcome=int(rows.outcome[at]),
                     kept=trace.trace_id in kept,

@@ -23,6 +23,9 @@ from osbench.coordinator.traces.tree import Tree
 
 Ints = NDArray[np.int64]
 
+#: Group of traces that are shown, and compared with none.
+NO_GROUP = -1
+
 #: Shapes kept apart; others are -1.
 SHAPES = 1000
 

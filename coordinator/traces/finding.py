@@ -74,10 +74,7 @@ def _id_of(material: Material, number: int, workload: int | None) -> str:
             " or warmed up; `osbench-coord trace explain` names some that have"
         )
     if len(rows) > 1:
-        named = ", ".join(
-            f"{group + 1} ({features.groups[group]})" for group in features.group[rows].tolist()
-        )
-        raise UsageError(f"iteration {number} is in several workloads; --workload {named}")
+        raise UsageError(f"iteration {number} is in several workloads; choose with --workload")
     return features.traces[int(rows[0])]
 
 

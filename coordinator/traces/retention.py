@@ -28,11 +28,7 @@ class Retention:
 
     def choose(self, rows: TracedRows) -> NDArray[np.uint8]:
         """Why each of the traced iterations is kept."""
-        # ids are random: the first four bytes pick a share, the same one in every reading
-        drawn = rows.traces[:, :4].astype(np.uint64) @ (1 << np.arange(24, -1, -8)).astype(
-            np.uint64
-        )
-        kept = np.where(drawn < self.share * 2**32, RANDOM, 0).astype(np.uint8)
+        kept = np.where(rows.drawn(self.share), RANDOM, 0).astype(np.uint8)
         kept[rows.warming] = 0
         for workload in np.unique(rows.workload).tolist():
             mine = (rows.workload == workload) & ~rows.warming

@@ -35,6 +35,14 @@ class TracedRows:
     def __len__(self) -> int:
         return len(self.iteration)
 
+    def drawn(self, share: float) -> NDArray[np.bool_]:
+        """Which belong to a share of all, drawn at random: the same ones in every reading."""
+        # ids are random in all their bits
+        weights = (1 << np.arange(24, -1, -8)).astype(np.uint64)
+        number = self.traces[:, :4].astype(np.uint64) @ weights
+        found: NDArray[np.bool_] = number < share * 2**32
+        return found
+
     def ids(self) -> list[str]:
         """The trace ids as text."""
         return [trace.tobytes().hex() for trace in self.traces]

@@ -1,0 +1,244 @@
+"""The end of a run against a real Redis: what is read, awaited, kept and deleted."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from synthetic_traces import Fault, Work, events_of, find, iteration, slow_query, spans_of, traces
+
+from osbench.common.blocks import encode_rows
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.traces.archive import Archive
+from osbench.coordinator.traces.collection import Collection, Settings
+from osbench.coordinator.traces.material import of_run
+from osbench.coordinator.traces.otlp import to_otlp
+from osbench.coordinator.traces.retention import Retention
+from osbench.coordinator.traces.spans import Trace, uuid_form
+
+pytestmark = pytest.mark.functional
+
+KEEP = Retention(slowest=20, failed=5, share=0.1, limit=1 << 30)
+
+
+def push(client, trace, events=None):
+    written = [json.dumps(event) for event in (events or events_of(trace))]
+    client.lpush(f"osprofiler_opt:{uuid_form(trace.trace_id)}", *written)
+
+
+def run_of(tmp_path, found, failed=(), untraced=0, more=()):
+    """A run directory whose iterations, from 1, have these traces."""
+    directory = RunDirectory.create(str(tmp_path), "20260401-a")
+    rows = []
+    for number, trace in enumerate(found, 1):
+        length = max(span.duration_ns for span in trace.spans)
+        outcome = Outcome.FAILED if number in failed else Outcome.OK
+        ids = (bytes.fromhex(trace.trace_id), None)
+        rows.append((number, outcome, 0, number, number + length, 0, 0, (), ids))
+    for number in range(untraced):
+        rows.append((10**6 + number, Outcome.OK, 0, 0, 8_000_000 + number, 0, 0, (), None))
+    columns = encode_rows(rows, (), 0)
+    directory.keep([block(0, columns), *more])
+    directory.close()
+    return directory
+
+
+def block(workload, columns):
+    return {"workload": workload, "incarnation": "w", "columns": columns, "failures": []}
+
+
+def collect(directory, url, names=("Shop.buy",), **options):
+    settings = {"retention": KEEP, "late_s": 0.0, "expiry_s": 600, **options}
+    warmup = settings.pop("warmup_ns", {})
+    collection = Collection(directory, names, Settings(**settings), warmup_ns=warmup)
+    return collection.collect(url)
+
+
+def test_the_slow_the_failed_and_a_share_are_kept_and_the_rest_is_deleted(redis, tmp_path):
+    found = list(traces(1000, Fault(share=0.05, harm=slow_query)))
+    client = redis.client()
+    for trace in found:
+        push(client, trace)
+    failed = range(10, 30)
+
+    with_cost = collect(run_of(tmp_path, found, failed, untraced=500), redis.url)
+
+    directory = RunDirectory.find(str(tmp_path), "last")
+    kept = {trace.trace_id: trace for trace in Archive(directory.path).traces()}
+    ordered = sorted(
+        (trace for number, trace in enumerate(found, 1) if number not in failed),
+        key=lambda trace: -max(span.duration_ns for span in trace.spans),
+    )
+    assert {trace.trace_id for trace in ordered[:20]} <= kept.keys()
+    assert sum(found[number - 1].trace_id in kept for number in failed) in range(5, 12)
+    assert 80 < len(kept) < 170
+    assert with_cost.kept == (len(kept),)
+    left = {key.decode().removeprefix("osprofiler_opt:") for key in client.scan_iter()}
+    assert left == {uuid_form(trace_id) for trace_id in kept}
+    assert all(590 <= client.ttl(f"osprofiler_opt:{name}") <= 600 for name in left)
+    # all of them are in the table, whether kept or not
+    material = of_run(directory)
+    assert len(material.features) == material.traced == material.census.traces == 1000
+    assert sorted(material.features.iteration.tolist()) == list(range(1, 1001))
+    assert "SELECT prices" in with_cost.sentences[0]
+    (cost,) = with_cost.costs
+    assert (cost.traced, cost.untraced) == (980, 500)
+    assert cost.p50.low_s < cost.p50.added_s < cost.p50.high_s
+    assert with_cost.notes == ()
+
+
+def test_events_that_come_late_are_awaited(redis, tmp_path):
+    found = list(traces(50))
+    for trace in found[:-1]:
+        push(redis.client(), trace)
+    early, late = events_of(found[-1])[:3], events_of(found[-1])[3:]
+    push(redis.client(), found[-1], early)
+    more = Work(name="notify", start=9000, length=5, service="bus", host="c")
+    added = events_of(spans_of(more, number=1))
+    for event in added:
+        event["base_id"] = uuid_form(found[0].trace_id)
+        event["parent_id"] = events_of(found[0])[0]["trace_id"]
+        event["trace_id"] = uuid_form("9" * 32)
+
+    def later():
+        time.sleep(0.4)
+        push(redis.client(), found[-1], late)
+        push(redis.client(), found[0], added)
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    collect(run_of(tmp_path, found), redis.url, late_s=30.0)
+    thread.join()
+
+    material = of_run(RunDirectory.find(str(tmp_path), "last"))
+    assert material.census.traces == 50
+    assert material.census.incomplete == 0
+    assert material.census.services["shop/api"].count == 200
+    assert material.census.services["bus"].count == 1
+
+
+def test_what_stays_incomplete_is_waited_for_no_longer_than_said(redis, tmp_path):
+    found = list(traces(30))
+    for trace in found:
+        events = events_of(trace)
+        push(redis.client(), trace, events[:-1] if trace is found[3] else events)
+    settings = {"retention": Retention(slowest=0, failed=0, share=0.0, limit=1 << 30)}
+
+    collect(run_of(tmp_path, found), redis.url, late_s=0.6, **settings)
+
+    material = of_run(RunDirectory.find(str(tmp_path), "last"))
+    assert material.census.incomplete == material.census.lost_stops == 1
+    # what may still come must not make a list that nobody deletes
+    (key,) = redis.client().scan_iter()
+    assert key.decode().endswith(uuid_form(found[3].trace_id))
+    assert 0 < redis.client().ttl(key) <= 60
+
+
+def test_spans_in_files_join_their_traces(redis, tmp_path):
+    found = list(traces(40))
+    elsewhere = []
+    for trace in found:
+        push(redis.client(), trace, events_of(without(trace, "reserve")))
+        elsewhere.append(without(trace, "osbench.iteration", "shop.buy", "wsgi", "db", "rpc"))
+    spans = tmp_path / "spans.json"
+    spans.write_text(json.dumps(to_otlp([*elsewhere, *traces(3, seed=77)])))
+    files = (spans, tmp_path / "nothing")
+
+    collected = collect(run_of(tmp_path, found), redis.url, files=files)
+
+    material = of_run(RunDirectory.find(str(tmp_path), "last"))
+    assert material.census.traces == 40
+    assert material.census.services["stock/engine"].count == 40
+    assert material.census.services["stock/engine"].orphan == 0
+    assert "cannot read" in collected.notes[0]
+
+
+def test_traces_of_threads_that_keep_an_old_one_are_counted(redis, tmp_path):
+    chance = random.Random(1)
+    works = [iteration(chance) for _ in range(60)]
+    calls = [find(work, "rpc") for work in works]
+    for number, call in enumerate(calls):
+        engine = call.inner.pop()
+        engine.start += (number - number % 2) * 1000
+        calls[number % 2].inner.append(engine)
+    found = [spans_of(work, number=number) for number, work in enumerate(works, 1)]
+    for trace in found:
+        push(redis.client(), trace)
+
+    collect(run_of(tmp_path, found), redis.url)
+
+    census = of_run(RunDirectory.find(str(tmp_path), "last")).census
+    assert (census.services["stock/engine"].count, census.services["stock/engine"].stale) == (
+        60,
+        58,
+    )
+    assert census.services["shop/api"].stale == 0
+
+
+def test_workloads_are_kept_apart_and_their_warm_up_is_left_out(redis, tmp_path):
+    found = list(traces(40))
+    for trace in found:
+        push(redis.client(), trace)
+    rows = [
+        (n, Outcome.OK, 0, n * 10, n * 10 + 5, 0, 0, (), (bytes.fromhex(one.trace_id), None))
+        for n, one in enumerate(found[20:], 1)
+    ]
+    directory = run_of(tmp_path, found[:20], more=[block(1, encode_rows(rows, (), 0))])
+
+    collect(directory, redis.url, ("Shop.buy", "Shop.buy"), warmup_ns={1: 105})
+
+    features = of_run(directory).features
+    assert features.groups == ("Shop.buy", "Shop.buy (2)")
+    assert [int((features.group == number).sum()) for number in (0, 1)] == [20, 10]
+    assert features.iteration[features.group == 1].min() == 11
+
+
+def test_a_store_that_fails_costs_traces_and_nothing_else(redis, tmp_path):
+    found = list(traces(5))
+    redis.kill()
+
+    collected = collect(run_of(tmp_path, found, untraced=5), redis.url)
+
+    assert "could not all be collected" in collected.notes[0]
+    assert collected.costs[0].traced == 5
+
+
+def test_of_very_many_a_share_is_read_beside_what_is_kept(redis, tmp_path):
+    found = list(traces(600, Fault(share=0.02, harm=slow_query)))
+    for trace in found:
+        push(redis.client(), trace)
+    keep = Retention(slowest=10, failed=5, share=0.0, limit=1 << 30)
+
+    collected = collect(run_of(tmp_path, found), redis.url, retention=keep, most=200)
+
+    material = of_run(RunDirectory.find(str(tmp_path), "last"))
+    compared = int((material.features.group == 0).sum())
+    assert collected.kept == (10,)
+    assert material.traced == 600
+    assert 150 < compared < 250
+    assert compared < len(material.features) <= compared + 10
+    assert redis.client().dbsize() == 10
+
+
+def test_no_more_is_kept_than_there_is_room_for(redis, tmp_path):
+    found = list(traces(300))
+    for trace in found:
+        push(redis.client(), trace)
+    keep = Retention(slowest=300, failed=0, share=0.0, limit=20_000)
+
+    collected = collect(run_of(tmp_path, found), redis.url, retention=keep)
+
+    path = Path(tmp_path) / "runs" / "20260401-a" / "traces" / "kept"
+    assert 20_000 <= path.stat().st_size < 22_000
+    assert 0 < collected.kept[0] < 100
+    assert len(of_run(RunDirectory.find(str(tmp_path), "last")).features) == 300
+
+
+def without(trace, *names):
+    spans = tuple(span for span in trace.spans if span.name not in names)
+    return Trace(trace_id=trace.trace_id, spans=spans)
