@@ -10,8 +10,11 @@ ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
+# services and options of `make lab`, such as LAB="keystone zaqar --profiler off"
+LAB ?=
+LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 
-.PHONY: help setup demo test lint types check clean bench docs
+.PHONY: help setup demo test lint types check clean bench docs lab lab-stop
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -19,6 +22,7 @@ help:
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
+	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make clean   removes what the other targets made"
 
 $(VENV)/.ready: setup.cfg pyproject.toml
@@ -60,5 +64,11 @@ bench: setup $(PEERS)/.ready
 	PYTHONPATH=tests $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
 
-clean:
+lab: setup
+	$(LAB_COMMAND) start $(LAB)
+
+lab-stop:
+	@[ ! -d build/lab ] || $(LAB_COMMAND) stop
+
+clean: lab-stop
 	rm -rf $(VENV) $(PEERS) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache

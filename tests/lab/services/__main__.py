@@ -16,6 +16,9 @@ from services.lab import Lab
 def main(arguments: list[str] | None = None) -> int:
     """Start, stop or list; 0 where that worked."""
     given = _parser().parse_intermixed_args(arguments)
+    if given.command != "start" and not given.dir.exists():
+        print(f"there is no lab in {given.dir}", file=sys.stderr)
+        return 1
     lab = Lab(given.dir)
     try:
         if given.command == "start":
@@ -62,7 +65,12 @@ def _start(lab: Lab, given: argparse.Namespace) -> None:
     def tell(line: str) -> None:
         print(f"{time.monotonic() - begin:6.1f} s  {line}", flush=True)
 
-    operations.start(lab, given.services or operations.ALL, tell=tell)
+    names = given.services
+    if not names:
+        names, cannot = operations.available(operations.ALL)
+        for name, reason in cannot.items():
+            tell(f"{name}: left out: {reason}")
+    operations.start(lab, names, tell=tell)
 
 
 def _print_table(lab: Lab) -> None:

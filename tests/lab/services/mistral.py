@@ -99,6 +99,6 @@ class Mistral(Service):
                 command=[*command, *config, "--server", "api,engine,executor"],
                 port=port,
                 ready=lambda: answers(f"http://127.0.0.1:{port}/"),
-                within_s=90.0,
+                within_s=180.0,
             )
         ]

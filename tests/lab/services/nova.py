@@ -70,7 +70,7 @@ class Nova(Service):
 
     def finish(self, lab: Lab) -> None:
         mapped = lab.home("nova") / ".mapped"
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + 180.0
         while not mapped.exists():
             known = _manage(lab, "cell_v2 discover_hosts", "cell_v2 list_hosts")
             if f" {HOST} " in known:

@@ -11,6 +11,7 @@ from graphlib import TopologicalSorter
 
 from services import environments
 from services.catalogue import Catalogue
+from services.faults import Unavailable
 from services.glance import Glance
 from services.keystone import Keystone
 from services.lab import Lab
@@ -64,7 +65,20 @@ def with_needs(names: Iterable[str]) -> list[str]:
     return list(TopologicalSorter(graph).static_order())
 
 
-def start(lab: Lab, names: Iterable[str] = ALL, *, tell: Tell = lambda line: None) -> None:
+def available(names: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Those of the services that this machine can run, and why not the others."""
+    can, cannot = [], {}
+    for name in names:
+        try:
+            for need in with_needs([name]):
+                ALL[need].check()
+            can.append(name)
+        except Unavailable as fault:
+            cannot[name] = str(fault)
+    return can, cannot
+
+
+def start(lab: Lab, names: Iterable[str], *, tell: Tell = lambda line: None) -> None:
     """Start what does not run as it is configured now; may be used any number of times.
 
     Raises Unavailable where something is not on this machine, NotStarted where a service fails.
@@ -132,12 +146,26 @@ def _bring_up(lab: Lab, service: Service, tell: Tell) -> None:
     if not initialised.exists():
         service.initialise(lab)
         initialised.touch()
-    if service.kind is not None:
-        Catalogue(lab).register(service.name, service.kind, service.url(lab))
+    _register(lab, service)
     started = _start_processes(lab, service, files.values())
+    unfinished = lab.home(service.name) / ".unfinished"
     if started:
+        unfinished.touch()
+    if unfinished.exists():
         service.finish(lab)
+        unfinished.unlink()
     tell(f"{service.name}: {'started' if started else 'runs'}")
+
+
+def _register(lab: Lab, service: Service) -> None:
+    """Have the service in Keystone's catalogue at its present URL."""
+    if service.kind is None:
+        return
+    registered = lab.home(service.name) / ".registered"
+    url = service.url(lab)
+    if not registered.exists() or registered.read_text() != url:
+        Catalogue(lab).register(service.name, service.kind, url)
+        registered.write_text(url)
 
 
 def _start_processes(lab: Lab, service: Service, texts: Iterable[str]) -> bool:

@@ -26,7 +26,7 @@ class Process:
     env: Mapping[str, str] = field(default_factory=dict)
     #: Whether it does its work; asked again and again.
     ready: Callable[[], bool]
-    within_s: float = 60.0
+    within_s: float = 180.0
     #: Port of 127.0.0.1 that it has to hold itself before `ready` is asked.
     port: int | None = None
 

@@ -46,7 +46,7 @@ class Rabbitmq(Service):
                 env=env,
                 port=broker.epmd_port,
                 ready=broker.epmd_answers,
-                within_s=10.0,
+                within_s=60.0,
             ),
             Process(
                 name="rabbitmq",
@@ -54,7 +54,7 @@ class Rabbitmq(Service):
                 env=env,
                 port=broker.port,
                 ready=broker.is_ours,
-                within_s=90.0,
+                within_s=180.0,
             ),
         ]
 

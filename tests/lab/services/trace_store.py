@@ -21,7 +21,7 @@ class Redis(Service):
                 command=redis.command(),
                 port=redis.port,
                 ready=redis.is_ours,
-                within_s=15.0,
+                within_s=60.0,
             )
         ]
 

@@ -1,0 +1,122 @@
+"""`make lab` and `make lab-stop`, as docs/lab.md says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from commands import BIN, environment
+from readme import REPOSITORY, blocks
+
+from servers import folder
+
+pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+
+# `make` of the checkout sets .venv up; the interpreter of the tests is set up.
+MAKE = '#!/bin/sh\nexec /usr/bin/make --assume-old=setup BIN={bin} "$@"\n'
+
+
+@pytest.fixture
+def checkout() -> Iterator[Path]:
+    """A checkout with a build folder of its own, so that no lab of the user's is touched."""
+    with folder() as path:
+        for name in ("Makefile", "tests"):
+            (path / name).symlink_to(REPOSITORY / name)
+        commands = path / "commands"
+        commands.mkdir()
+        (commands / "make").write_text(MAKE.format(bin=BIN))
+        (commands / "make").chmod(0o755)
+        try:
+            yield path
+        finally:
+            typed(path, "make lab-stop")
+
+
+def typed(checkout: Path, commands: str) -> str:
+    """What commands print that are typed in the checkout; the first that fails ends them."""
+    env = environment(checkout)
+    cache = Path.home() / ".cache" / "osbench-lab"
+    done = subprocess.run(
+        ["/bin/sh", "-e", "-c", commands],
+        cwd=checkout,
+        env={
+            "OSBENCH_LAB_DIR": str(cache),
+            **env,
+            "PATH": f"{checkout / 'commands'}:{env['PATH']}",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def processes(checkout: Path) -> dict[str, int]:
+    """Process ids of the lab, by name."""
+    noted = (checkout / "build" / "lab" / "run").glob("*.pid")
+    return {file.stem: json.loads(file.read_text())["pid"] for file in noted}
+
+
+def test_the_lab_as_its_page_says(checkout: Path) -> None:
+    (block,) = blocks("lab", "docs/lab.md")
+    *before, stop = block.text.splitlines()
+
+    said = typed(checkout, "\n".join(before))
+    started = processes(checkout)
+    stopped = typed(checkout, stop)
+
+    assert set(started) == {"redis", "keystone", "zaqar"}
+    assert "Created deployment lab" in said
+    assert "zaqar: stopped" in stopped
+    assert processes(checkout) == {}
+    assert not [pid for pid in started.values() if psutil.pid_exists(pid)]
+
+
+def test_a_second_start_leaves_all_as_it_is_and_a_third_mends_what_died(checkout: Path) -> None:
+    typed(checkout, 'make lab LAB="keystone"')
+    first = processes(checkout)
+    password = json.loads((checkout / "build/lab/deployment.json").read_text())
+
+    typed(checkout, 'make lab LAB="keystone"')
+    second = processes(checkout)
+    psutil.Process(second["keystone"]).kill()
+    typed(checkout, 'make lab LAB="keystone"')
+    third = processes(checkout)
+
+    assert second == first
+    assert third["redis"] == first["redis"]
+    assert third["keystone"] != first["keystone"]
+    assert json.loads((checkout / "build/lab/deployment.json").read_text()) == password
+
+
+def test_changed_options_start_the_services_anew_and_stay(checkout: Path) -> None:
+    typed(checkout, 'make lab LAB="keystone"')
+    traced = processes(checkout)
+
+    typed(checkout, 'make lab LAB="keystone --profiler off"')
+    untraced = processes(checkout)
+    typed(checkout, 'make lab LAB="keystone"')
+
+    assert untraced["keystone"] != traced["keystone"]
+    assert untraced["redis"] == traced["redis"]
+    assert processes(checkout) == untraced
+
+
+def test_secrets_are_for_their_owner_only(checkout: Path) -> None:
+    typed(checkout, 'make lab LAB="keystone"')
+
+    lab = checkout / "build" / "lab"
+    assert lab.stat().st_mode & 0o077 == 0
+    for name in ("deployment.json", "openrc", "lab.json", "keystone/keystone.conf"):
+        assert (lab / name).stat().st_mode & 0o077 == 0, name
+    arguments = " ".join(
+        psutil.Process(pid).cmdline().__repr__() for pid in processes(checkout).values()
+    )
+    for secret in json.loads((lab / "lab.json").read_text())["secrets"].values():
+        assert secret not in arguments
