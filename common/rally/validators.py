@@ -43,15 +43,17 @@ def problems(
     """
     if within == SYNTAX and within not in dict(_validators(registry.plugin(kind, name))):
         return []
-    base = registry.base(kind)
-    said: list[str] = base.validate(
-        name=name,
-        context=surroundings,
-        config=as_rally(workload) if workload is not None else None,
-        plugin_cfg=copy.deepcopy(config),
-        allow_hidden=True,
-        vtype=within,
-    )
+    try:
+        said: list[str] = registry.base(kind).validate(
+            name=name,
+            context=surroundings,
+            config=as_rally(workload) if workload is not None else None,
+            plugin_cfg=copy.deepcopy(config),
+            allow_hidden=True,
+            vtype=within,
+        )
+    except Exception as error:  # noqa: BLE001 - a plug-in may ask for validators that cannot be
+        return [f"cannot be checked: Rally raises {type(error).__name__}: {error}"]
     return [sentence for one in said if (sentence := _sentence(one))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -231,6 +232,34 @@ def test_a_folder_with_plugins_of_both(tmp_path: Path):
 
     assert plugins.scenario("Both.one").source == NATIVE
     assert plugins.scenario("Both.two").source == RALLY
+
+
+@pytest.mark.usefixtures("rally")
+def test_plugins_that_rally_finds_by_itself(tmp_path: Path):
+    text = THEIRS.replace("from {beside} import PAUSE", "PAUSE = 1")
+    package = tmp_path / "site" / "team_plugins"
+    told = tmp_path / "site" / "team_plugins-1.0.dist-info"
+    at_home = tmp_path / ".rally" / "plugins"
+    for folder in (package, told, at_home):
+        folder.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "own.py").write_text(text.format(name="Package.own"))
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: team_plugins\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[rally_plugins]\npath = team_plugins\n")
+    (at_home / "own.py").write_text(text.format(name="Home.own"))
+    code = (
+        "from osbench.common.plugins import Plugins; p = Plugins();"
+        "print([p.scenario(name).source for name in ('Package.own', 'Home.own')])"
+    )
+
+    printed = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        check=False,
+        capture_output=True,
+        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")},
+    )
+
+    assert printed.stdout.decode().strip() == "['rally', 'rally']", printed.stderr.decode()
 
 
 @pytest.mark.usefixtures("rally")
