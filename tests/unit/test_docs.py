@@ -16,13 +16,20 @@ from osbench.common.plugins import Plugins
 from osbench.coordinator.cli import main
 from osbench.coordinator.taskfile import load
 
-GUIDES = ("docs/user-guide.md", "docs/plugin-guide.md", "docs/rally.md", "docs/operations.md")
+GUIDES = (
+    "docs/user-guide.md",
+    "docs/traces.md",
+    "docs/plugin-guide.md",
+    "docs/rally.md",
+    "docs/operations.md",
+)
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *GUIDES, "docs/index.md", "docs/bench.md")
 
 #: Stories of the guides, each run by a functional test.
 RUN = {
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
+    "traces": "test_traces_run.py",
     "rally": "test_docs_rally.py",
     "compose": "test_deploy_walk.py",
     "kubernetes": "test_deploy_walk.py",

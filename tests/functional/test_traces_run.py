@@ -1,0 +1,103 @@
+"""A traced run from its load to the reason of its slow iterations, as docs/traces.md tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from machine import Machine
+from readme import REPOSITORY, blocks, files
+
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+GUIDE = "docs/traces.md"
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine with the samples and an empty folder to type in."""
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        (desk / "samples").symlink_to(REPOSITORY / "samples")
+        yield Machine(home, folder=desk)
+
+
+def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
+    machine: Machine,
+) -> None:
+    redis, shop, *steps = blocks("traces", GUIDE)
+    for name, text in files(GUIDE).items():
+        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+
+    with machine.running(redis) as store:
+        machine.wait_for_port("6379", store)
+        with machine.running(shop) as terminal:
+            machine.wait_for_port("8080", terminal)
+            ran, explained, shown, ranked, logged, compared, exported = map(machine.run, steps)
+
+    desk = machine.folder
+    summary = json.loads((desk / "result.json").read_text("utf-8"))
+    (tracing,) = (workload["tracing"] for workload in summary["workloads"])
+    assert tracing["cost"]["traced"] + tracing["cost"]["untraced"] == 4000
+    assert tracing["cost"]["p50"]["low_s"] is not None
+    # what is slow is named, in the summary too
+    first = explained.splitlines()[0]
+    assert "shop/web recompute" in first
+    assert "instead of 0" in first
+    why = json.loads((desk / "why.json").read_text("utf-8"))
+    assert why["sentence"] == first == tracing["explanation"]
+    assert "why slow" in ran
+    cause = why["answers"][0]["bands"][0]["causes"][0]
+    assert cause["clear"]
+    assert cause["share"] > 0.6
+    # a slow one has it on its path
+    assert "* shop/web recompute" in shown
+    slowest = json.loads((desk / "slowest.json").read_text("utf-8"))
+    parts = sum(span["critical_s"] + span["waited_s"] for span in slowest["spans"])
+    assert parts == pytest.approx(slowest["duration_s"])
+    names = {row["name"]: row for row in json.loads((desk / "rank.json").read_text())["ranking"]}
+    assert names["osbench.iteration"]["count"] == tracing["traced"]
+    assert names["osbench.iteration"]["total_s"] >= names["recompute"]["total_s"] > 0
+    assert "wsgi" in ranked
+    report = (desk / "report.txt").read_text("utf-8")
+    assert logged.endswith(report)
+    assert report.splitlines()[2].split() == [
+        *("1000.123", "1000.123", "1000.123", "1", "engine-start-workflow")
+    ]
+    assert "HttpRequests.check_request: " in compared
+    assert json.loads((desk / "traces.json").read_text("utf-8"))["traceEvents"]
+    assert "osbench.iteration;" in (desk / "slow.folded").read_text("utf-8")
+    assert "osbench.iteration" in exported
+
+
+def test_the_rate_is_worked_out_and_nothing_a_user_sent_is_kept(machine: Machine) -> None:
+    redis, shop, create, *_ = blocks("traces", GUIDE)
+    for name, text in files(GUIDE).items():
+        content = text.replace("/report", "/report?token=s3cret").replace(
+            "method: GET", "method: GET"
+        )
+        (machine.folder / name).write_text(machine.text(content), encoding="utf-8")
+    steps = create.text.replace("SAMPLE_RATE=0.9", "SAMPLE_RATE=auto").replace(
+        "--deployment shop", "--deployment shop --task-args times=200"
+    )
+
+    with machine.running(redis) as store:
+        machine.wait_for_port("6379", store)
+        with machine.running(shop) as terminal:
+            machine.wait_for_port("8080", terminal)
+            ran = machine.run(type(create)(story="traces", server=False, text=steps))
+
+    assert "all of them: of 200 iterations only about 2 are above p99" in " ".join(ran.split())
+    (run,) = (machine.home / ".osbench" / "runs").iterdir()
+    assert (run / "traces" / "kept").stat().st_size
+    shown = machine.run(
+        type(create)(
+            story="traces", server=False, text="osbench-coord trace export last --format otlp"
+        )
+    )
+    assert "recompute" in shown or "wsgi" in shown
+    assert "s3cret" not in shown
