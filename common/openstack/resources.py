@@ -128,6 +128,20 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
 )
 
 
+def kinds(name: str) -> tuple[Kind, ...]:
+    """The kinds of a service, or one: `keystone` or `keystone.users`."""
+    service, _, only = name.partition(".")
+    return tuple(kind for kind in KINDS[service] if only in ("", kind.name.replace(" ", "_")))
+
+
+#: What `kinds` knows.
+NAMES = sorted(
+    name
+    for service, several in KINDS.items()
+    for name in (service, *(f"{service}.{kind.name.replace(' ', '_')}" for kind in several))
+)
+
+
 def find(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[str]:
     """Ids of the objects of a kind whose names begin so, as one account sees them."""
     params = dict(kind.narrowed(beginning, cloud))

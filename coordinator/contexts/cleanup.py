@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.context import Context
-from osbench.common.openstack.resources import KINDS
+from osbench.common.openstack.resources import NAMES, kinds
 from osbench.coordinator.contexts.reach import Reach
 from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, SETTLE_S, sweep
 
@@ -24,17 +24,16 @@ class Cleanup(Context):
     HIDDEN: ClassVar[bool] = True
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "array",
-        "description": "services to look through",
-        "items": {"enum": sorted(KINDS)},
+        "description": "services to look through, or kinds of objects in them",
+        "items": {"enum": NAMES},
     }
 
     def setup(self) -> None:
         """See that the services are there, and who can look through them."""
         reach = Reach(self.surroundings, self.NAME)
-        for service in self.config:
-            for kind in KINDS[service]:
-                cloud = reach.admin if kind.everywhere else reach.projects[0]
-                cloud.address(service)
+        for kind in (kind for name in self.config for kind in kinds(name)):
+            cloud = reach.admin if kind.everywhere else reach.projects[0]
+            cloud.address(kind.service)
         self.made["cleanup_ready"] = True
 
     def cleanup(self) -> None:

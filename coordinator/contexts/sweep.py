@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.faults import RequestFailed
-from osbench.common.openstack.resources import KINDS, Kind, delete, find
+from osbench.common.openstack.resources import Kind, delete, find, kinds
 from osbench.coordinator.contexts.reach import Reach
 
 #: After the last object is gone, wait so long and look once more: a service may still be at a
@@ -26,18 +26,16 @@ AT_ONCE = 4
 TOLD = 3
 
 
-def sweep(reach: Reach, services: Sequence[str], beginning: str, *, settle_s: float) -> int:
-    """Delete everything in some services whose name begins so; answers how many objects.
+def sweep(reach: Reach, what: Sequence[str], beginning: str, *, settle_s: float) -> int:
+    """Delete everything of some services or kinds whose name begins so; answers how many objects.
 
     Raises ContextError where something stays.
     """
     gone, again = 0, False
     while True:
-        found = sum(
-            _Sweep(reach, kind, beginning).run() for service in services for kind in KINDS[service]
-        )
+        found = sum(_Sweep(reach, kind, beginning).run() for name in what for kind in kinds(name))
         gone += found
-        if not settle_s or (again and not found):
+        if not found and (again or not settle_s):
             return gone
         again = True
         time.sleep(settle_s)
@@ -67,8 +65,9 @@ class _Sweep:
             self._check(left, time.monotonic() - progress_at)
             asked |= left
             self._delete(there)
-            if self._kind.slow or self._refusals:
-                time.sleep(PAUSE_S)
+            if not self._kind.slow and not self._refusals:
+                return len(asked)
+            time.sleep(PAUSE_S)
 
     def _look(self) -> list[tuple[Cloud, str]]:
         clouds = [self._reach.admin] if self._kind.everywhere else self._reach.projects

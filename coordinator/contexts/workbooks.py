@@ -46,7 +46,7 @@ class Workbooks(TenantObjects):
     def make(self, cloud: Cloud, name: str) -> str:
         """Make a workbook; answers its name."""
         text = yaml.safe_dump(self._definition | {"name": name})
-        headers = {"Content-Type": "text/plain"}
+        headers = {"Content-Type": "text/plain", "Accept": "*/*"}
         cloud.request("POST", "mistral", "workbooks", data=text.encode(), headers=headers)
         return name
 

@@ -212,7 +212,7 @@ class GlanceImages(Servers):
         with ActionTimer(self, "glance_v2.import_image"):
             with ActionTimer(self, ACCEPTED):
                 self.cloud.request("POST", "glance", f"images/{image}/import", json=wanted)
-            self._await_active(image)
+            self._await_image(image)
         self._delete(image)
 
     @openstack(
@@ -247,7 +247,7 @@ class GlanceImages(Servers):
         with ActionTimer(self, ACCEPTED):
             image = self._create_empty(fields)
             self._send_data(f"images/{image}/file", location)
-        self._await_active(image)
+        self._await_image(image)
         return image
 
     def _create_empty(self, fields: Mapping[str, Any]) -> str:
@@ -258,11 +258,13 @@ class GlanceImages(Servers):
         with local_copy(location).open("rb") as data:
             self.cloud.request("PUT", "glance", path, data=data, headers=_DATA)
 
-    def _await_active(self, image: str) -> None:
+    def _await_image(self, image: str) -> None:
         def look() -> bool | None:
             found = self.cloud.document("GET", "glance", f"images/{image}", traced=False)
             if found["status"] in _FAILED:
                 raise NotReady(f"the image is {found['status']}")
+            if found.get("os_glance_failed_import"):
+                raise NotReady("the import of the image failed")
             return True if found["status"] == "active" else None
 
         self.wait_until("the image", look)

@@ -13,13 +13,15 @@ from osbench.worker.scenarios.openstack import OpenStackScenario, openstack, wit
 #: What of an update would keep the clean-up from finding a user again.
 _NAMES = ("name", "domain_name")
 
-_ADMIN: Mapping[str, Any] = {
-    "services": ("keystone",),
-    "admin": True,
-    "users": False,
-    "cleanup": ("keystone",),
-}
-_BOTH: Mapping[str, Any] = {**_ADMIN, "users": True}
+
+def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
+    """What a scenario needs that acts as the administrator and leaves such things behind."""
+    return {
+        "services": ("keystone",),
+        "admin": True,
+        "users": users,
+        "cleanup": tuple(f"keystone.{kind}" for kind in kinds),
+    }
 
 
 class KeystoneBasic(OpenStackScenario):
@@ -35,7 +37,7 @@ class KeystoneBasic(OpenStackScenario):
 
     # scenarios
 
-    @openstack("KeystoneBasic.create_user", **_ADMIN)
+    @openstack("KeystoneBasic.create_user", **_as_admin("users"))
     def create_user(
         self,
         name_length: int = 10,
@@ -48,7 +50,7 @@ class KeystoneBasic(OpenStackScenario):
         """Create a user."""
         self._create_user(password, project_id, domain_name, enabled, default_role)
 
-    @openstack("KeystoneBasic.create_delete_user", **_ADMIN)
+    @openstack("KeystoneBasic.create_delete_user", **_as_admin("users"))
     def create_delete_user(
         self,
         name_length: int = 10,
@@ -62,7 +64,7 @@ class KeystoneBasic(OpenStackScenario):
         user = self._create_user(password, project_id, domain_name, enabled, default_role)
         self._delete_user(user["id"])
 
-    @openstack("KeystoneBasic.create_user_set_enabled_and_delete", **_ADMIN)
+    @openstack("KeystoneBasic.create_user_set_enabled_and_delete", **_as_admin("users"))
     def create_user_set_enabled_and_delete(
         self,
         enabled: bool = True,
@@ -76,7 +78,7 @@ class KeystoneBasic(OpenStackScenario):
         self._update_user(user["id"], {"enabled": not enabled})
         self._delete_user(user["id"])
 
-    @openstack("KeystoneBasic.create_and_list_users", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_list_users", **_as_admin("users"))
     def create_and_list_users(
         self,
         name_length: int = 10,
@@ -90,7 +92,7 @@ class KeystoneBasic(OpenStackScenario):
         self._create_user(password, project_id, domain_name, enabled, default_role)
         self._list("users")
 
-    @openstack("KeystoneBasic.create_user_update_password", **_ADMIN)
+    @openstack("KeystoneBasic.create_user_update_password", **_as_admin("users"))
     def create_user_update_password(
         self, name_length: int | None = None, password_length: int | None = None
     ) -> None:
@@ -98,7 +100,7 @@ class KeystoneBasic(OpenStackScenario):
         user = self._create_user()
         self._update_user(user["id"], {"password": self.new_name()})
 
-    @openstack("KeystoneBasic.create_and_update_user", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_update_user", **_as_admin("users"))
     def create_and_update_user(
         self,
         create_user_kwargs: dict[str, Any] | None = None,
@@ -116,12 +118,12 @@ class KeystoneBasic(OpenStackScenario):
             if name != "password":
                 self.checked(found.get(name) == value, f"{name} of the user is not updated")
 
-    @openstack("KeystoneBasic.create_tenant", **_ADMIN)
+    @openstack("KeystoneBasic.create_tenant", **_as_admin("projects"))
     def create_tenant(self, name_length: int = 10, domain_name: str | None = None) -> None:
         """Create a project."""
         self._create_project(domain_name)
 
-    @openstack("KeystoneBasic.create_tenant_with_users", **_ADMIN)
+    @openstack("KeystoneBasic.create_tenant_with_users", **_as_admin("users", "projects"))
     def create_tenant_with_users(
         self, users_per_tenant: int, name_length: int = 10, domain_name: str | None = None
     ) -> None:
@@ -131,7 +133,7 @@ class KeystoneBasic(OpenStackScenario):
             for _ in range(users_per_tenant):
                 self._create_user(project_id=project["id"])
 
-    @openstack("KeystoneBasic.create_and_list_tenants", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_list_tenants", **_as_admin("projects"))
     def create_and_list_tenants(
         self, name_length: int = 10, domain_name: str | None = None
     ) -> None:
@@ -139,7 +141,7 @@ class KeystoneBasic(OpenStackScenario):
         self._create_project(domain_name)
         self._list("projects")
 
-    @openstack("KeystoneBasic.create_update_and_delete_tenant", **_ADMIN)
+    @openstack("KeystoneBasic.create_update_and_delete_tenant", **_as_admin("projects"))
     def create_update_and_delete_tenant(
         self, name_length: int | None = None, domain_name: str | None = None
     ) -> None:
@@ -153,7 +155,7 @@ class KeystoneBasic(OpenStackScenario):
         with ActionTimer(self, "keystone_v3.delete_project"):
             self.admin.request("DELETE", "keystone", f"projects/{project['id']}")
 
-    @openstack("KeystoneBasic.authenticate_user_and_validate_token", **_ADMIN)
+    @openstack("KeystoneBasic.authenticate_user_and_validate_token", **_as_admin())
     def authenticate_user_and_validate_token(self) -> None:
         """Get a token and have it validated."""
         with ActionTimer(self, "keystone_v3.fetch_token"):
@@ -162,7 +164,7 @@ class KeystoneBasic(OpenStackScenario):
             headers = {"X-Subject-Token": granted.auth_token}
             self.admin.request("GET", "keystone", "auth/tokens", headers=headers)
 
-    @openstack("KeystoneBasic.add_and_remove_user_role", **_BOTH)
+    @openstack("KeystoneBasic.add_and_remove_user_role", **_as_admin("roles", users=True))
     def add_and_remove_user_role(self) -> None:
         """Create a role, give it to the user, and take it away."""
         role = self._create_role()
@@ -171,7 +173,7 @@ class KeystoneBasic(OpenStackScenario):
         with ActionTimer(self, "keystone_v3.revoke_role"):
             self.admin.request("DELETE", "keystone", path)
 
-    @openstack("KeystoneBasic.create_add_and_list_user_roles", **_BOTH)
+    @openstack("KeystoneBasic.create_add_and_list_user_roles", **_as_admin("roles", users=True))
     def create_add_and_list_user_roles(self) -> None:
         """Create a role, give it to the user, and list the user's roles."""
         role = self._create_role()
@@ -180,20 +182,20 @@ class KeystoneBasic(OpenStackScenario):
         with ActionTimer(self, "keystone_v3.list_roles"):
             self.admin.document("GET", "keystone", f"projects/{project}/users/{user}/roles")
 
-    @openstack("KeystoneBasic.create_and_delete_role", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_delete_role", **_as_admin("roles"))
     def create_and_delete_role(self) -> None:
         """Create a role and delete it."""
         role = self._create_role()
         with ActionTimer(self, "keystone_v3.delete_role"):
             self.admin.request("DELETE", "keystone", f"roles/{role['id']}")
 
-    @openstack("KeystoneBasic.create_and_get_role", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_get_role", **_as_admin("roles"))
     def create_and_get_role(self, domain_name: str | None = None) -> None:
         """Create a role and get it."""
         role = self._create_role(domain_name)
         self._get("role", role["id"])
 
-    @openstack("KeystoneBasic.create_and_list_roles", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_list_roles", **_as_admin("roles"))
     def create_and_list_roles(
         self,
         create_role_kwargs: dict[str, Any] | None = None,
@@ -206,7 +208,7 @@ class KeystoneBasic(OpenStackScenario):
             role["id"] in {one["id"] for one in found}, "the role that was made is not in the list"
         )
 
-    @openstack("KeystoneBasic.get_entities", **_ADMIN)
+    @openstack("KeystoneBasic.get_entities", **_as_admin("users", "projects", "roles", "services"))
     def get_entities(self, service_name: str | None = "keystone") -> None:
         """Create a project, a user and a role, and get each of them and a service.
 
@@ -228,7 +230,7 @@ class KeystoneBasic(OpenStackScenario):
         with ActionTimer(self, "keystone_v3.get_services"):
             self.admin.document("GET", "keystone", f"services/{service['id']}")
 
-    @openstack("KeystoneBasic.create_and_delete_service", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_delete_service", **_as_admin("services"))
     def create_and_delete_service(
         self,
         name: str | None = None,
@@ -240,7 +242,7 @@ class KeystoneBasic(OpenStackScenario):
         with ActionTimer(self, "keystone_v3.delete_service"):
             self.admin.request("DELETE", "keystone", f"services/{service['id']}")
 
-    @openstack("KeystoneBasic.create_and_list_services", **_ADMIN)
+    @openstack("KeystoneBasic.create_and_list_services", **_as_admin("services"))
     def create_and_list_services(
         self,
         name: str | None = None,

@@ -16,7 +16,7 @@ from osbench.worker.scenarios.openstack import (
     without_nothing,
 )
 
-_TEXT = {"Content-Type": "text/plain"}
+_TEXT = {"Content-Type": "text/plain", "Accept": "*/*"}
 _CLEANED = ("mistral",)
 
 

@@ -27,7 +27,7 @@ class Servers(OpenStackScenario):
         with ActionTimer(self, "nova.boot_server"):
             with ActionTimer(self, ACCEPTED):
                 server = self._post_server(image, wanted)
-            self._await_active(f"servers/{server}")
+            self._await_server(f"servers/{server}")
         return server
 
     def _boot_many(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
@@ -39,7 +39,7 @@ class Servers(OpenStackScenario):
                 "GET", "nova", "servers", params={"name": f"^{name}"}, traced=False
             )
             for server in found["servers"]:
-                self._await_active(f"servers/{server['id']}")
+                self._await_server(f"servers/{server['id']}")
 
     def _post_server(self, image: str, wanted: Mapping[str, Any], name: str = "") -> str:
         fields, microversion = server_fields(wanted)
@@ -51,7 +51,7 @@ class Servers(OpenStackScenario):
         )
         return str(found["server"]["id"])
 
-    def _await_active(self, path: str) -> None:
+    def _await_server(self, path: str) -> None:
         def look() -> bool | None:
             found = self.cloud.document("GET", "nova", path, traced=False)["server"]
             if found["status"] == "ERROR":
