@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,54 +70,63 @@ def test_the_lab_as_its_page_says(checkout: Path) -> None:
 
     said = typed(checkout, "\n".join(before))
     started = processes(checkout)
+    typed(checkout, 'make lab LAB="keystone --profiler off"')
+    untraced = processes(checkout)
     stopped = typed(checkout, stop)
 
     assert set(started) == {"redis", "keystone", "zaqar"}
     assert "Created deployment lab" in said
+    changed = {name for name in started if started[name] != untraced[name]}
+    assert changed == {"keystone"}
     assert "zaqar: stopped" in stopped
     assert processes(checkout) == {}
-    assert not [pid for pid in started.values() if psutil.pid_exists(pid)]
+    assert not [pid for pid in untraced.values() if psutil.pid_exists(pid)]
 
 
 def test_a_second_start_leaves_all_as_it_is_and_a_third_mends_what_died(checkout: Path) -> None:
-    typed(checkout, 'make lab LAB="keystone"')
+    typed(checkout, 'make lab LAB="redis"')
     first = processes(checkout)
-    password = json.loads((checkout / "build/lab/deployment.json").read_text())
+    deployment = (checkout / "build/lab/deployment.json").read_text()
 
-    typed(checkout, 'make lab LAB="keystone"')
+    typed(checkout, 'make lab LAB="redis"')
     second = processes(checkout)
-    psutil.Process(second["keystone"]).kill()
-    typed(checkout, 'make lab LAB="keystone"')
+    psutil.Process(second["redis"]).kill()
+    typed(checkout, 'make lab LAB="redis"')
     third = processes(checkout)
 
     assert second == first
-    assert third["redis"] == first["redis"]
-    assert third["keystone"] != first["keystone"]
-    assert json.loads((checkout / "build/lab/deployment.json").read_text()) == password
+    assert third["redis"] != first["redis"]
+    assert (checkout / "build/lab/deployment.json").read_text() == deployment
 
 
-def test_changed_options_start_the_services_anew_and_stay(checkout: Path) -> None:
-    typed(checkout, 'make lab LAB="keystone"')
-    traced = processes(checkout)
+def test_a_port_that_a_stranger_holds_is_left_to_him(checkout: Path) -> None:
+    typed(checkout, 'make lab LAB="redis"')
+    typed(checkout, "make lab-stop")
+    port = ports(checkout)["redis"]
 
-    typed(checkout, 'make lab LAB="keystone --profiler off"')
-    untraced = processes(checkout)
-    typed(checkout, 'make lab LAB="keystone"')
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        stranger.bind(("127.0.0.1", port))
+        stranger.listen()
+        typed(checkout, 'make lab LAB="redis"')
 
-    assert untraced["keystone"] != traced["keystone"]
-    assert untraced["redis"] == traced["redis"]
-    assert processes(checkout) == untraced
+    assert set(processes(checkout)) == {"redis"}
+    assert ports(checkout)["redis"] != port
 
 
 def test_secrets_are_for_their_owner_only(checkout: Path) -> None:
-    typed(checkout, 'make lab LAB="keystone"')
+    typed(checkout, 'make lab LAB="redis"')
 
     lab = checkout / "build" / "lab"
     assert lab.stat().st_mode & 0o077 == 0
-    for name in ("deployment.json", "openrc", "lab.json", "keystone/keystone.conf"):
+    for name in ("deployment.json", "openrc", "lab.json", "redis/redis.conf"):
         assert (lab / name).stat().st_mode & 0o077 == 0, name
-    arguments = " ".join(
-        psutil.Process(pid).cmdline().__repr__() for pid in processes(checkout).values()
-    )
+    commands = [psutil.Process(pid).cmdline() for pid in processes(checkout).values()]
     for secret in json.loads((lab / "lab.json").read_text())["secrets"].values():
-        assert secret not in arguments
+        assert secret not in str(commands)
+
+
+def ports(checkout: Path) -> dict[str, int]:
+    """The lab's ports, by name."""
+    state = json.loads((checkout / "build" / "lab" / "lab.json").read_text())
+    return dict(state["ports"])

@@ -10,7 +10,7 @@ import requests
 
 from services.lab import Lab
 from services.process import Process
-from services.service import Service, run, served
+from services.service import Service, run_several, served
 from services.settings import ini, profiler
 
 
@@ -56,17 +56,18 @@ class Keystone(Service):
             for part in (f"--bootstrap-{kind}-url", f"{lab.auth_url}/")
         ]
         owner = ["--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid())]
-        manage = str(lab.environment("keystone") / "bin" / "keystone-manage")
-        for arguments in (
-            ["db_sync"],
-            ["fernet_setup", *owner],
-            ["credential_setup", *owner],
-            ["bootstrap", "--bootstrap-region-id", lab.region_name, *urls],
-        ):
-            run(
-                [manage, "--config-file", str(home / "keystone.conf"), *arguments],
-                env={"OS_BOOTSTRAP_PASSWORD": lab.password},
-            )
+        run_several(
+            lab.environment("keystone") / "bin" / "python",
+            "keystone.cmd.manage:main",
+            home / "keystone.conf",
+            [
+                ["db_sync"],
+                ["fernet_setup", *owner],
+                ["credential_setup", *owner],
+                ["bootstrap", "--bootstrap-region-id", lab.region_name, *urls],
+            ],
+            env={"OS_BOOTSTRAP_PASSWORD": lab.password},
+        )
 
     def processes(self, lab: Lab) -> list[Process]:
         env = {"OS_KEYSTONE_CONFIG_DIR": str(lab.home("keystone"))}

@@ -9,10 +9,8 @@ from services.lab import Lab
 from services.mariadb import database_url
 from services.process import Process
 from services.rabbitmq import transport_url
-from services.service import Service, answers, run
+from services.service import INSIDE, Service, answers, run_several
 from services.settings import authtoken, ini, profiler
-
-INSIDE = Path(__file__).parent / "inside"
 
 #: Its profiler only knows how to write to this logger, at level INFO.
 SPANS_LOGGED = """\
@@ -81,10 +79,12 @@ class Mistral(Service):
         }
 
     def initialise(self, lab: Lab) -> None:
-        environment = lab.environment("mistral") / "bin"
-        config = ["--config-file", str(lab.home("mistral") / "mistral.conf")]
-        run([str(environment / "mistral-db-manage"), *config, "upgrade", "head"])
-        run([str(environment / "mistral-db-manage"), *config, "populate"])
+        run_several(
+            lab.environment("mistral") / "bin" / "python",
+            "mistral.db.sqlalchemy.migration.cli:main",
+            lab.home("mistral") / "mistral.conf",
+            [["upgrade", "head"], ["populate"]],
+        )
 
     def processes(self, lab: Lab) -> list[Process]:
         environment = lab.environment("mistral") / "bin"

@@ -9,10 +9,8 @@ from services.lab import Lab
 from services.mariadb import database_url
 from services.process import Process
 from services.rabbitmq import transport_url
-from services.service import Service, run, served
+from services.service import INSIDE, Service, run, served
 from services.settings import authtoken, ini, profiler
-
-INSIDE = Path(__file__).parent / "inside"
 
 
 class Neutron(Service):

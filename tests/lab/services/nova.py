@@ -12,7 +12,7 @@ from services.lab import Lab
 from services.mariadb import database_url
 from services.process import Process
 from services.rabbitmq import transport_url
-from services.service import Service, run, served
+from services.service import Service, run_several, served
 from services.settings import Sections, authtoken, ini, profiler, service_user
 
 #: What a daemon logs when it has begun to take messages.
@@ -21,7 +21,6 @@ STARTED = {
     "nova-scheduler": "Starting scheduler",
     "nova-compute": "Looking for unclaimed instances",
 }
-INSIDE = Path(__file__).parent / "inside"
 HOST = "lab"
 IMAGE = "lab-image"
 #: RAM in MiB and disk in GiB; a flavor without a disk is refused to users who are no admins.
@@ -109,11 +108,14 @@ def _common(lab: Lab) -> Sections:
     }
 
 
-def _manage(lab: Lab, *commands: str) -> str:
-    """What these commands of nova-manage print."""
-    python = lab.environment("nova") / "bin" / "python"
-    config = lab.home("nova") / "nova.conf"
-    return run([str(python), str(INSIDE / "manage_nova.py"), str(config), *commands])
+def _manage(lab: Lab, *calls: str) -> str:
+    """What these calls of nova-manage print."""
+    return run_several(
+        lab.environment("nova") / "bin" / "python",
+        "nova.cmd.manage:main",
+        lab.home("nova") / "nova.conf",
+        [call.split() for call in calls],
+    )
 
 
 def _daemon(lab: Lab, name: str, text: str) -> Process:

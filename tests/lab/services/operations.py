@@ -88,7 +88,8 @@ def start(lab: Lab, names: Iterable[str], *, tell: Tell = lambda line: None) -> 
         ALL[name].check()
     environments.install(packages for name in order if (packages := ALL[name].packages) is not None)
     with lab.locked():
-        lab.choose_ports([port for name in order for port in ALL[name].ports])
+        # Keystone's, too, as clients' files tell it even where only a server is started.
+        lab.choose_ports([port for name in ["keystone", *order] for port in ALL[name].ports])
         _in_order(order, lambda service: _bring_up(lab, service, tell))
         lab.write_clients_files()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import requests
@@ -13,7 +14,7 @@ from services.faults import NotStarted
 from services.lab import Lab
 from services.process import Process
 
-SERVE = Path(__file__).parent / "inside" / "serve.py"
+INSIDE = Path(__file__).parent / "inside"
 
 
 class Service:
@@ -74,7 +75,7 @@ def served(
     python = lab.environment(service.packages) / "bin" / "python"
     return Process(
         name=service.name,
-        command=[str(python), str(SERVE), application, str(port), str(threads)],
+        command=[str(python), str(INSIDE / "serve.py"), application, str(port), str(threads)],
         env=env,
         port=port,
         ready=lambda: answers(f"http://127.0.0.1:{port}{ready}"),
@@ -98,3 +99,16 @@ def run(command: list[str], *, env: Mapping[str, str] | None = None) -> str:
         name = " ".join(Path(part).name for part in command[:1] + command[-3:])
         raise NotStarted(f"{name} failed:\n{(done.stdout + done.stderr)[-3000:]}")
     return done.stdout
+
+
+def run_several(
+    python: Path,
+    function: str,
+    config: Path,
+    calls: Iterable[list[str]],
+    *,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Call a command's function, MODULE:FUNCTION, with several lists of arguments."""
+    command = [str(python), str(INSIDE / "several.py"), function, str(config)]
+    return run([*command, *map(shlex.join, calls)], env=env)

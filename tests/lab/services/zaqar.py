@@ -7,10 +7,8 @@ from pathlib import Path
 
 from services.lab import Lab
 from services.process import Process
-from services.service import Service, run, served
+from services.service import INSIDE, Service, run, served
 from services.settings import authtoken, ini, profiler
-
-TABLES = Path(__file__).parent / "inside" / "zaqar_tables.py"
 
 
 class Zaqar(Service):
@@ -55,7 +53,7 @@ class Zaqar(Service):
 
     def initialise(self, lab: Lab) -> None:
         python = lab.environment("zaqar") / "bin" / "python"
-        run([str(python), str(TABLES), _database(lab)])
+        run([str(python), str(INSIDE / "zaqar_tables.py"), _database(lab)])
 
     def processes(self, lab: Lab) -> list[Process]:
         env = {"HOME": str(lab.home("zaqar"))}
