@@ -36,7 +36,7 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one
 
 @click.group(cls=Group)
 def trace() -> None:
-    """Say where the time of iterations went: show, rank, explain, compare and export traces.
+    """Say where the time of iterations went.
 
     \b
     A run whose deployment has an HMAC key collects its traces at its end. First ask
@@ -61,7 +61,7 @@ def trace() -> None:
 def show(
     settings: Settings, which: str, run: str, workload: int | None, file: Path | None, as_json: bool
 ) -> None:
-    """Print one trace as a tree; what its end waited for is marked with a star.
+    """Print one trace as a tree, its critical path marked.
 
     \b
     start    after the trace's start
@@ -117,7 +117,7 @@ def rank(
     mistral: bool,
     as_json: bool,
 ) -> None:
-    """Rank trace points by the time they took in all traces of RUN, or in FILE.
+    """Rank trace points by the time they took.
 
     With OUT, write the report of Mistral's guide to profiling there, in its format: total,
     greatest and mean time in seconds, occurrences, name. Its times are from start to stop, so
@@ -188,7 +188,7 @@ def explain_command(settings: Settings, source: str, as_json: bool) -> None:
 @as_json_option
 @with_settings
 def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
-    """Say what the traces of a second run spend more or less time on than those of a first.
+    """Say what differs between the traces of two runs.
 
     Workloads are compared by name. A line with a star is more than chance.
 
@@ -242,7 +242,7 @@ def export(
     ids: tuple[str, ...],
     band: str | None,
 ) -> None:
-    """Write the traces of RUN that are kept, or those in FILE, for other tools.
+    """Write traces for other tools to draw.
 
     \b
     Examples:
