@@ -63,6 +63,8 @@ class Collected:
 class _Read:
     """Traces that were read, and how many events each had then."""
 
+    #: One that is read again counts twice here: of a first look that is no harm.
+    survey: Survey = field(default_factory=Survey)
     events: dict[str, int] = field(default_factory=dict)
     #: With gaps: some of it is missing still.
     gaps: set[str] = field(default_factory=set)
@@ -125,6 +127,7 @@ class Collection:
             store = None
         for trace_id in parts.keys() - read.events.keys():
             spool.add(parts[trace_id])
+            read.survey.add(parts[trace_id])
         digest, kept = self._digest(rows, reasons, drawn, spool, read)
         if store is not None:
             self._tidy(store, everything, kept, read)
@@ -186,6 +189,7 @@ class Collection:
             trace_id = found.trace_id
             trace = merge([found, parts[trace_id]]) if trace_id in parts else found
             spool.add(trace)
+            read.survey.add(trace)
             if trace_id in read.events:
                 read.again[trace_id] = read.again.get(trace_id, 1) + 1
             read.events[trace_id] = lengths[trace_id]
@@ -203,10 +207,7 @@ class Collection:
         read: _Read,
     ) -> tuple[Digest, set[str]]:
         place = {trace_id: at for at, trace_id in enumerate(rows.ids())}
-        survey = Survey()
-        for trace in _last(spool, read.again):
-            survey.add(trace)
-        digest = Digest(survey, self._names)
+        digest = Digest(read.survey, self._names)
         kept: set[str] = set()
         for trace in _last(spool, read.again):
             at = place[trace.trace_id]

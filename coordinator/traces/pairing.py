@@ -7,7 +7,6 @@ with the same id. Services on other hosts write late, twice, or never.
 from __future__ import annotations
 
 import calendar
-import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -87,9 +86,15 @@ def instant_us(text: str) -> int:
     return _second(text[:19]) * 1_000_000 + (int(fraction.ljust(6, "0")) if fraction else 0)
 
 
+#: Where year, month, day, hour, minute and second begin, and their digits.
+_PARTS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
+
+
 @lru_cache(maxsize=4096)
 def _second(text: str) -> int:
-    return calendar.timegm(time.strptime(text.replace(" ", "T"), "%Y-%m-%dT%H:%M:%S"))
+    if len(text) != 19 or text[4::3][:4].strip("-T :"):
+        raise ValueError("an instant of another form")
+    return calendar.timegm(tuple(int(text[at : at + n]) for at, n in _PARTS))
 
 
 def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trace]:
@@ -170,11 +175,15 @@ def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
     )
 
 
+#: What both events of a span may say a part of.
+_SHARED = ("db", "function", "request", "requests")
+
+
 def _said(start: Event | None, stop: Event | None, everything: bool) -> Saying:
     first: Mapping[str, Any] = start.info if start is not None else {}
     last: Mapping[str, Any] = stop.info if stop is not None else {}
     info: dict[str, Any] = {**first, **last}
-    for name in ("db", "function", "request", "requests"):
-        if isinstance(first.get(name), Mapping) and isinstance(last.get(name), Mapping):
+    for name in _SHARED:
+        if name in last and isinstance(first.get(name), dict) and isinstance(last[name], dict):
             info[name] = {**first[name], **last[name]}
     return of_osprofiler(info, everything=everything)

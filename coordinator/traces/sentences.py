@@ -59,7 +59,9 @@ def _share(cause: Cause) -> str:
 def _how(cause: Cause) -> str:
     each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
     each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
-    more = f"{cause.calls_slow:.3g} calls instead of {cause.calls_base:.3g}"
+    number = f"{cause.calls_slow:.3g}"
+    calls = "call" if number == "1" else "calls"
+    more = f"{number} {calls} instead of {cause.calls_base:.3g}"
     slower = f"{duration(each_slow)} a call instead of {duration(each_base)}"
     if cause.more_calls_s >= _MOSTLY * cause.excess_s:
         return more

@@ -17,13 +17,26 @@ from rich.console import Console
 
 from bench import machine, table
 from bench.comparison import Comparison
-from bench.rows import commands, cpu, http, ingest, keystone, lag, memory, noop, rally, traced
+from bench.rows import (
+    commands,
+    cpu,
+    http,
+    ingest,
+    keystone,
+    lag,
+    memory,
+    noop,
+    rally,
+    traced,
+    traces,
+)
 from bench.stage import Stage
 
 ROWS: dict[str, ModuleType] = {
     "noop": noop,
     "cpu": cpu,
     "traced": traced,
+    "traces": traces,
     "commands": commands,
     "lag": lag,
     "ingest": ingest,

@@ -123,6 +123,12 @@ def test_instants(text, micros):
     assert instant_us(text) == micros
 
 
+@pytest.mark.parametrize("text", ["", "yesterday", "1970-01-01", "1970x01x01T00x00x01.0", "x" * 26])
+def test_what_is_no_instant_is_refused(text):
+    with pytest.raises(ValueError, match=r"instant|invalid"):
+        instant_us(text)
+
+
 @pytest.mark.parametrize(
     "event", [{}, {"name": "x-start"}, {"name": "x", "base_id": "a"}, None, {"name": 3}]
 )

@@ -1,0 +1,102 @@
+"""How long it takes to collect the traces of a run from a Redis that holds those of many."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+
+import osprofiler.drivers.redis_driver  # makes its driver known
+import osprofiler.opts
+import psutil
+from osprofiler.drivers import base
+from synthetic_traces import Fault, Work, events_of, find, slow_query, traces
+
+from osbench.common.blocks import encode_rows
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.traces.collection import Collection, Settings
+from osbench.coordinator.traces.retention import Retention
+from osbench.coordinator.traces.spans import Trace, uuid_form
+from servers import RedisServer, redis_server
+
+#: Traces of other runs for each of ours.
+OTHERS = 9
+
+
+def fill(server: RedisServer, count: int) -> list[Trace]:
+    """Store so many traces of 12 events each, and those of other runs."""
+
+    def six_spans(root: Work, _: object) -> None:
+        api = find(root, "wsgi")
+        api.inner = [work for work in api.inner if work.name != "rpc"]
+        api.add(Work(name="render", start=api.end - 0.5, length=0.3, service="shop/api", host="b"))
+
+    found = list(traces(count, Fault(share=0.03, harm=slow_query), change=six_spans))
+    client = server.client()
+    pipeline = client.pipeline(transaction=False)
+    for number, trace in enumerate(found, 1):
+        events = [json.dumps(event) for event in events_of(trace)]
+        for other in range(OTHERS + 1):
+            trace_id = os.urandom(16).hex() if other else trace.trace_id
+            pipeline.lpush(f"osprofiler_opt:{uuid_form(trace_id)}", *events)
+        if number % 100 == 0:
+            pipeline.execute()
+    pipeline.execute()
+    client.close()
+    return found
+
+
+def read_with_osprofiler(url: str, found: Sequence[Trace]) -> float:
+    """Seconds that OSProfiler's own reader takes."""
+    osprofiler.opts.set_defaults(osprofiler.opts.cfg.CONF)
+    began = time.perf_counter()
+    for trace in found:
+        # a driver adds each report to the last
+        base.get_driver(url, conf={}).get_report(uuid_form(trace.trace_id))
+    return time.perf_counter() - began
+
+
+def collect(url: str, found: Sequence[Trace], folder: str) -> tuple[float, int]:
+    """Seconds to read, explain, keep and delete, and the bytes that the process grew by."""
+    rows = [
+        (n, Outcome.OK, 0, 0, max(s.duration_ns for s in trace.spans), 0, 0, (), (raw, None))
+        for n, trace in enumerate(found, 1)
+        for raw in [bytes.fromhex(trace.trace_id)]
+    ]
+    directory = RunDirectory.create(folder, "bench")
+    columns = encode_rows(rows, (), 0)
+    directory.keep([{"workload": 0, "incarnation": "w", "columns": columns, "failures": []}])
+    settings = Settings(
+        retention=Retention(slowest=500, failed=200, share=0.05, limit=256 << 20),
+        late_s=5.0,
+        expiry_s=600,
+    )
+    before = psutil.Process().memory_info().rss
+    began = time.perf_counter()
+    done = Collection(directory, ["Shop.buy"], settings, warmup_ns={}).collect(url)
+    took = time.perf_counter() - began
+    directory.close()
+    if "SELECT prices" not in done.sentences[0]:
+        raise SystemExit(f"another fault was found than there is: {done.sentences[0]}")
+    return took, psutil.Process().memory_info().rss - before
+
+
+def main() -> None:
+    """Print what both take."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--traces", type=int, required=True)
+    parser.add_argument("--read", type=int, required=True, help="traces for OSProfiler's reader")
+    given = parser.parse_args()
+    with redis_server() as server, tempfile.TemporaryDirectory() as folder:
+        found = fill(server, given.traces)
+        reader_s = read_with_osprofiler(server.url, found[: given.read])
+        took_s, grown = collect(server.url, found, folder)
+    print(json.dumps({"collect_s": took_s, "reader_s": reader_s, "grown": grown}))
+
+
+if __name__ == "__main__":
+    main()
