@@ -12,8 +12,8 @@ from osbench.common.atomic import WIDTH
 from osbench.common.errors import Untrusted
 from osbench.common.messages import Block
 
-#: Most rows that are counted at once; a worker's block holds no more either.
-LIMIT = 50_000
+#: Most rows that blocks are joined to: of more the fixed cost of a block is a small part.
+LIMIT = 10_000
 
 #: Bytes of a row in each column, those first that are never left out.
 _REQUIRED = {"iteration": 8, "outcome": 1, "due": 8, "started": 8, "ended": 8}

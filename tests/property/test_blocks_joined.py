@@ -105,8 +105,8 @@ def test_the_order_and_the_size_of_blocks_change_nothing(stream) -> None:
     assert sum(n for n, _ in ran) == sum(n for n, _ in ran_together)
 
 
-def test_no_group_is_larger_than_a_block_may_be() -> None:
-    rows = [(n, 1, 0, 0, 1, 0, 0, b"", None) for n in range(1, 20_001)]
+def test_large_blocks_stay_alone_and_small_ones_become_a_large_one() -> None:
+    rows = [(n, 1, 0, 0, 1, 0, 0, b"", None) for n in range(1, 4_001)]
     columns = encode_rows(rows, (), 0)
     many = [
         Block(run="r", epoch="e", incarnation="w1", number=n, workload=0, columns=columns)
