@@ -15,6 +15,9 @@ import psutil
 
 from services.faults import NotStarted
 
+#: How often a process is asked whether it answers.
+POLL_S = 0.25
+
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
@@ -83,7 +86,7 @@ class Processes:
         while (found := self.find(process.name)) is not None and time.monotonic() < deadline:
             if (process.port is None or holds(found, process.port)) and process.ready():
                 return
-            time.sleep(0.1)
+            time.sleep(POLL_S)
         self.stop(process.name)
         log = self.log(process.name)
         raise NotStarted(f"{process.name} did not start; {log} ends with\n{_tail(log)}")
