@@ -1,0 +1,278 @@
+"""A small OpenStack cloud in a thread: what scenarios and contexts make is kept and can be counted.
+
+Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance and Placement under
+/placement. It knows no roles beyond their names: everybody may do everything, unless a test says
+otherwise with `faults`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+#: The administrator.
+ADMIN, PASSWORD = "admin", "right"
+#: Seconds until a server is ACTIVE, or gone.
+BUILD_S = 0.25
+
+_SERVICES = {
+    "identity": "v3",
+    "messaging": "zaqar",
+    "compute": "nova",
+    "image": "glance",
+    "placement": "placement",
+}
+
+
+class FakeCloud(ThreadingHTTPServer):
+    """The cloud; a test looks into `objects`."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.lock = threading.Lock()
+        #: By kind, as paths name it, and by id: the object as it is answered.
+        self.objects: dict[str, dict[str, dict[str, Any]]] = {}
+        #: Role assignments: (project, user, role).
+        self.assigned: set[tuple[str, str, str]] = set()
+        #: Tokens that are good, with who has them.
+        self.tokens: dict[str, dict[str, str]] = {}
+        #: Method, path and headers (names in small letters) of each request.
+        self.seen: list[tuple[str, str, dict[str, str]]] = []
+        #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
+        self.faults: list[list[Any]] = []
+        #: Types that the catalogue lacks.
+        self.absent: set[str] = set()
+        #: Seconds that a POST takes.
+        self.slow_s = 0.0
+        self.make("users", {"name": ADMIN, "password": PASSWORD, "domain_id": "default"})
+        self.make("projects", {"name": ADMIN, "domain_id": "default"})
+        for role in ("admin", "member", "reader"):
+            self.make("roles", {"name": role})
+        self.objects["domains"] = {"default": {"id": "default", "name": "Default"}}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    @property
+    def auth_url(self) -> str:
+        return f"{self.url}/v3"
+
+    def deployment(self, **more: Any) -> dict[str, Any]:
+        """The record of this cloud."""
+        domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+        admin = {"username": ADMIN, "password": PASSWORD, "project_name": ADMIN, **domains}
+        return {"openstack": {"auth_url": self.auth_url, "admin": admin, **more}}
+
+    def make(self, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Keep an object; answers it with its id."""
+        identity = fields.get("id") or uuid.uuid4().hex
+        made = {"made_at": time.monotonic(), **fields, "id": identity}
+        self.objects.setdefault(kind, {})[identity] = made
+        return made
+
+    def named(self, kind: str) -> list[str]:
+        """Names of all objects of a kind, sorted."""
+        with self.lock:
+            return sorted(str(one["name"]) for one in self.objects.get(kind, {}).values())
+
+    def find(self, kind: str, name: str) -> dict[str, Any] | None:
+        return next((x for x in self.objects.get(kind, {}).values() if x["name"] == name), None)
+
+    def catalogue(self) -> list[dict[str, Any]]:
+        def endpoint(path: str) -> dict[str, str]:
+            return {"id": path, "interface": "public", "region": "R", "url": f"{self.url}/{path}"}
+
+        return [
+            {"type": kind, "name": kind, "id": kind, "endpoints": [endpoint(path)]}
+            for kind, path in _SERVICES.items()
+            if kind not in self.absent
+        ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: FakeCloud
+
+    def _serve(self) -> None:
+        split = urlsplit(self.path)
+        self.params = {key: several[0] for key, several in parse_qs(split.query).items()}
+        path = split.path.rstrip("/")
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        cloud = self.server
+        if self.command == "POST" and cloud.slow_s:
+            time.sleep(cloud.slow_s)
+        with cloud.lock:
+            cloud.seen.append((self.command, self.path, headers))
+            fault = self._fault(f"{self.command} {path}")
+            if fault:
+                return self._answer(fault, {"error": {"message": "as the test says"}})
+            if path == "/v3/auth/tokens" and self.command == "POST":
+                return self._authenticate(json.loads(data))
+            who = cloud.tokens.get(headers.get("x-auth-token", ""))
+            if who is None and path != "/v3":
+                return self._answer(401, {"error": {"message": "Who are you?"}})
+            _, service, *rest = path.split("/")
+            handle = getattr(self, f"_{service}", None)
+            if handle is None:
+                return self._answer(404, {})
+            return handle(rest, data, who or {})
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _serve
+
+    def _fault(self, what: str) -> int:
+        for fault in self.server.faults:
+            if fault[2] and re.search(fault[0], what):
+                fault[2] -= 1
+                return int(fault[1])
+        return 0
+
+    def _authenticate(self, body: dict[str, Any]) -> None:
+        cloud = self.server
+        asked = body["auth"]["identity"]["password"]["user"]
+        user = cloud.find("users", asked["name"])
+        project = cloud.find("projects", body["auth"]["scope"]["project"]["name"])
+        if user is None or project is None or user["password"] != asked["password"]:
+            return self._answer(401, {"error": {"message": "This is not your password."}})
+        token = uuid.uuid4().hex
+        cloud.tokens[token] = {"user": user["id"], "project": project["id"]}
+        domain = {"id": "default", "name": "Default"}
+        content = {
+            "methods": ["password"],
+            "expires_at": "2999-01-01T00:00:00.000000Z",
+            "issued_at": "2026-01-01T00:00:00.000000Z",
+            "user": {"id": user["id"], "name": user["name"], "domain": domain},
+            "project": {"id": project["id"], "name": project["name"], "domain": domain},
+            "catalog": cloud.catalogue(),
+        }
+        return self._answer(201, {"token": content}, **{"X-Subject-Token": token})
+
+    def _v3(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if not rest:
+            return self._answer(200, {"version": {"id": "v3.14", "status": "stable"}})
+        if len(rest) >= 5 and rest[0] == "projects" and rest[4] == "roles":
+            return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
+        return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})
+
+    def _roles(self, project: str, user: str, role: str) -> None:
+        assigned = self.server.assigned
+        if not role:
+            found = [{"id": r} for p, u, r in assigned if (p, u) == (project, user)]
+            return self._answer(200, {"roles": found})
+        (assigned.add if self.command == "PUT" else assigned.discard)((project, user, role))
+        return self._answer(204, None)
+
+    def _zaqar(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if rest[:1] == ["v2"]:
+            rest = rest[1:]
+        queues = self.server.objects.setdefault("queues", {})
+        if len(rest) == 1:
+            mine = [one for one in queues.values() if one["project"] == who["project"]]
+            after = [one for one in mine if one["name"] > self.params.get("marker", "")]
+            page = sorted(after, key=lambda one: one["name"])[: int(self.params.get("limit", 10))]
+            href = f"/v2/queues?marker={page[-1]['name']}" if page else ""
+            return self._answer(
+                200, {"queues": page, "links": [{"rel": "next", "href": href}] if page else []}
+            )
+        if self.command == "DELETE":
+            queues.pop(rest[1], None)
+            return self._answer(204, None)
+        self.server.make("queues", {"id": rest[1], "name": rest[1], "project": who["project"]})
+        return self._answer(201, None)
+
+    def _nova(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        servers = self.server.objects.setdefault("servers", {})
+        for server in list(servers.values()):
+            if server.get("gone_at", math.inf) < time.monotonic():
+                del servers[server["id"]]
+            elif server["status"] == "BUILD" and server["made_at"] + BUILD_S < time.monotonic():
+                server["status"] = "ACTIVE"
+        if self.command == "DELETE":
+            if rest[1] in servers:
+                servers[rest[1]].setdefault("gone_at", time.monotonic() + BUILD_S)
+            return self._answer(204 if rest[1] in servers else 404, None)
+        return self._objects(rest[0], rest[1:], data, rest[0][:-1], {"status": "BUILD"})
+
+    def _glance(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if rest[:1] == ["v2"]:
+            rest = rest[1:]
+        images = self.server.objects.setdefault("images", {})
+        if rest[2:3] == ["file"]:
+            images[rest[1]] |= {"status": "active", "size": len(data)}
+            return self._answer(204, None)
+        return self._objects("images", rest[1:], data, "", {"status": "queued"})
+
+    def _placement(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        self._objects(rest[0], rest[1:], data, "", {})
+
+    def _objects(
+        self, kind: str, rest: list[str], data: bytes, wrapped: str, more: dict[str, Any]
+    ) -> None:
+        """Make, list, get, change and delete objects of a kind."""
+        kept = self.server.objects.setdefault(kind, {})
+        if self.command == "POST":
+            body = json.loads(data)
+            fields = body[wrapped] if wrapped else body
+            if kind != "images" and self.server.find(kind, fields["name"]):
+                return self._answer(409, {"error": {"message": f"{fields['name']} exists."}})
+            made = self.server.make(kind, {**fields, **more})
+            made.setdefault("uuid", made["id"])
+            return self._answer(201, {wrapped: made} if wrapped else made)
+        if not rest:
+            found = [one for one in kept.values() if self._fits(one)]
+            return self._answer(200, {kind: [] if "marker" in self.params else found})
+        if rest[0] not in kept:
+            return self._answer(404, {"error": {"message": f"Could not find {rest[0]}."}})
+        if self.command == "DELETE":
+            del kept[rest[0]]
+            return self._answer(204, None)
+        if self.command == "PATCH":
+            kept[rest[0]] |= json.loads(data)[wrapped]
+        return self._answer(200, {wrapped: kept[rest[0]]} if wrapped else kept[rest[0]])
+
+    def _fits(self, one: dict[str, Any]) -> bool:
+        name = str(one["name"])
+        beginning = self.params.get("name__startswith", "")
+        exact = self.params.get("name", name)
+        return name.startswith(beginning) and bool(re.search(exact, name))
+
+    def _answer(self, code: int, document: Any, **headers: str) -> None:
+        payload = b"" if document is None else json.dumps(document).encode()
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("X-Openstack-Request-Id", f"req-{uuid.uuid4()}")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *args: object) -> None:
+        """Keep the tests' output clean."""
+
+
+@contextlib.contextmanager
+def fake_cloud() -> Iterator[FakeCloud]:
+    """Serve from a thread for as long as the block runs."""
+    with FakeCloud() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,171 @@
+"""What a run leaves in a cloud goes, and nothing else, whatever has become of the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from fake_cloud import FakeCloud, fake_cloud
+from runs import Cluster, Site, site
+
+from osbench.common.outcomes import Outcome
+from servers import redis_server
+
+pytestmark = pytest.mark.functional
+
+#: What somebody else has in the cloud, with names like ours.
+OTHERS = ["ann", "osb-", "osb-20250101-000000-ffff-0-i1-aaaaaaaa", "osb-20250101-000000-ffff-0-c-0"]
+USERS = {"users": {"tenants": 2, "users_per_tenant": 2}}
+
+
+@pytest.fixture
+def cloud() -> Iterator[FakeCloud]:
+    with fake_cloud() as found:
+        for kind in ("users", "projects", "queues"):
+            for name in OTHERS:
+                found.make(kind, {"name": name, "domain_id": "default", "project": "theirs"})
+        yield found
+
+
+@pytest.fixture
+def here(cloud: FakeCloud) -> Iterator[Site]:
+    with site() as found:
+        record(found, cloud)
+        yield found
+
+
+def record(here: Site, cloud: FakeCloud, **more: object) -> None:
+    file = here.write("cloud.json", json.dumps(cloud.deployment(**more)))
+    made = here.coord("deployment", "create", "--name", "cloud", "--file", str(file))
+    assert made.code == 0, made.err
+
+
+def only_others(cloud: FakeCloud) -> bool:
+    kinds = ("users", "projects", "queues")
+    return all(set(cloud.named(kind)) - {"admin"} == set(OTHERS) for kind in kinds)
+
+
+def test_two_workers_with_contexts_leave_nothing(here: Site, cloud: FakeCloud) -> None:
+    task = here.task(
+        {
+            "scenario": {"ZaqarBasic.create_queue": {}},
+            "contexts": {**USERS, "roles": ["reader"], "zaqar_queues": {}},
+            "runner": {"constant": {"times": 40, "concurrency": 4}},
+        },
+        {
+            "scenario": {"KeystoneBasic.create_user": {}},
+            "runner": {"constant": {"times": 20, "concurrency": 4}},
+        },
+    )
+
+    done = here.run(task, "--workers", "2")
+
+    assert done.code == 0, done.err
+    assert [one["accounting"]["ok"] for one in done.result["workloads"]] == [40, 20]
+    assert only_others(cloud)
+    sent = [path.rpartition("/")[2] for method, path, _ in cloud.seen if method == "PUT"]
+    assert len({name for name in sent if "-i" in name}) == 40
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_kill_of_everything_in_the_middle(here: Site, cloud: FakeCloud, nth: int) -> None:
+    cloud.slow_s = 0.05
+    task = here.task(
+        {
+            "scenario": {"KeystoneBasic.create_user": {}},
+            "contexts": USERS,
+            "runner": {"constant": {"times": 100_000, "concurrency": 8}},
+        }
+    )
+    started = here.start("osbench-coord", "run", task, "--workers", "2")
+    started.wait_for(lambda: len(cloud.named("users")) > 60 * nth)
+
+    os.kill(started.process.pid, signal.SIGKILL)
+    for process in here.private():
+        process.kill()
+    started.process.wait()
+    left = len(cloud.named("users"))
+    done = here.coord("cleanup", "last")
+    again = here.coord("cleanup", "last")
+
+    assert left > 60 * nth
+    assert done.code == 0, done.err
+    assert "2 of 2 contexts undone" in done.out
+    assert only_others(cloud)
+    assert "0 of 0 contexts undone" in again.out
+
+
+def test_cleanup_waits_for_workers_of_other_hosts(here: Site, cloud: FakeCloud) -> None:
+    cloud.slow_s = 4.0
+    with redis_server() as redis:
+        cluster = Cluster(here, redis)
+        cluster.start_worker()
+        cluster.await_idle(1)
+        task = here.task(
+            {
+                "scenario": {"KeystoneBasic.create_user": {}},
+                "runner": {"constant": {"times": 100_000, "concurrency": 8}},
+            }
+        )
+        started = here.start("osbench-coord", "run", task)
+        started.wait_for(lambda: len(cloud.named("users")) > 6)
+
+        os.kill(started.process.pid, signal.SIGKILL)
+        started.process.wait()
+        done = here.coord("cleanup", "last")
+
+    assert done.code == 0, done.err
+    assert "waiting for 1 worker process still at run" in done.err
+    assert only_others(cloud)
+
+
+def test_iterations_that_time_out_leave_nothing(here: Site, cloud: FakeCloud) -> None:
+    cloud.slow_s = 0.4
+    task = here.task(
+        {
+            "scenario": {"KeystoneBasic.create_user": {}},
+            "runner": {"constant": {"times": 8, "concurrency": 4, "timeout": 0.2}},
+            "sla": {"failure_rate": {"max": 100}},
+        }
+    )
+
+    done = here.run(task, "--workers", "1")
+
+    assert done.sums[Outcome.TIMED_OUT.name.lower()] == 8
+    assert only_others(cloud)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        ("password", "gave user 'admin' of project 'admin' no token: This is not your password"),
+        ("address", "Connection refused"),
+        ("service", "has no service of type messaging (public); it has"),
+        ("role", "403 Forbidden: as the test says"),
+    ],
+)
+def test_what_cannot_work_is_told_before_the_load(
+    here: Site, cloud: FakeCloud, spoil: str, said: str
+) -> None:
+    spec = cloud.deployment()
+    if spoil == "password":
+        spec["openstack"]["admin"]["password"] = "wrong"
+    elif spoil == "address":
+        spec["openstack"]["auth_url"] = "http://127.0.0.1:1/v3"
+    elif spoil == "service":
+        cloud.absent.add("messaging")
+    else:
+        cloud.faults.append([r"POST /v3/projects", 403, 10])
+    file = here.write("spoilt.json", json.dumps(spec))
+    here.coord("deployment", "create", "--name", "spoilt", "--file", str(file))
+    task = here.task({"scenario": {"ZaqarBasic.create_queue": {}}, "contexts": USERS})
+
+    done = here.coord("run", task, "--deployment", "spoilt", "--workers", "1", "--quiet")
+
+    assert done.code == 2
+    assert said in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert only_others(cloud)

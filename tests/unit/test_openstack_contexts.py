@@ -1,0 +1,289 @@
+"""What contexts make in a cloud is as asked for, and goes; what is not ours stays."""
+
+from __future__ import annotations
+
+import pytest
+from fake_cloud import PASSWORD, FakeCloud, fake_cloud
+
+from osbench.common.context import Surroundings
+from osbench.common.deployment import Deployment
+from osbench.common.errors import ContextError, DeploymentError
+from osbench.common.openstack.faults import RequestFailed
+from osbench.coordinator.contexts import sweep as sweeping
+from osbench.coordinator.contexts.api_versions import ApiVersions
+from osbench.coordinator.contexts.cleanup import Cleanup
+from osbench.coordinator.contexts.images import Images
+from osbench.coordinator.contexts.quotas import Quotas
+from osbench.coordinator.contexts.roles import Roles
+from osbench.coordinator.contexts.users import Users
+from osbench.coordinator.contexts.zaqar_queues import ZaqarQueues
+
+RUN = "20260401-120000-ab12"
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    monkeypatch.setattr(sweeping, "SETTLE_S", 0.01)
+    monkeypatch.setattr(sweeping, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(sweeping, "PAUSE_S", 0.01)
+    with fake_cloud() as server:
+        yield server
+
+
+class Chain:
+    """Contexts set up one after the other, and undone by new instances."""
+
+    def __init__(self, cloud: FakeCloud, workload: int = 0, **record) -> None:
+        self.deployment = Deployment.from_spec("cloud", cloud.deployment(**record))
+        self.workload = workload
+        self.made: list[tuple[type, object, dict]] = []
+        self.kept: list[dict] = []
+        self.told: list[tuple[str, int, int]] = []
+
+    def surroundings(self, count: int) -> Surroundings:
+        context: dict = {}
+        for _, _, made in self.made[:count]:
+            context |= made
+        return Surroundings(
+            run=RUN,
+            workload=self.workload,
+            deployment=self.deployment,
+            context=context,
+            tell=lambda *told: self.told.append(told),
+        )
+
+    def set_up(self, kind, config=None):
+        made: dict = {}
+        self.made.append((kind, config if config is not None else {}, made))
+        surroundings = self.surroundings(len(self.made) - 1)
+        kind(self.made[-1][1], surroundings, made, lambda: self.kept.append(dict(made))).setup()
+        return made
+
+    def undo(self):
+        while self.made:
+            kind, config, made = self.made[-1]
+            kind(config, self.surroundings(len(self.made) - 1), made).cleanup()
+            self.made.pop()
+
+
+def test_users_are_made_with_tokens_and_removed_again(cloud):
+    before = cloud.named("users"), cloud.named("projects")
+    chain = Chain(cloud)
+
+    made = chain.set_up(Users, {"tenants": 2, "users_per_tenant": 3})
+
+    assert len(made["users"]) == 6
+    assert len({user["project_id"] for user in made["users"]}) == 2
+    assert len(cloud.named("users")) == 1 + 6
+    assert all(user["temporary"] and user["state"] for user in made["users"])
+    assert len(cloud.assigned) == 6
+    assert ("users made", 6, 6) in chain.told
+    chain.undo()
+    assert (cloud.named("users"), cloud.named("projects")) == before
+
+
+def test_names_and_passwords_of_users_are_kept_before_they_are_made(cloud):
+    chain = Chain(cloud)
+
+    made = chain.set_up(Users, {"tenants": 1, "users_per_tenant": 2})
+
+    first = chain.kept[0]["users"]
+    assert [user["id"] for user in first] == ["", ""]
+    for key in ("username", "password", "project_name"):
+        assert [user[key] for user in first] == [user[key] for user in made["users"]]
+
+
+def test_users_half_made_are_removed_by_their_names(cloud):
+    cloud.faults.append([r"POST /v3/users", 403, 1])
+    chain = Chain(cloud)
+
+    with pytest.raises(RequestFailed, match=r"403 Forbidden: as the test says"):
+        chain.set_up(Users, {"tenants": 3, "users_per_tenant": 2})
+    chain.undo()
+
+    assert cloud.named("users") == cloud.named("projects") == ["admin"]
+
+
+def test_users_whose_answer_was_lost_are_taken_as_they_are(cloud, monkeypatch):
+    monkeypatch.setattr("osbench.coordinator.contexts.reach.PAUSES_S", (0.0,) * 4)
+    cloud.faults.append([r"PUT /v3/projects/.*/roles/", 503, 2])
+    chain = Chain(cloud)
+
+    made = chain.set_up(Users, {"tenants": 1, "users_per_tenant": 2})
+
+    assert len({user["id"] for user in made["users"]}) == 2
+    assert len(cloud.named("users")) == 3
+
+
+def test_users_of_the_record_are_taken_and_left(cloud):
+    cloud.make("users", {"name": "ann", "password": PASSWORD, "domain_id": "default"})
+    ann = {"username": "ann", "password": PASSWORD, "project_name": "admin"}
+    chain = Chain(cloud, users=[ann])
+
+    made = chain.set_up(Users)
+    chain.undo()
+
+    (user,) = made["users"]
+    assert (user["username"], user["temporary"]) == ("ann", False)
+    assert user["id"] == cloud.find("users", "ann")["id"]
+    assert cloud.named("users") == ["admin", "ann"]
+
+
+def test_roles_that_were_there_before_are_not_taken_away(cloud):
+    cloud.make("users", {"name": "ann", "password": PASSWORD, "domain_id": "default"})
+    ann = {"username": "ann", "password": PASSWORD, "project_name": "admin"}
+    chain = Chain(cloud, users=[ann])
+    place = cloud.find("projects", "admin")["id"], cloud.find("users", "ann")["id"]
+    had = (*place, cloud.find("roles", "member")["id"])
+    cloud.assigned.add(had)
+    chain.set_up(Users)
+    before = chain.made[0][2]["users"][0]["state"]
+
+    made = chain.set_up(Roles, ["member", "reader"])
+
+    assert len(cloud.assigned) == 2
+    assert made["users"][0]["state"] != before
+    chain.undo()
+    assert cloud.assigned == {had}
+
+
+def test_a_role_that_is_not_there_is_named(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Users)
+
+    with pytest.raises(ContextError, match="there is no role 'pilot'"):
+        chain.set_up(Roles, ["pilot"])
+
+
+@pytest.mark.parametrize("service", ["manila", "designate"])
+def test_quotas_that_only_rally_sets_are_refused(cloud, service):
+    with pytest.raises(ContextError, match=rf"sets no quotas of {service}.*quotas@rally"):
+        Chain(cloud).set_up(Quotas, {service: {"zones": 1}})
+
+
+def test_queues_are_made_in_every_project(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Users, {"tenants": 2})
+
+    made = chain.set_up(ZaqarQueues, {"queues_per_tenant": 25, "messages_per_queue": 1})
+
+    assert [len(queues) for queues in made["zaqar_queues"].values()] == [25, 25]
+    assert len(cloud.named("queues")) >= 50
+    chain.undo()
+    assert cloud.named("queues") == []
+
+
+def test_images_with_a_name_of_their_own_are_found_by_their_tag(cloud, tmp_path):
+    file = tmp_path / "image"
+    file.write_bytes(b"data")
+    cloud.make("images", {"name": "testVM", "status": "active"})
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    config = {
+        "image_url": str(file),
+        "image_type": "raw",
+        "image_container": "bare",
+        "image_name": "testVM",
+    }
+
+    made = chain.set_up(Images, config)
+
+    ((image,),) = made["images"].values()
+    assert cloud.objects["images"][image]["size"] == 4
+    assert cloud.named("images") == ["testVM", "testVM"]
+    chain.undo()
+    assert cloud.named("images") == ["testVM"]
+
+
+def test_a_service_name_becomes_its_type(cloud):
+    made = Chain(cloud).set_up(ApiVersions, {"zaqar": {"service_name": "messaging", "version": 2}})
+
+    assert made["api_versions"] == {"zaqar": {"version": "2", "service_type": "messaging"}}
+
+
+# what iterations leave
+
+
+def leave(cloud, kind, *names):
+    for name in names:
+        cloud.make(kind, {"name": name})
+
+
+def test_only_what_iterations_of_the_workload_left_is_removed(cloud):
+    mine = [f"osb-{RUN}-1-i{number}-aa" for number in range(7)]
+    others = [
+        f"osb-{RUN}-11-i1-aa",
+        f"osb-{RUN}-0-i1-aa",
+        f"osb-{RUN}-1-c-0",
+        "osb-20250101-000000-ffff-1-i1-aa",
+        f"x-osb-{RUN}-1-i1",
+        "OSB",
+    ]
+    for kind in ("users", "projects", "roles"):
+        leave(cloud, kind, *mine, *others)
+    chain = Chain(cloud, workload=1)
+    chain.set_up(Cleanup, ["keystone.users", "keystone.roles"])
+
+    chain.undo()
+
+    assert cloud.named("users") == sorted([*others, "admin"])
+    assert cloud.named("roles") == sorted([*others, "admin", "member", "reader"])
+    assert cloud.named("projects") == sorted([*mine, *others, "admin"])
+
+
+def test_what_a_service_was_still_at_is_removed_too(cloud, monkeypatch):
+    late = iter([f"osb-{RUN}-0-i1-late"])
+    monkeypatch.setattr(
+        sweeping.time, "sleep", lambda _: [leave(cloud, "users", name) for name in late]
+    )
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["keystone.users"])
+
+    chain.undo()
+
+    assert cloud.named("users") == ["admin"]
+
+
+def test_servers_are_waited_for(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["nova"])
+    cloud.make("servers", {"name": f"osb-{RUN}-0-i1-aa", "status": "ACTIVE"})
+    cloud.make("servers", {"name": "somebody's", "status": "ACTIVE"})
+
+    chain.undo()
+
+    assert cloud.named("servers") == ["somebody's"]
+
+
+def test_what_cannot_be_removed_is_told_with_the_reason(cloud):
+    leave(cloud, "users", f"osb-{RUN}-0-i1-aa", f"osb-{RUN}-0-i2-aa")
+    cloud.faults.append([r"DELETE /v3/users", 403, 10_000])
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["keystone.users"])
+
+    with pytest.raises(ContextError, match=r"^2 users are left: DELETE .* 403 Forbidden"):
+        chain.undo()
+
+    cloud.faults.clear()
+    chain.undo()
+    assert cloud.named("users") == ["admin"]
+
+
+def test_nothing_is_looked_for_where_no_iteration_began(cloud):
+    cloud.absent.add("compute")
+    chain = Chain(cloud)
+
+    with pytest.raises(DeploymentError, match="no service of type compute"):
+        chain.set_up(Cleanup, ["nova"])
+
+    chain.undo()
+
+
+def test_a_record_without_admin_is_told_before_the_load(cloud):
+    chain = Chain(cloud)
+    spec = cloud.deployment()
+    spec["openstack"]["users"] = [spec["openstack"].pop("admin")]
+    chain.deployment = Deployment.from_spec("cloud", spec)
+
+    with pytest.raises(DeploymentError, match="context cleanup needs the admin of the cloud"):
+        chain.set_up(Cleanup, ["keystone.users"])

@@ -1,0 +1,431 @@
+"""Scenarios of a cloud: what they send, how they time it, and what they say when it fails."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import yaml
+from corpus import corpus
+from fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
+from hypothesis import given
+from hypothesis import strategies as st
+from recording_server import recording_server
+
+from osbench.common.atomic import WIDTH
+from osbench.common.deployment import Deployment
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack import names
+from osbench.common.openstack.faults import NotReady, RequestFailed, explanation
+from osbench.common.openstack.people import Person, turn
+from osbench.common.plugins import Plugins
+from osbench.worker import jsonpath
+from osbench.worker.failures import Failures
+from osbench.worker.profiling import Tracer
+from osbench.worker.scenarios.nova import server_fields
+
+RUN = "20260401-120000-ab12"
+PLUGINS = Plugins()
+READY = "ready (polled: at most 10 % or 0.1 s late)"
+
+
+@pytest.fixture
+def cloud():
+    with fake_cloud() as server:
+        yield server
+
+
+class Workload:
+    """A scenario that is ready in this process."""
+
+    def __init__(self, cloud: FakeCloud, name: str, args: Any = None, **context: Any) -> None:
+        self.plugin = PLUGINS.scenario(f"{name}@native")
+        self.args = args or {}
+        self.context = {
+            "deployment": Deployment.from_spec("cloud", cloud.deployment()),
+            "run": RUN,
+            "workload": 0,
+            "scenario": name,
+            "args": self.args,
+            "timeout_s": 0.0,
+            **context,
+        }
+        self.plugin.cls.warm_up(self.context)
+
+    def run(self, iteration: int = 1) -> dict[str, int]:
+        """Run an iteration; answers its actions, nested as "outer > inner", with their number."""
+        scenario: Any = self.plugin.cls({**self.context, "iteration": iteration})
+        self.last = scenario
+        getattr(scenario, self.plugin.method)(**self.args)
+        return actions(scenario)
+
+
+def actions(scenario: Any) -> dict[str, int]:
+    recorder = scenario._recorder
+    paths: list[str] = []
+    found: dict[str, int] = {}
+    for at in range(0, len(recorder.actions), WIDTH):
+        number, outer = recorder.actions[at], recorder.actions[at + 1]
+        name = recorder.names.names[number]
+        paths.append(f"{paths[outer]} > {name}" if outer >= 0 else name)
+        found[paths[-1]] = found.get(paths[-1], 0) + 1
+    return found
+
+
+def requests(cloud: FakeCloud) -> list[str]:
+    return [f"{method} {path}" for method, path, _ in cloud.seen]
+
+
+# sessions
+
+
+def test_the_token_is_there_before_the_first_iteration(cloud):
+    workload = Workload(cloud, "KeystoneBasic.create_user")
+    cloud.seen.clear()
+
+    found = workload.run()
+
+    assert found == {"keystone_v3.create_user": 1}
+    assert requests(cloud) == ["POST /v3/users"]
+
+
+def test_a_session_of_its_own_counts_authentication(cloud):
+    workload = Workload(cloud, "KeystoneBasic.create_user", {"session": "per_iteration"})
+    cloud.seen.clear()
+
+    found = [workload.run(n) for n in (1, 2)]
+
+    assert found == [{"authenticate": 1, "keystone_v3.create_user": 1}] * 2
+    assert requests(cloud) == ["POST /v3/auth/tokens", "POST /v3/users"] * 2
+
+
+def test_a_token_that_is_refused_is_renewed_and_both_are_timed_apart(cloud):
+    workload = Workload(cloud, "KeystoneBasic.create_user")
+    cloud.tokens.clear()
+
+    found = workload.run()
+
+    assert found == {
+        "keystone_v3.create_user": 1,
+        "keystone_v3.create_user > re-authentication": 1,
+        "keystone_v3.create_user > retry": 1,
+    }
+    assert workload.run(2) == {"keystone_v3.create_user": 1}
+
+
+def test_threads_refused_with_one_token_get_one_new_one(cloud):
+    workload = Workload(cloud, "KeystoneBasic.create_user")
+    admin = workload.context["actors"].admin
+    workload.run()
+    client = workload.last.admin
+    together = threading.Barrier(8)
+
+    def ask() -> None:
+        together.wait()
+        client.request("GET", "keystone", "users")
+
+    asked = [threading.Thread(target=ask) for _ in range(8)]
+    session = client.session()
+    before = admin.login.get_token(session)
+    cloud.tokens.clear()
+    cloud.seen.clear()
+    for thread in asked:
+        thread.start()
+    for thread in asked:
+        thread.join()
+
+    assert admin.login.get_token(session) != before
+    assert requests(cloud).count("POST /v3/auth/tokens") == 1
+    assert requests(cloud).count("GET /v3/users") == 16
+
+
+def test_redirects_are_timed_apart_and_secrets_do_not_follow_them(cloud):
+    tracer = Tracer("key", "r", 1.0, None, 0)
+    workload = Workload(cloud, "OpenStack.request", {"service_type": "identity", "path": "/users"})
+    with recording_server() as foreign:
+        found = {}
+        workload.run()
+        client = workload.last.cloud
+        workload.context["actors"].sessions.hosts.add(f"127.0.0.1:{foreign.server_port}")
+        profiler = tracer.begin(1)
+        try:
+            client.send("GET", f"{foreign.url}/to?code=302&url={foreign.elsewhere}/status/200")
+            found = actions(workload.last)
+        finally:
+            tracer.end(profiler, None)
+        sent, redirected = (one.headers for one in foreign.taken())
+
+    assert found["redirect"] == 1
+    secrets = {"x-auth-token", "x-trace-info", "x-trace-hmac", "traceparent"}
+    assert secrets <= sent.keys()
+    assert not secrets & redirected.keys()
+    assert sent["x-openstack-request-id"].replace("-", "")[3:] == sent["traceparent"][3:35]
+
+
+def test_users_are_those_of_the_context_in_turn(cloud):
+    workload = Workload(cloud, "Authenticate.keystone")
+    record = workload.context["deployment"]
+    users = []
+    for name in ("ann", "bob"):
+        cloud.make("users", {"name": name, "password": PASSWORD, "domain_id": "default"})
+        kept = Person(credential=record.admin).to_dict()
+        users.append({**kept, "username": name, "project_id": name})
+    workload = Workload(
+        cloud, "Authenticate.keystone", users=users, user_choice_method="round_robin"
+    )
+    asked = []
+
+    for iteration in range(1, 5):
+        workload.run(iteration)
+        asked.append(workload.last.cloud.account.credential.username)
+
+    assert asked == ["ann", "bob", "ann", "bob"]
+
+
+# what is sent
+
+
+def test_every_name_that_an_iteration_gives_says_who_made_it(cloud):
+    for name in ("create_and_list_users", "create_update_and_delete_tenant", "get_entities"):
+        args = {"service_name": None} if name == "get_entities" else {}
+        Workload(cloud, f"KeystoneBasic.{name}", args).run(12)
+
+    made = {one["name"] for kind in ("users", "projects", "roles") for one in things(cloud, kind)}
+    ours = {name for name in made if name.startswith(names.of_iterations(RUN, 0) + "12-")}
+    assert made - ours == {ADMIN, "member", "reader"}
+    assert len(ours) == 4
+    assert all(len(name) <= 64 for name in ours)
+
+
+def things(cloud: FakeCloud, kind: str) -> list[dict[str, Any]]:
+    return list(cloud.objects[kind].values())
+
+
+def test_creating_a_queue_reaches_zaqar(cloud):
+    workload = Workload(cloud, "ZaqarBasic.create_queue", {"metadata": {"a": 1}})
+    cloud.seen.clear()
+
+    assert workload.run() == {"zaqar.create_queue": 1}
+
+    ((method, path, headers),) = cloud.seen
+    assert (method, path.startswith(f"/zaqar/v2/queues/osb-{RUN}-0-i1-")) == ("PUT", True)
+    assert headers["client-id"]
+
+
+def test_a_server_is_accepted_and_then_ready_and_polls_are_not_traced(cloud):
+    tracer = Tracer("key", "r", 1.0, None, 0)
+    image = cloud.make("images", {"name": "tiny-image", "status": "active"})
+    flavor = cloud.make("flavors", {"name": "m1.tiny"})
+    args = {"image": {"name": "^tiny.*"}, "flavor": {"name": "m1.tiny"}, "nics": "none"}
+    workload = Workload(cloud, "NovaServers.boot_and_delete_server", args)
+    cloud.seen.clear()
+    profiler = tracer.begin(1)
+    try:
+        found = workload.run()
+    finally:
+        tracer.end(profiler, None)
+
+    assert found == {
+        "nova.boot_server": 1,
+        "nova.boot_server > accepted": 1,
+        f"nova.boot_server > {READY}": 1,
+        "nova.delete_server": 1,
+        "nova.delete_server > accepted": 1,
+        f"nova.delete_server > {READY}": 1,
+    }
+    traced = [method for method, _, headers in cloud.seen if "x-trace-info" in headers]
+    assert traced == ["POST", "DELETE"]
+    assert [method for method, *_ in cloud.seen].count("GET") >= 4
+    posted = cloud.seen[0][2]
+    assert posted["openstack-api-version"] == "compute 2.37"
+    assert workload.context["image"] == image["id"]
+    assert workload.context["flavor"] == flavor["id"]
+
+
+def test_arguments_of_novaclient_become_those_of_nova():
+    fields, microversion = server_fields(
+        {
+            "nics": [{"net-id": "n"}],
+            "meta": {"a": "b"},
+            "userdata": "text",
+            "security_groups": ["web"],
+            "key_name": "k",
+        }
+    )
+
+    assert microversion == ""
+    assert fields == {
+        "networks": [{"uuid": "n"}],
+        "metadata": {"a": "b"},
+        "user_data": "dGV4dA==",
+        "security_groups": [{"name": "web"}],
+        "key_name": "k",
+    }
+
+
+def test_a_request_of_the_task_is_checked(cloud):
+    args = {
+        "service_type": "identity",
+        "path": "users",
+        "status": 200,
+        "checks": {"$.users[*].name": "admin", "$.users[0]['domain_id']": "default"},
+    }
+
+    assert Workload(cloud, "OpenStack.request", args).run() == {"openstack.get_identity": 1}
+
+    args["checks"] = {"$.users[0].name": "ann"}
+    with pytest.raises(AssertionError, match=r"\$.users\[0\].name is 'admin', not 'ann'"):
+        Workload(cloud, "OpenStack.request", args).run()
+
+
+# what goes wrong
+
+
+def test_a_refusal_tells_request_status_reason_and_an_id(cloud):
+    workload = Workload(cloud, "KeystoneBasic.create_user")
+    cloud.faults.append([r"POST /v3/users", 403, 1])
+
+    with pytest.raises(RequestFailed) as caught:
+        workload.run()
+
+    text = f"POST {cloud.url}/v3/users: 403 Forbidden: as the test says (for example request req-"
+    assert str(caught.value).startswith(text)
+    assert caught.value.status == 403
+
+
+def test_failures_that_differ_in_ids_only_are_one(cloud):
+    failures = Failures()
+    numbers = set()
+    workload = Workload(cloud, "KeystoneBasic.create_delete_user")
+    cloud.faults.append([r"DELETE /v3/users", 404, 3])
+
+    for iteration in (1, 2, 3):
+        try:
+            workload.run(iteration)
+        except RequestFailed as error:
+            numbers.add(failures.number(error, str(error)))
+
+    assert numbers == {1}
+    ((_, etype, message, _),) = failures.fresh()
+    assert etype == "RequestFailed"
+    assert "404 Not Found" in message
+
+
+def test_what_never_gets_ready_is_told(cloud):
+    cloud.make("images", {"name": "i", "status": "active"})
+    cloud.make("flavors", {"name": "f"})
+    args = {"image": {"name": "i"}, "flavor": {"name": "f"}}
+    workload = Workload(cloud, "NovaServers.boot_server", args, timeout_s=0.05)
+
+    with pytest.raises(NotReady, match=r"the server is not ready after 0\.05 s"):
+        workload.run()
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        ("MistralWorkbooks.list_workbooks", {}, "has no service of type workflowv2 .public.; it"),
+        ("KeystoneBasic.create_user", {"session": "mine"}, "must be per_user or per_iteration"),
+        ("NovaServers.boot_server", {"image": {"name": "x"}}, "there is no image 'x'; there are"),
+        ("OpenStack.request", {"service_type": "dns"}, "has no service of type dns"),
+        (
+            "OpenStack.request",
+            {"service_type": "identity", "checks": {"users": 1}},
+            "'users' does not begin with",
+        ),
+        ("GlanceImages.create_and_list_image", {"image_location": "/no"}, "there is no file /no"),
+    ],
+)
+def test_what_is_not_there_is_told_before_the_load(cloud, name, args, said):
+    with pytest.raises(DeploymentError, match=said):
+        Workload(cloud, name, args)
+
+
+def test_credentials_without_names_need_users_of_the_run(cloud):
+    user = {**Person(credential=record(cloud).admin).to_dict(), "temporary": False}
+
+    with pytest.raises(DeploymentError, match="have the context users make some"):
+        Workload(cloud, "KeystoneBasic.create_and_list_ec2credentials", users=[user])
+
+
+def record(cloud: FakeCloud) -> Any:
+    return Deployment.from_spec("cloud", cloud.deployment())
+
+
+def test_an_update_that_would_hide_a_user_from_the_clean_up_is_refused(cloud):
+    args = {"update_user_kwargs": {"name": "other"}}
+    workload = Workload(cloud, "KeystoneBasic.create_and_update_user", args)
+    cloud.seen.clear()
+
+    with pytest.raises(ValueError, match="must not change name"):
+        workload.run()
+
+    assert not cloud.seen
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"error": {"code": 404, "message": "Could not find user."}}, "Could not find user."),
+        ({"faultstring": "Workbook not found"}, "Workbook not found"),
+        ({"errors": [{"status": 400, "title": "Bad", "detail": "No such\n provider"}]}, "No such"),
+        ({"title": "Bad request", "description": "Queue name"}, "Queue name"),
+        ({"code": 1}, ""),
+        ("<html>", "<html>"),
+    ],
+)
+def test_every_service_says_it_in_another_way(document, said):
+    assert explanation(document).startswith(said)
+
+
+# arithmetic
+
+
+@given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6), first=st.integers(1, 10_000))
+def test_users_take_turns_project_after_project(sizes, first):
+    projects = [list(range(size)) for size in sizes]
+
+    taken = [turn(first + step, projects) for step in range(len(sizes) * 60)]
+
+    for project, size in enumerate(sizes):
+        mine = [user for where, user in taken if where == project]
+        assert len(mine) == 60
+        assert all(mine.count(user) == 60 // size for user in range(size))
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$", [{"a": [{"b": 1}, {"b": 2}], "c d": None}]),
+        ("$.a[0].b", [1]),
+        ("$.a[-1].b", [2]),
+        ("$.a[*].b", [1, 2]),
+        ("$['c d']", [None]),
+        ("$.a.b", []),
+        ("$.a[7]", []),
+        ("$.x", []),
+    ],
+)
+def test_json_paths(path, found):
+    assert jsonpath.values({"a": [{"b": 1}, {"b": 2}], "c d": None}, path) == found
+
+
+@pytest.mark.parametrize("path", ["", "a", "$a", "$..a", "$.a[", "$.a[1:2]", "$[?@.a]"])
+def test_json_paths_that_cannot_be_read(path):
+    with pytest.raises(jsonpath.BadPath):
+        jsonpath.steps(path)
+
+
+@pytest.mark.parametrize("folder", ["keystone", "authenticate", "zaqar", "mistral", "glance"])
+def test_workloads_of_rally_fit(folder):
+    paths = sorted(corpus().glob(f"rally-openstack/scenarios/{folder}/*.yaml"))
+
+    assert paths
+    for path in paths:
+        text = path.read_text()
+        if "{%" in text or "{{" in text:
+            continue
+        for subtask in yaml.safe_load(text)["subtasks"]:
+            for name, args in subtask.get("scenario", {}).items():
+                assert PLUGINS.scenario(f"{name}@native").check_args(args or {}) == [], path
