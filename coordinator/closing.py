@@ -9,7 +9,6 @@ from typing import Any
 
 from oslo_config import cfg
 
-from osbench.common.deployment import Deployment
 from osbench.common.plugins import Plugins
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.accounting import Tracing, Warmup
@@ -42,7 +41,6 @@ class Closing:
         run_id: str,
         task: Task,
         tags: Sequence[str],
-        deployment: Deployment | None,
         conf: cfg.ConfigOpts,
         plugins: Plugins,
         started_at: float,
@@ -50,7 +48,6 @@ class Closing:
         self._run_id = run_id
         self._task = task
         self._tags = tuple(tags)
-        self._deployment = deployment
         self._conf = conf
         self._plugins = plugins
         self._started_at = started_at

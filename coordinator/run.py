@@ -225,7 +225,6 @@ class Run:
             run_id=self.run_id,
             task=self._task,
             tags=self._tags(),
-            deployment=self._deployment,
             conf=self._conf,
             plugins=self._plugins,
             started_at=started_at,

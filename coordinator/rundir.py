@@ -4,6 +4,7 @@ run.json      what was asked: task, options, versions
 journal       decisions, each on disk before it is acted on
 blocks        result blocks as they came; a record is some of them, compressed together
 summary.json  the finished run's numbers
+traces/       what is kept of its traces, see osbench.coordinator.traces.archive
 """
 
 from __future__ import annotations

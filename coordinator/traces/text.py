@@ -144,6 +144,14 @@ def findings(census: Census, clocks: Clocks, skipped: int) -> Iterable[str]:
             f"{name} went on after its caller's end {count(after.count, 'time')},"
             f" {duration(mean)} on average: part of no path"
         )
+    yield from _clock_lines(clocks)
+    if census.stepped:
+        yield f"{count(census.stepped, 'span')} in which a clock was set back count as no time"
+    if skipped:
+        yield f"{count(skipped, 'entry', 'entries')} that could not be read"
+
+
+def _clock_lines(clocks: Clocks) -> Iterable[str]:
     for offset in clocks.offsets:
         if offset.low_ns is None or offset.high_ns is None:
             continue
@@ -158,10 +166,6 @@ def findings(census: Census, clocks: Clocks, skipped: int) -> Iterable[str]:
             yield (
                 f"the clocks of {offset.reference} and {offset.host} may agree ({low} to {high})"
             )
-    if census.stepped:
-        yield f"{count(census.stepped, 'span')} in which a clock was set back count as no time"
-    if skipped:
-        yield f"{count(skipped, 'entry', 'entries')} that could not be read"
 
 
 def _answer(console: Console, answer: Answer, *, alone: bool) -> None:
