@@ -28,7 +28,7 @@ from osbench.coordinator.local import watchdog
 from servers import RedisServer, folder
 
 SCHEMA = json.loads(
-    (Path(__file__).resolve().parents[2] / "docs" / "results.schema.json").read_text("utf-8")
+    (Path(__file__).resolve().parents[1] / "docs" / "results.schema.json").read_text("utf-8")
 )
 STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
