@@ -7,7 +7,9 @@ otherwise with `faults`.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hmac
 import json
 import math
 import re
@@ -33,6 +35,10 @@ _SERVICES = {
 }
 
 
+#: What services call themselves in spans, by their paths.
+_PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
+
+
 class FakeCloud(ThreadingHTTPServer):
     """The cloud; a test looks into `objects`."""
 
@@ -54,7 +60,10 @@ class FakeCloud(ThreadingHTTPServer):
         self.faults: list[list[Any]] = []
         #: Types that the catalogue lacks.
         self.absent: set[str] = set()
-        #: Seconds that a POST takes.
+        #: The Redis of the trace store, and the keys that a service takes, by its path.
+        self.traces: Any = None
+        self.trace_keys: dict[str, list[str]] = {}
+        #: Seconds that making a user takes.
         self.slow_s = 0.0
         self.make("users", {"name": ADMIN, "password": PASSWORD, "domain_id": "default"})
         self.make("projects", {"name": ADMIN, "domain_id": "default"})
@@ -114,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         cloud = self.server
-        if self.command == "POST" and cloud.slow_s:
+        if self.command == "POST" and path == "/v3/users":
             time.sleep(cloud.slow_s)
         with cloud.lock:
             cloud.seen.append((self.command, self.path, headers))
@@ -126,13 +135,28 @@ class _Handler(BaseHTTPRequestHandler):
             who = cloud.tokens.get(headers.get("x-auth-token", ""))
             if who is None and path != "/v3":
                 return self._answer(401, {"error": {"message": "Who are you?"}})
-            _, service, *rest = path.split("/")
+            service, *rest = path.removeprefix("/").split("/")
+            if not rest and service != "v3":
+                version = {"id": "v3.14", "status": "stable"}
+                return self._answer(300, {"versions": {"values": [version]}})
+            self._trace(service, headers)
             handle = getattr(self, f"_{service}", None)
             if handle is None:
                 return self._answer(404, {})
             return handle(rest, data, who or {})
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _serve
+
+    def _trace(self, service: str, headers: dict[str, str]) -> None:
+        """Write a span where the request is signed with a key that the service takes."""
+        packed = headers.get("x-trace-info", "")
+        for key in self.server.trace_keys.get(service, ()):
+            if hmac.digest(key.encode(), packed.encode(), "sha1").hex() == headers.get(
+                "x-trace-hmac"
+            ):
+                base_id = json.loads(base64.urlsafe_b64decode(packed))["base_id"]
+                event = {"name": "wsgi-start", "project": _PROJECTS[service]}
+                self.server.traces.lpush(f"osprofiler_opt:{base_id}", json.dumps(event))
 
     def _fault(self, what: str) -> int:
         for fault in self.server.faults:
