@@ -1,0 +1,84 @@
+"""Workers are found by their list in Redis, whatever else it holds and whoever has died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from osbench.common import broker, keys
+from osbench.common.envelope import Sealer
+from osbench.common.keyring import Keyring
+from osbench.common.messages import Heartbeat
+from osbench.common.redis_client import Client, connect
+from osbench.coordinator.fleet import Fleet
+from servers import redis_server
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with redis_server() as server:
+        client = connect(server.url, timeout_s=5.0)
+        yield client
+        client.close()
+
+
+def beat(client: Client, sealer: Sealer, name: str) -> None:
+    said = Heartbeat(
+        incarnation=name,
+        beat=1,
+        host="h",
+        pid=1,
+        label="",
+        version="1",
+        capacity=8,
+        state="idle",
+    )
+    client.set(keys.worker(name), sealer.seal(Heartbeat.KIND, said.body()), ex=keys.WORKER_TTL_S)
+    client.sadd(keys.WORKERS, name)
+
+
+def test_who_is_listed_and_heard_is_there_and_who_is_not_heard_leaves_the_list(client):
+    sealer = Sealer(Keyring.generate())
+    for name in ("h.1.a", "h.2.b", "h.3.c"):
+        beat(client, sealer, name)
+    client.set(keys.busy("h.2.b"), "r1")
+    client.delete(keys.worker("h.3.c"))
+    fleet = Fleet(client, sealer)
+
+    present = fleet.present()
+
+    assert [(one.incarnation, run) for one, run in present] == [("h.1.a", ""), ("h.2.b", "r1")]
+    assert fleet.unverified == fleet.refused == 0
+    assert client.smembers(keys.WORKERS) == {b"h.1.a", b"h.2.b"}
+
+
+def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
+    beat(client, Sealer(Keyring.generate()), "h.1.a")
+    fleet = Fleet(client, Sealer(Keyring.generate()))
+
+    assert fleet.present() == []
+
+    assert fleet.unverified == 1
+    assert client.smembers(keys.WORKERS) == {b"h.1.a"}
+
+
+def test_a_worker_that_leaves_takes_its_name_off_the_list(client):
+    beat(client, Sealer(Keyring.generate()), "h.1.a")
+
+    broker.forget(client, "h.1.a")
+
+    assert client.keys() == []
+
+
+def test_looking_for_workers_costs_a_few_commands_however_many_keys_there_are(client):
+    sealer = Sealer(Keyring.generate())
+    client.mset({f"osprofiler:{number}": "x" for number in range(5000)})
+    beat(client, sealer, "h.1.a")
+    client.config_resetstat()
+
+    Fleet(client, sealer).present()
+
+    calls = {name: one["calls"] for name, one in client.info("commandstats").items()}
+    assert calls.get("cmdstat_scan", 0) == calls.get("cmdstat_keys", 0) == 0
+    assert calls["cmdstat_mget"] == 2
