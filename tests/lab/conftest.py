@@ -56,6 +56,12 @@ def nova(lab: Lab) -> Lab:
     return start(lab, ["nova"])
 
 
+@pytest.fixture(scope="session")
+def cinder(lab: Lab) -> Lab:
+    """The lab with Cinder and its logging driver."""
+    return start(lab, ["cinder"])
+
+
 def start(lab: Lab, names: Iterable[str]) -> Lab:
     """The lab with these services; skips the test where this machine cannot run them."""
     try:

@@ -229,3 +229,23 @@ def boot_and_delete(lab: Lab, within_s: float = 120.0) -> str:
             break
         time.sleep(0.2)
     return str(state)
+
+
+def test_volumes_are_made_and_deleted_and_traced_to_the_backend(cinder: Lab) -> None:
+    volumes = {"lab": cinder, "kind": "block-storage"}
+    through = {"cinder/wsgi", "cinder/rpc", "cinder/driver"}
+
+    with traced(cinder) as trace_id:
+        body = {"volume": {"size": 1, "name": f"smoke-{uuid.uuid4().hex[:8]}"}}
+        made = ask(**volumes, method="POST", path="/volumes", json=body).json()["volume"]
+    volume = f"/volumes/{made['id']}"
+    state = "creating"
+    while state == "creating":
+        state = ask(**volumes, method="GET", path=volume).json()["volume"]["status"]
+        time.sleep(0.2)
+    ask(**volumes, method="DELETE", path=volume)
+    while ask(**volumes, method="GET", path=volume, raise_exc=False).status_code != 404:
+        time.sleep(0.2)
+
+    assert state == "available"
+    wait_for_spans(cinder, trace_id, through)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from services.catalogue import admin
 from services.faults import NotStarted
 from services.lab import Lab
 from services.mariadb import database_url
-from services.process import Process
+from services.process import Process, says
 from services.rabbitmq import transport_url
 from services.service import Service, run_several, served
 from services.settings import Sections, authtoken, ini, profiler, service_user
@@ -124,20 +124,8 @@ def _daemon(lab: Lab, name: str, text: str) -> Process:
     return Process(
         name=name,
         command=[str(command), "--config-file", str(lab.home("nova") / config)],
-        ready=_says(lab.processes.log(name), text),
+        ready=says(lab.processes.log(name), text),
     )
-
-
-def _says(log: Path, text: str) -> Callable[[], bool]:
-    """Whether a log has a text in what is written to it from now on."""
-    begin = log.stat().st_size if log.exists() else 0
-
-    def says() -> bool:
-        with log.open("rb") as file:
-            file.seek(begin)
-            return text.encode() in file.read()
-
-    return says
 
 
 def _make_flavors_and_image(lab: Lab) -> None:

@@ -11,6 +11,7 @@ from graphlib import TopologicalSorter
 
 from services import environments
 from services.catalogue import Catalogue
+from services.cinder import Cinder
 from services.faults import Unavailable
 from services.glance import Glance
 from services.keystone import Keystone
@@ -37,6 +38,7 @@ SERVICES = (
     Mistral(),
     Neutron(),
     Nova(),
+    Cinder(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 

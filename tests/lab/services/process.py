@@ -115,6 +115,18 @@ class Processes:
         return self._run / f"{name}.pid"
 
 
+def says(log: Path, text: str) -> Callable[[], bool]:
+    """Whether a log has a text in what is written to it from now on."""
+    begin = log.stat().st_size if log.exists() else 0
+
+    def says() -> bool:
+        with log.open("rb") as file:
+            file.seek(begin)
+            return text.encode() in file.read()
+
+    return says
+
+
 def holds(process: psutil.Process, port: int) -> bool:
     """Whether the process, or a child of it, listens on that port: else a stranger may."""
     for one in (process, *_children(process)):
