@@ -187,7 +187,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _v3(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         if not rest:
-            return self._answer(200, {"version": {"id": "v3.14", "status": "stable"}})
+            links = [{"rel": "self", "href": f"{self.server.auth_url}/"}]
+            return self._answer(
+                200, {"version": {"id": "v3.14", "status": "stable", "links": links}}
+            )
+        if rest == ["auth", "projects"]:
+            mine = self.server.objects["projects"][who["project"]]
+            found = {"projects": [{**mine, "enabled": True}], "links": {"next": None}}
+            return self._answer(200, found)
         if len(rest) >= 5 and rest[0] == "projects" and rest[4] == "roles":
             return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
         return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})

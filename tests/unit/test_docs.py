@@ -21,6 +21,7 @@ GUIDES = (
     "docs/traces.md",
     "docs/plugin-guide.md",
     "docs/rally.md",
+    "docs/openstack.md",
     "docs/operations.md",
 )
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *GUIDES, "docs/index.md", "docs/bench.md")
@@ -31,6 +32,7 @@ RUN = {
     "plugin-guide": "test_docs_run.py",
     "traces": "test_traces_run.py",
     "rally": "test_docs_rally.py",
+    "openstack-guide": "test_docs_openstack.py",
     "compose": "test_deploy_walk.py",
     "kubernetes": "test_deploy_walk.py",
     "lab": "../lab/test_lab_command.py",
