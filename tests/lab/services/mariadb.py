@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -32,7 +33,7 @@ class Mariadb(Service):
     ports = ("mariadb",)
 
     def check(self) -> None:
-        if shutil.which("mariadbd") is None:
+        if _executable() is None:
             raise Unavailable("MariaDB is not installed (Debian package mariadb-server-core)")
 
     def files(self, lab: Lab) -> Mapping[Path, str]:
@@ -89,8 +90,15 @@ class Mariadb(Service):
         return f"mysql://127.0.0.1:{lab.port('mariadb')}"
 
 
+def _executable() -> str | None:
+    """The server, also where a user's PATH lacks /usr/sbin, as Debian's does."""
+    return shutil.which("mariadbd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+
+
 def _command(lab: Lab) -> list[str]:
-    return ["mariadbd", f"--defaults-file={lab.home('mariadb') / 'mariadb.cnf'}"]
+    executable = _executable()
+    assert executable is not None, "check() comes first"
+    return [executable, f"--defaults-file={lab.home('mariadb') / 'mariadb.cnf'}"]
 
 
 def _data(lab: Lab) -> Path:
