@@ -90,8 +90,9 @@ def start(lab: Lab, names: Iterable[str], *, tell: Tell = lambda line: None) -> 
         ALL[name].check()
     environments.install(packages for name in order if (packages := ALL[name].packages) is not None)
     with lab.locked():
-        # Keystone's, too, as clients' files tell it even where only a server is started.
-        lab.choose_ports([port for name in ["keystone", *order] for port in ALL[name].ports])
+        # Clients' files tell these two, also where only a server is started.
+        named = ["redis", "keystone", *order]
+        lab.choose_ports([port for name in named for port in ALL[name].ports])
         _in_order(order, lambda service: _bring_up(lab, service, tell))
         lab.write_clients_files()
 
