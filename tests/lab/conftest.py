@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ from services.lab import Lab
 
 from servers import folder, missing
 
+# Asks for the services that take minutes to install and start: Mistral, Nova and Cinder.
+WHOLE = "OSBENCH_LAB"
 # Reads until the tests' process is gone, however it went, then stops the lab and removes it.
 LEASH = 'cat >/dev/null; "$1" -m services stop --dir "$2"; rm -rf -- "$2"'
 
@@ -45,21 +48,32 @@ def lab(running_lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def mistral(lab: Lab) -> Lab:
+def mistral(request: pytest.FixtureRequest) -> Lab:
     """The lab with Mistral, which needs RabbitMQ and MariaDB."""
+    lab = whole(request)
     return start(lab, ["mistral"])
 
 
 @pytest.fixture(scope="session")
-def nova(lab: Lab) -> Lab:
+def nova(request: pytest.FixtureRequest) -> Lab:
     """The lab with Nova, its fake driver, and Neutron."""
+    lab = whole(request)
     return start(lab, ["nova"])
 
 
 @pytest.fixture(scope="session")
-def cinder(lab: Lab) -> Lab:
+def cinder(request: pytest.FixtureRequest) -> Lab:
     """The lab with Cinder and its logging driver."""
+    lab = whole(request)
     return start(lab, ["cinder"])
+
+
+def whole(request: pytest.FixtureRequest) -> Lab:
+    """The lab, where the services that take minutes are asked for; skips the test elsewhere."""
+    if os.environ.get(WHOLE) != "all" and not request.config.getoption("--lab"):
+        pytest.skip(f"takes minutes to install and start: ask with {WHOLE}=all or --lab DIR")
+    lab: Lab = request.getfixturevalue("lab")
+    return lab
 
 
 def start(lab: Lab, names: Iterable[str]) -> Lab:
