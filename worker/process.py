@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -48,6 +49,12 @@ def _sharpen_timers() -> None:
         libc.prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
 
 
+def _raise_file_limit() -> None:
+    """Open as many files as the system lets us: virtual users have connections, one a service."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
     """Run Celery's consumer in a thread; its only task hands batches to the agent.
 
@@ -86,6 +93,7 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
 def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) -> int:
     """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes."""
     _sharpen_timers()
+    _raise_file_limit()
     url = conf.messaging.redis_url
     ring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s

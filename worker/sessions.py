@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Mapping
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
@@ -33,6 +34,9 @@ _AT_HOME = frozenset((*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-open
 
 #: Actions within the action whose call they belong to.
 REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
+
+
+_location = functools.lru_cache(maxsize=256)(network_location)
 
 
 class Sessions:
@@ -174,7 +178,8 @@ class Transport(requests.Session):
     ) -> dict[str, str]:
         """The headers that may go to where the URL leads."""
         given = headers or {}
-        if network_location(url) not in self._hosts:
+        # a host's URLs differ behind the third slash only
+        if _location(url[: url.find("/", 8) + 1 or None]) not in self._hosts:
             return {name: value for name, value in given.items() if name.lower() not in _AT_HOME}
         sent = {name: value for name, value in given.items() if name.lower() not in TRACE_HEADERS}
         if not traced:
