@@ -239,6 +239,27 @@ def test_every_scenario_of_nova(here: Site, nova: Lab) -> None:
     assert counts(nova, counted) == before
 
 
+def test_every_scenario_of_cinder(here: Site, cinder: Lab) -> None:
+    use(here, cinder)
+    counted = [*COUNTED[:2], ("block-storage", "/volumes?all_tenants=1", "volumes")]
+    before = counts(cinder, counted)
+
+    all_ok(
+        here,
+        workload("CinderVolumes.create_volume", {"size": 1}),
+        workload(
+            "CinderVolumes.create_and_delete_volume",
+            {"size": {"min": 1, "max": 2}},
+            **USERS,
+            quotas={"cinder": {"volumes": 7}},
+        ),
+        workload("CinderVolumes.list_volumes", {}),
+        workload("Authenticate.validate_cinder", {"repetitions": 1}),
+    )
+
+    assert counts(cinder, counted) == before
+
+
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_kill_in_the_middle_of_create_user(here: Site, lab: Lab, nth: int) -> None:
     use(here, lab)
