@@ -16,7 +16,7 @@ from services.lab import Lab
 
 from servers import folder, missing
 
-# Asks for the services that take minutes to install and start: Mistral, Nova and Cinder.
+# Asks for the services beside Keystone, which take minutes to install and start.
 WHOLE = "OSBENCH_LAB"
 # Reads until the tests' process is gone, however it went, then stops the lab and removes it.
 LEASH = 'cat >/dev/null; "$1" -m services stop --dir "$2"; rm -rf -- "$2"'
@@ -32,11 +32,16 @@ def keystone() -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab of all tests, or the one in the folder that `--lab` names, which goes on."""
+    """The lab of all tests, or the one in the folder that `--lab` names, which goes on.
+
+    Skips the test where neither is asked for.
+    """
     named = request.config.getoption("--lab")
     if named:
         yield Lab(Path(named))
         return
+    if os.environ.get(WHOLE) != "all":
+        pytest.skip(f"takes minutes to install and start: ask with {WHOLE}=all or --lab DIR")
     with temporary_lab() as lab:
         yield lab
 
@@ -48,32 +53,21 @@ def lab(running_lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def mistral(request: pytest.FixtureRequest) -> Lab:
+def mistral(lab: Lab) -> Lab:
     """The lab with Mistral, which needs RabbitMQ and MariaDB."""
-    lab = whole(request)
     return start(lab, ["mistral"])
 
 
 @pytest.fixture(scope="session")
-def nova(request: pytest.FixtureRequest) -> Lab:
+def nova(lab: Lab) -> Lab:
     """The lab with Nova, its fake driver, and Neutron."""
-    lab = whole(request)
     return start(lab, ["nova"])
 
 
 @pytest.fixture(scope="session")
-def cinder(request: pytest.FixtureRequest) -> Lab:
+def cinder(lab: Lab) -> Lab:
     """The lab with Cinder and its logging driver."""
-    lab = whole(request)
     return start(lab, ["cinder"])
-
-
-def whole(request: pytest.FixtureRequest) -> Lab:
-    """The lab, where the services that take minutes are asked for; skips the test elsewhere."""
-    if os.environ.get(WHOLE) != "all" and not request.config.getoption("--lab"):
-        pytest.skip(f"takes minutes to install and start: ask with {WHOLE}=all or --lab DIR")
-    lab: Lab = request.getfixturevalue("lab")
-    return lab
 
 
 def start(lab: Lab, names: Iterable[str]) -> Lab:

@@ -1,10 +1,11 @@
 """The task of Rally's own job `self-rally`, with its plug-ins, on osbench: Rally's verdicts.
 
-It takes either of them some three minutes, so that it runs on demand. With OSBENCH_SELF_RALLY=osbench
-osbench runs it, and its verdicts are compared with those taken once from Rally 5.1.1: it has 39 rows
-of SLA and all of them pass. With OSBENCH_SELF_RALLY=both Rally runs the task here as well, after
-osbench; then the rows of both are compared, and the seconds that each has taken. Some of the rows
-limit durations of what is done by the processor alone: they fail on a busy machine.
+It takes either of them some three minutes, so that it runs on demand. With
+OSBENCH_SELF_RALLY=osbench osbench runs it, and its verdicts are compared with those taken once from
+Rally 5.1.1: it has 39 rows of SLA and all of them pass. With OSBENCH_SELF_RALLY=both Rally runs the
+task here as well, after osbench; then the rows of both are compared, and the seconds that each has
+taken. Some of the rows limit durations of what is done by the processor alone: they fail on a busy
+machine.
 """
 
 from __future__ import annotations
