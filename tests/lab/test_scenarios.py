@@ -1,7 +1,11 @@
-"""All native scenarios against real services, from two worker processes; nothing stays."""
+"""All native scenarios against real services, from two worker processes; nothing stays.
+
+OSBENCH_KILL_REPETITIONS sets how often everything is killed in the middle of a load (3 unless set).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -20,6 +24,7 @@ from services.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
 
+REPETITIONS = int(os.environ.get("OSBENCH_KILL_REPETITIONS", "3"))
 TIMES = 2
 USERS = {"users": {"tenants": 2, "users_per_tenant": 1, "user_choice_method": "round_robin"}}
 #: What is counted before and after: service type, path, key.
@@ -260,11 +265,36 @@ def test_every_scenario_of_cinder(here: Site, cinder: Lab) -> None:
     assert counts(cinder, counted) == before
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3])
+def named(lab: Lab) -> dict[str, set[str]]:
+    """Names of all users and projects."""
+    client = admin(lab)
+    return {
+        kind: {one["name"] for one in client.get(f"{lab.auth_url}/{kind}").json()[kind]}
+        for kind in ("users", "projects")
+    }
+
+
+@contextlib.contextmanager
+def bystanders(lab: Lab) -> Iterator[set[str]]:
+    """Names of users and projects of somebody else, which are much like those of a run."""
+    client = admin(lab)
+    names = {f"osb-20250101-000000-ffff-0-{end}" for end in ("i1-aaaaaaaa", "c-0", "c-0-0")}
+    made = []
+    try:
+        for name in sorted(names):
+            for kind in ("user", "project"):
+                body = {kind: {"name": name, "domain_id": "default"}}
+                answer = client.post(f"{lab.auth_url}/{kind}s", json=body).json()
+                made.append(f"{lab.auth_url}/{kind}s/{answer[kind]['id']}")
+        yield names
+    finally:
+        for url in made:
+            client.delete(url, raise_exc=False)
+
+
+@pytest.mark.parametrize("nth", range(1, REPETITIONS + 1))
 def test_kill_in_the_middle_of_create_user(here: Site, lab: Lab, nth: int) -> None:
     use(here, lab)
-    counted = COUNTED[:2]
-    before = counts(lab, counted)
     task = here.task(
         {
             "scenario": {"KeystoneBasic.create_user": {}},
@@ -272,19 +302,39 @@ def test_kill_in_the_middle_of_create_user(here: Site, lab: Lab, nth: int) -> No
             "runner": {"constant": {"times": 100_000, "concurrency": 4}},
         }
     )
-    started = here.start("osbench-coord", "run", task, "--workers", "2")
-    started.wait_for(lambda: counts(lab, counted)["/users"] > before["/users"] + 4 * nth)
 
-    os.kill(started.process.pid, signal.SIGKILL)
-    for process in here.private():
-        process.kill()
-    started.process.wait()
-    left = counts(lab, counted)
-    done = here.coord("cleanup", "last")
+    def of_run() -> dict[str, set[str]]:
+        """Names of what the run has made, of users and projects."""
+        (run,) = (here.data / "runs").iterdir()
+        beginning = f"osb-{run.name}-"
+        return {
+            kind: {name for name in names if name.startswith(beginning)}
+            for kind, names in named(lab).items()
+        }
 
-    assert left["/users"] > before["/users"]
-    assert done.code == 0, done.err
-    assert counts(lab, counted) == before
+    with bystanders(lab) as others:
+        before = named(lab)
+        started = here.start("osbench-coord", "run", task, "--workers", "2")
+        started.wait_for(lambda: any((here.data / "runs").glob("*")))
+        started.wait_for(lambda: len(of_run()["users"]) > 2 + 4 * nth)
+
+        os.kill(started.process.pid, signal.SIGKILL)
+        for process in here.private():
+            process.kill()
+        started.process.wait()
+        left = of_run()
+        done = here.coord("cleanup", "last")
+        after = named(lab)
+
+        assert len(left["users"]) > 2 + 4 * nth
+        assert len(left["projects"]) == 2
+        assert done.code == 0, done.err
+        assert of_run() == {"users": set(), "projects": set()}
+        for kind, names in before.items():
+            # other runs in the same lab come and go
+            assert {name for name in names - others if not name.startswith("osb-")} <= after[kind]
+            assert others <= after[kind]
+        print(f"killed with {len(left['users'])} users: {done.out.strip()}")
 
 
 def check(here: Site, lab: Lab, **changes: str) -> tuple[int, dict[str, str]]:
