@@ -4,7 +4,8 @@
 
 Trace, parent and span are UUIDs; the second column of a stop says how long the span took. Lines
 are told by their three ids and the end of the name, never by the length of a column: 1,000 s and
-more take another digit.
+more take another digit. Seconds are a number as Python writes it: less than 0.1 ms is `8.6e-05`, and
+where the clock was set back they are negative.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from osbench.coordinator.traces.spans import Trace, trace_key
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _LINE = re.compile(
-    r"(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?)\s+(?:(?P<seconds>\d+(?:\.\d+)?)\s+)?"
+    r"(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?)\s+"
+    r"(?:(?P<seconds>-?\d+(?:\.\d+)?(?:e-?\d+)?)\s+)?"
     rf"(?P<trace>{_ID})\s+(?P<parent>{_ID})\s+(?P<span>{_ID})\s+"
     r"(?P<name>\S+-(?:start|stop))(?:\s+<- !!!)?(?:\s+(?P<db>\{.*\}))?\s*\Z"
 )

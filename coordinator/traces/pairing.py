@@ -156,8 +156,8 @@ def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
         duration = stop.duration_ns
     else:
         duration = (stop.at_us - start.at_us) * 1000
-        if duration < 0:
-            duration, marks = 0, STEPPED
+    if duration < 0:
+        duration, marks = 0, STEPPED
     said = _said(start, stop, everything)
     return Span(
         span_key(event.span_id),

@@ -6,7 +6,7 @@ from synthetic_traces import events_of, traces
 from osbench.common.errors import UsageError
 from osbench.coordinator.traces.otlp import OtlpSpans, to_otlp
 from osbench.coordinator.traces.sources import merge, open_file
-from osbench.coordinator.traces.spans import LOST_START, LOST_STOP
+from osbench.coordinator.traces.spans import LOST_START, LOST_STOP, STEPPED
 
 BASE = "f12e75d5-5d59-4cbc-b74d-357f19290dd7"
 ROOT = "b9b29981-0916-4635-af18-d6c92f991f46"
@@ -55,6 +55,21 @@ def test_a_log_keeps_whole_names_long_spans_and_what_it_says_they_took(tmp_path)
     assert (inner.name, inner.parent_id) == ("workflow-set-state", root.span_id)
     assert inner.duration_ns == 6_782_000
     assert trace.is_whole
+    assert source.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "duration_ns", "marks"),
+    [("8.6e-05", 86_000, 0), ("1e-06", 1000, 0), ("0.0", 0, 0), ("-0.25", 0, STEPPED)],
+)
+def test_seconds_in_a_log_are_written_as_python_writes_them(tmp_path, seconds, duration_ns, marks):
+    text = LOG.replace("0.006782", seconds)
+    source = open_file(written(tmp_path, text))
+
+    (trace,) = source.all()
+
+    inner = trace.spans[1]
+    assert (inner.duration_ns, inner.marks) == (duration_ns, marks)
     assert source.skipped == 1
 
 
