@@ -8,7 +8,6 @@ otherwise with `faults`.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hmac
 import json
 import math
@@ -16,10 +15,11 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from json_server import LoopbackServer, QuietHandler, serving
 
 #: The administrator.
 ADMIN, PASSWORD = "admin", "right"
@@ -33,20 +33,16 @@ _SERVICES = {
     "image": "glance",
     "placement": "placement",
 }
-
-
 #: What services call themselves in spans, by their paths.
 _PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
 
 
-class FakeCloud(ThreadingHTTPServer):
+class FakeCloud(LoopbackServer):
     """The cloud; a test looks into `objects`."""
 
-    daemon_threads = True
-    request_queue_size = 128
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
+        #: Requests are answered one by one; who holds it lets them arrive unanswered.
         self.lock = threading.Lock()
         #: By kind, as paths name it, and by id: the object as it is answered.
         self.objects: dict[str, dict[str, dict[str, Any]]] = {}
@@ -70,10 +66,6 @@ class FakeCloud(ThreadingHTTPServer):
         for role in ("admin", "member", "reader"):
             self.make("roles", {"name": role})
         self.objects["domains"] = {"default": {"id": "default", "name": "Default"}}
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
     @property
     def auth_url(self) -> str:
@@ -111,22 +103,19 @@ class FakeCloud(ThreadingHTTPServer):
         ]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietHandler):
     server: FakeCloud
 
     def _serve(self) -> None:
         split = urlsplit(self.path)
         self.params = {key: several[0] for key, several in parse_qs(split.query).items()}
         path = split.path.rstrip("/")
-        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        data, headers = self.sent_body(), self.sent_headers()
         cloud = self.server
         if self.command == "POST" and path == "/v3/users":
             time.sleep(cloud.slow_s)
+        cloud.seen.append((self.command, self.path, headers))
         with cloud.lock:
-            cloud.seen.append((self.command, self.path, headers))
             fault = self._fault(f"{self.command} {path}")
             if fault:
                 return self._answer(fault, {"error": {"message": "as the test says"}})
@@ -281,29 +270,12 @@ class _Handler(BaseHTTPRequestHandler):
         exact = self.params.get("name", name)
         return name.startswith(beginning) and bool(re.search(exact, name))
 
-    def _answer(self, code: int, document: Any, **headers: str) -> None:
-        payload = b"" if document is None else json.dumps(document).encode()
-        self.send_response(code)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("X-Openstack-Request-Id", f"req-{uuid.uuid4()}")
-        self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *args: object) -> None:
-        """Keep the tests' output clean."""
+    def _answer(self, status: int, document: Any, **headers: str) -> None:
+        self.answer(
+            status, document, **{"X-Openstack-Request-Id": f"req-{uuid.uuid4()}"}, **headers
+        )
 
 
-@contextlib.contextmanager
-def fake_cloud() -> Iterator[FakeCloud]:
+def fake_cloud() -> AbstractContextManager[FakeCloud]:
     """Serve from a thread for as long as the block runs."""
-    with FakeCloud() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return serving(FakeCloud())

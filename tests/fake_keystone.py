@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from contextlib import AbstractContextManager
 
-#: A user that exists, and its password.
+from json_server import LoopbackServer, QuietHandler, serving
+
+#: A user, and the password with which everybody of the default domain is let in.
 USER, PASSWORD = "demo", "right"
+_DOMAIN = {"id": "default", "name": "Default"}
 
 
-class FakeKeystone(ThreadingHTTPServer):
+class FakeKeystone(LoopbackServer):
     """Identity API v3 under /v3, versions under /."""
 
-    daemon_threads = True
-
     def __init__(self, catalogued: str = "http://elsewhere:1/") -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         #: URL of the one service in the catalogue.
         self.catalogued = catalogued
         #: Method, path and headers (names in small letters) of each request.
@@ -30,22 +27,17 @@ class FakeKeystone(ThreadingHTTPServer):
         self.redirect: str | None = None
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def auth_url(self) -> str:
+        return f"{self.url}/v3"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietHandler):
     server: FakeKeystone
 
     def do_GET(self) -> None:
         self._remember()
-        version = {
-            "id": "v3.14",
-            "status": "stable",
-            "links": [{"rel": "self", "href": self.server.url + "/v3/"}],
-        }
+        links = [{"rel": "self", "href": self.server.auth_url + "/"}]
+        version = {"id": "v3.14", "status": "stable", "links": links}
         if self.path.rstrip("/") == "/v3":
             self._answer(200, {"version": version})
         else:
@@ -53,53 +45,41 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self._remember()
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        auth = json.loads(self.sent_body())["auth"]
         if self.server.redirect:
             return self._answer(302, {}, Location=self.server.redirect)
-        user = body["auth"]["identity"]["password"]["user"]
-        if user["password"] != PASSWORD:
+        user = auth["identity"]["password"]["user"]
+        # by id or by name, whose case means nothing
+        domains = {value.lower() for value in user["domain"].values()}
+        if user["password"] != PASSWORD or domains != {_DOMAIN["id"]}:
             text = "The request you have made requires authentication."
             return self._answer(401, {"error": {"message": text, "code": 401}})
         self.server.users.append(user["name"])
+        project = auth["scope"]["project"]["name"]
         endpoint = {"url": self.server.catalogued, "interface": "public", "region": "R", "id": "e"}
         token = {
+            "methods": ["password"],
             "expires_at": "2999-01-01T00:00:00.000000Z",
             "issued_at": "2026-01-01T00:00:00.000000Z",
-            "user": {"id": "u", "name": user["name"], "domain": {"id": "default", "name": "D"}},
-            "catalog": [{"type": "thing", "name": "thing", "id": "s", "endpoints": [endpoint]}],
+            "user": {"id": user["name"], "name": user["name"], "domain": _DOMAIN},
+            "project": {"id": project, "name": project, "domain": _DOMAIN},
+            "catalog": [
+                {"type": "identity", "name": "identity", "id": "i", "endpoints": []},
+                {"type": "thing", "name": "thing", "id": "s", "endpoints": [endpoint]},
+            ],
         }
         return self._answer(
             201, {"token": token}, **{"X-Subject-Token": f"t{len(self.server.users)}"}
         )
 
     def _remember(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.seen.append((self.command, self.path, headers))
+        self.server.seen.append((self.command, self.path, self.sent_headers()))
 
-    def _answer(self, code: int, document: Any, **headers: str) -> None:
-        payload = json.dumps(document).encode()
-        self.send_response(code)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Set-Cookie", "route=1")
-        self.send_header("X-Openstack-Request-Id", f"req-{len(self.server.seen)}")
-        self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *args: object) -> None:
-        """Keep the tests' output clean."""
+    def _answer(self, status: int, document: object, **headers: str) -> None:
+        told = {"Set-Cookie": "route=1", "X-Openstack-Request-Id": f"req-{len(self.server.seen)}"}
+        self.answer(status, document, **told, **headers)
 
 
-@contextlib.contextmanager
-def fake_keystone() -> Iterator[FakeKeystone]:
+def fake_keystone() -> AbstractContextManager[FakeKeystone]:
     """Serve from a thread for as long as the block runs."""
-    with FakeKeystone() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return serving(FakeKeystone())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import ssl
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+from json_server import LoopbackServer, QuietHandler, serving
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,11 @@ class Seen:
     client: int
 
 
-class RecordingServer(ThreadingHTTPServer):
+class RecordingServer(LoopbackServer):
     """`/status/N` answers N; `/to?code=N&url=U` redirects; `/loop`, `/slow?s=N`, `/drop`."""
 
-    daemon_threads = True
-
     def __init__(self, certificate: Path | None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.seen: list[Seen] = []
         self.scheme = "http"
         if certificate:
@@ -61,21 +59,18 @@ class RecordingServer(ThreadingHTTPServer):
         return seen
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # headers and body in two packets would wait for each other
-    disable_nagle_algorithm = True
+class _Handler(QuietHandler):
     server: RecordingServer
 
-    def answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+    def _serve(self) -> None:
+        body = self.sent_body()
         parts = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         self.server.seen.append(
             Seen(
                 method=self.command,
                 path=self.path,
-                headers={name.lower(): value for name, value in self.headers.items()},
+                headers=self.sent_headers(),
                 body=body,
                 client=self.client_address[1],
             )
@@ -104,20 +99,11 @@ class _Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(ConnectionError):
             self.wfile.write(payload)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
-
-    def log_message(self, *args: object) -> None:
-        """Keep the tests' output clean."""
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve
 
 
-@contextlib.contextmanager
-def recording_server(certificate: Path | None = None) -> Iterator[RecordingServer]:
+def recording_server(
+    certificate: Path | None = None,
+) -> AbstractContextManager[RecordingServer]:
     """Serve from a thread for as long as the block runs; over TLS with a certificate and key."""
-    with RecordingServer(certificate) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return serving(RecordingServer(certificate))

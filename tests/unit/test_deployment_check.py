@@ -1,7 +1,7 @@
 """What `deployment check` finds, with servers that answer, refuse, or are not there."""
 
 import pytest
-from identity_server import identity_server
+from fake_keystone import PASSWORD, fake_keystone
 
 from osbench.common.deployment import Deployment
 from osbench.coordinator.deployment_check import check
@@ -10,8 +10,8 @@ from servers import free_port, redis_server
 
 @pytest.fixture
 def auth_url():
-    with identity_server() as url:
-        yield url
+    with fake_keystone() as server:
+        yield server.auth_url
 
 
 def user(name, password):
@@ -28,8 +28,8 @@ def test_every_credential_is_tried_and_a_wrong_password_is_told(auth_url):
         {
             "openstack": {
                 "auth_url": auth_url,
-                "admin": user("admin", "pw-admin"),
-                "users": [user("guest", "pw-guest"), user("guest", "pw-wrong")],
+                "admin": user("admin", PASSWORD),
+                "users": [user("guest", PASSWORD), user("guest", "pw-wrong")],
             }
         }
     )
@@ -39,14 +39,14 @@ def test_every_credential_is_tried_and_a_wrong_password_is_told(auth_url):
     assert (findings["admin"].user, findings["admin"].project) == ("admin", "ops")
     assert findings["users[0]"].ok
     assert findings["users[1]"].ok is False
-    assert "Not welcome here." in findings["users[1]"].detail
+    assert "requires authentication" in findings["users[1]"].detail
     assert "pw-wrong" not in str(findings)
 
 
 def test_a_cloud_that_is_not_there_fails_with_a_short_reason():
     url = f"http://127.0.0.1:{free_port()}/v3"
 
-    findings = found({"openstack": {"auth_url": url, "admin": user("admin", "pw-admin")}})
+    findings = found({"openstack": {"auth_url": url, "admin": user("admin", PASSWORD)}})
 
     assert findings["admin"].ok is False
     assert findings["admin"].detail.endswith(": Connection refused")
@@ -57,7 +57,7 @@ def test_a_missing_certificate_file_fails(auth_url):
     spec = {
         "auth_url": auth_url.replace("http:", "https:"),
         "https_cacert": "/nonexistent.pem",
-        "admin": user("admin", "pw-admin"),
+        "admin": user("admin", PASSWORD),
     }
 
     findings = found({"openstack": spec})
