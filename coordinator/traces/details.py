@@ -14,7 +14,8 @@ from functools import lru_cache
 LIMIT = 200
 
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
-_STRING = re.compile(r"'(?:[^'\\]|\\.|'')*'|\$(\w*)\$.*?\$\1\$", re.S)
+# one without an end was cut off
+_STRING = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|\\?\Z)|\$(\w*)\$.*?\$\1\$", re.S)
 #: What is quoted twice is a name in standard SQL, and a string in MySQL unless it is one word.
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.|"")*"')
 _WORD = re.compile(r'"\w+"\Z')

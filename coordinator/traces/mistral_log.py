@@ -4,8 +4,8 @@
 
 Trace, parent and span are UUIDs; the second column of a stop says how long the span took. Lines
 are told by their three ids and the end of the name, never by the length of a column: 1,000 s and
-more take another digit. Seconds are a number as Python writes it: less than 0.1 ms is `8.6e-05`, and
-where the clock was set back they are negative.
+more take another digit. Seconds are a number as Python writes it: less than 0.1 ms is `8.6e-05`,
+and where the clock was set back they are negative.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.traces.pairing import Event, instant_us, pair, split_name
-from osbench.coordinator.traces.spans import Trace, trace_key
+from osbench.coordinator.traces.spans import LATEST_S, Trace, trace_key
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _LINE = re.compile(
@@ -61,28 +61,38 @@ class MistralLog:
             with self._path.open(encoding="utf-8", errors="replace") as file:
                 for line in file:
                     found = _LINE.match(line)
-                    if found is None:
+                    if found is not None and not is_wanted(found["trace"]):
+                        continue
+                    event = _event(found) if found is not None else None
+                    if event is not None:
+                        yield event
+                    else:
                         self.skipped += bool(line.strip())
-                    elif is_wanted(found["trace"]):
-                        yield _event(found)
         except OSError as error:
             raise UsageError(f"cannot read {self._path}: {error.strerror}") from None
 
 
-def _event(found: re.Match[str]) -> Event:
+def _event(found: re.Match[str]) -> Event | None:
+    """The event of a line; None where its instant or its seconds are none."""
     name, is_stop = split_name(found["name"])
-    seconds = found["seconds"]
+    seconds = float(found["seconds"] or 0.0)
+    try:
+        at_us = instant_us(found["at"])
+    except ValueError:
+        return None
+    if abs(seconds) > LATEST_S:
+        return None
     return Event(
         found["trace"],
         found["span"],
         found["parent"],
         name,
         is_stop,
-        instant_us(found["at"]),
+        at_us,
         "",
         "",
         {"db": _object(found["db"])} if found["db"] else {},
-        round(float(seconds) * 1e9) if is_stop and seconds else None,
+        round(seconds * 1e9) if is_stop and found["seconds"] else None,
     )
 
 

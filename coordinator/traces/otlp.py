@@ -7,13 +7,24 @@ JSON mapping of https://opentelemetry.io/docs/specs/otlp/ (ids in hexadecimal).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Any
 
 from osbench.coordinator.traces.saying import DETAIL, of_opentelemetry
-from osbench.coordinator.traces.spans import LOST_STOP, STEPPED, Span, Trace, span_key, trace_key
+from osbench.coordinator.traces.spans import (
+    LATEST_S,
+    LOST_STOP,
+    STEPPED,
+    Span,
+    Trace,
+    span_key,
+    trace_key,
+)
 
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 _ERROR = (2, "STATUS_CODE_ERROR")
+_HEX = frozenset("0123456789abcdef")
 _VALUES = ("stringValue", "boolValue", "doubleValue")
 
 
@@ -63,7 +74,10 @@ class OtlpSpans:
 
     def _span(self, written: Mapping[str, Any], about: Mapping[str, Any]) -> Span:
         own = _attributes(written)
-        start, end = int(written["startTimeUnixNano"]), int(written.get("endTimeUnixNano") or 0)
+        start, end = (
+            _instant(written["startTimeUnixNano"]),
+            _instant(written.get("endTimeUnixNano")),
+        )
         marks = LOST_STOP if not end else STEPPED if end < start else 0
         said = of_opentelemetry(own, everything=self._everything)
         error = said.error
@@ -109,9 +123,9 @@ def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
 
 def _written(trace_id: str, span: Span) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "traceId": trace_id,
-        "spanId": span.span_id,
-        "parentSpanId": span.parent_id,
+        "traceId": _id(trace_id, 32),
+        "spanId": _id(span.span_id, 16),
+        "parentSpanId": _id(span.parent_id, 16) if span.parent_id else "",
         "name": span.name,
         "kind": _KINDS.index(span.kind) if span.kind in _KINDS else 0,
         "startTimeUnixNano": str(span.start_ns),
@@ -125,8 +139,27 @@ def _written(trace_id: str, span: Span) -> dict[str, Any]:
     return found
 
 
+def _id(text: str, digits: int) -> str:
+    """An id as W3C has it, which what OSProfiler takes for one need not be."""
+    if len(text) == digits and _HEX.issuperset(text) and text.strip("0"):
+        return text
+    return blake2b(text.encode("utf-8", "replace"), digest_size=digits // 2).hexdigest()
+
+
+def _instant(written: Any) -> int:
+    """Nanoseconds since 1970, 0 for none. Raises ValueError for what no clock shows."""
+    found = int(written or 0)
+    if not 0 <= found < LATEST_S * 10**9:
+        raise ValueError("an instant that no clock shows")
+    return found
+
+
 def _pairs(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": name, "value": _any_value(value)} for name, value in values.items() if value]
+    return [
+        {"key": name, "value": _any_value(value)}
+        for name, value in values.items()
+        if value is not None and value != ""
+    ]
 
 
 def _any_value(value: Any) -> dict[str, Any]:
@@ -148,7 +181,7 @@ def _attributes(owner: Mapping[str, Any]) -> dict[str, Any]:
         for name in _VALUES:
             if name in value:
                 found[str(pair.get("key"))] = value[name]
-        if "intValue" in value:
+        with suppress(KeyError, TypeError, ValueError):
             found[str(pair.get("key"))] = int(value["intValue"])
     return found
 

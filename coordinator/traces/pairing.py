@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from osbench.coordinator.traces.saying import Saying, of_osprofiler
 from osbench.coordinator.traces.spans import (
+    LATEST_S,
     LOST_START,
     LOST_STOP,
     STEPPED,
@@ -49,13 +50,14 @@ def event_of(written: Mapping[str, Any]) -> Event:
     try:
         name: str = written["name"]
         info = written.get("info") or {}
+        ids = (written["base_id"], written["trace_id"], written["parent_id"])
+        if not all(isinstance(one, str) for one in ids):
+            raise ValueError("an event whose ids are no text")
         return Event(
-            written["base_id"],
-            written["trace_id"],
-            written["parent_id"],
+            *ids,
             *split_name(name),
             instant_us(written["timestamp"]),
-            service_name(written.get("project"), written.get("service")),
+            service_name(str(written.get("project") or ""), str(written.get("service") or "")),
             str(info.get("host") or ""),
             info,
         )
@@ -73,11 +75,11 @@ def split_name(name: str) -> tuple[str, bool]:
 
 
 @lru_cache(maxsize=1024)
-def service_name(project: str | None, service: str | None) -> str:
+def service_name(project: str, service: str) -> str:
     """`project/service`, or the one of them that there is."""
     if project and service:
         return service if service.startswith(project) else f"{project}/{service}"
-    return service or project or ""
+    return service or project
 
 
 def instant_us(text: str) -> int:
@@ -94,7 +96,10 @@ _PARTS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
 def _second(text: str) -> int:
     if len(text) != 19 or text[4::3][:4].strip("-T :"):
         raise ValueError("an instant of another form")
-    return calendar.timegm(tuple(int(text[at : at + n]) for at, n in _PARTS))
+    second = calendar.timegm(tuple(int(text[at : at + n]) for at, n in _PARTS))
+    if not 0 <= second < LATEST_S:
+        raise ValueError("an instant that no clock shows")
+    return second
 
 
 def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trace]:
@@ -107,11 +112,10 @@ def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trac
     by_trace: dict[str, list[Event]] = {}
     for event in events:
         by_trace.setdefault(event.trace_id, []).append(event)
-    found = {}
+    groups: dict[str, list[Event]] = {}
     for written, group in by_trace.items():
-        trace_id = trace_key(written)
-        found[trace_id] = _trace(trace_id, group, everything)
-    return found
+        groups.setdefault(trace_key(written), []).extend(group)
+    return {trace_id: _trace(trace_id, group, everything) for trace_id, group in groups.items()}
 
 
 def _trace(trace_id: str, events: Iterable[Event], everything: bool) -> Trace:

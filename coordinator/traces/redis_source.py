@@ -20,6 +20,9 @@ from osbench.common.redis_client import connect
 from osbench.coordinator.traces.pairing import Event, event_of, pair
 from osbench.coordinator.traces.spans import Trace, is_trace_key, uuid_form
 
+#: Lists of events, and what a service with `filter_error_trace` leaves of a failed one beside it.
+_EVENTS, _ERRORS = "osprofiler_opt", "osprofiler_error"
+
 #: Traces of one pipeline; its answers are in memory at once.
 _CHUNK = 200
 
@@ -61,19 +64,25 @@ class RedisTraces:
 
     def delete(self, wanted: Collection[str]) -> int:
         """Remove traces; answers how many there were. Raises StoreError."""
-        return sum(int(n) for ids in _chunks(wanted) for n in self._send("UNLINK", ids))
+        found = 0
+        for ids in _chunks(wanted):
+            found += sum(map(int, self._send("UNLINK", ids)))
+            self._send("UNLINK", ids, space=_ERRORS)
+        return found
 
     def expire(self, wanted: Collection[str], seconds: int) -> None:
         """Have the store forget traces that nobody has set an expiry on. Raises StoreError."""
         for ids in _chunks(wanted):
-            left = self._send("TTL", ids)
-            kept_for_ever = [name for name, ttl in zip(ids, left, strict=True) if ttl == -1]
-            self._send("EXPIRE", kept_for_ever, seconds)
+            for space in (_EVENTS, _ERRORS):
+                left = self._send("TTL", ids, space=space)
+                kept_for_ever = [name for name, ttl in zip(ids, left, strict=True) if ttl == -1]
+                self._send("EXPIRE", kept_for_ever, seconds, space=space)
 
     def forget(self, wanted: Collection[str], seconds: int) -> None:
         """Have the store forget traces after some seconds. Raises StoreError."""
         for ids in _chunks(wanted):
-            self._send("EXPIRE", ids, seconds)
+            for space in (_EVENTS, _ERRORS):
+                self._send("EXPIRE", ids, seconds, space=space)
 
     def close(self) -> None:
         """Close the connection."""
@@ -102,12 +111,14 @@ class RedisTraces:
         except ValueError:
             return None
 
-    def _send(self, command: str, ids: Sequence[str], *arguments: int) -> list[Any]:
+    def _send(
+        self, command: str, ids: Sequence[str], *arguments: int, space: str = _EVENTS
+    ) -> list[Any]:
         with self._reached():
             pipeline = self._client.pipeline(transaction=False)
             for trace_id in ids:
                 pipeline.execute_command(  # type: ignore[no-untyped-call]  # redis-py has no hints here
-                    command, f"osprofiler_opt:{uuid_form(trace_id)}", *arguments
+                    command, f"{space}:{uuid_form(trace_id)}", *arguments
                 )
             return list(pipeline.execute())
 

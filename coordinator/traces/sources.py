@@ -59,21 +59,26 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
 
 
 def _json(path: Path, text: str, everything: bool) -> FileSource:
-    documents: list[Any] = []
     try:
-        whole = json.loads(text)
-        documents = whole if isinstance(whole, list) else [whole]
-    except ValueError:
-        try:
-            documents = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError as error:
-            raise UsageError(f"{path} is not JSON: {error}") from None
+        documents = _documents(text)
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON that can hold traces: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply to hold traces") from None
     members = [one.keys() if isinstance(one, dict) else () for one in documents]
     if members and all("resourceSpans" in names for names in members):
         return OtlpSpans(documents, everything=everything)
     if members and all("children" in names for names in members):
         return OsprofilerReports(documents, everything=everything)
     raise UsageError(f"{path} is JSON, but neither OTLP's nor that of OSProfiler's `trace show`")
+
+
+def _documents(text: str) -> list[Any]:
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return whole if isinstance(whole, list) else [whole]
 
 
 def merge(parts: Iterable[Trace]) -> Trace:

@@ -12,6 +12,9 @@ LOST_STOP, LOST_START = 1, 2
 #: Its clock was set back while it ran: it would have ended before it began.
 STEPPED = 4
 
+#: Instants are less, seconds since 1970 (the year 2242), so that sums fit 64 bits in nanoseconds.
+LATEST_S = 2**33
+
 _HEX = frozenset("0123456789abcdef")
 _TRACE = re.compile(r"[0-9a-f]{32}\Z")
 _NOTHING: Mapping[str, Any] = {}

@@ -33,6 +33,10 @@ def test_the_traces_of_the_ids_asked_for_and_no_others(redis):
     assert [span[:7] for span in found[wanted[7]].spans] == [span[:7] for span in written[7].spans]
     assert source.lengths([wanted[0], "0" * 32]) == [2 * len(written[0].spans), 0]
     assert source.skipped == 0
+    # many at once, and without a look at other keys
+    used = redis.client().info("commandstats")
+    assert used["cmdstat_lrange"]["calls"] == 451
+    assert not used.keys() & {"cmdstat_scan", "cmdstat_keys", "cmdstat_lindex"}
 
 
 def test_what_is_no_event_is_skipped_and_counted(redis):
@@ -72,6 +76,24 @@ def test_traces_that_services_wrote_expire_and_what_expires_is_left_alone(redis)
     assert 590 <= redis.client().ttl(f"osprofiler_opt:{uuid_form(one.trace_id)}") <= 600
     assert redis.client().ttl(f"osprofiler_opt:{uuid_form(other.trace_id)}") <= 50
     assert list(source.read([gone.trace_id])) == []
+
+
+def test_what_a_service_notes_of_failed_traces_goes_with_them(redis):
+    one, other, gone = traces(3)
+    for trace in (one, other, gone):
+        store(redis.client(), trace)
+        redis.client().set(f"osprofiler_error:{uuid_form(trace.trace_id)}", "{}")
+
+    source = RedisTraces(redis.url)
+    source.expire([one.trace_id], 600)
+    source.forget([other.trace_id], 60)
+    assert source.delete([gone.trace_id]) == 1
+
+    left = {key.decode(): redis.client().ttl(key) for key in redis.client().scan_iter()}
+    assert len(left) == 4
+    for trace, seconds in ((one, 600), (other, 60)):
+        for space in ("osprofiler_opt", "osprofiler_error"):
+            assert 0 < left[f"{space}:{uuid_form(trace.trace_id)}"] <= seconds
 
 
 def test_a_store_that_is_away_is_told_without_its_password(redis):

@@ -17,6 +17,8 @@ from osbench.coordinator.traces.details import LIMIT, path, statement
         ("SELECT a::text FROM t LIMIT $1", "SELECT a::text FROM t LIMIT ?"),
         ('SELECT "user" FROM "Order"', 'SELECT "user" FROM "Order"'),
         ('SELECT x FROM t WHERE n = "two words"', "SELECT x FROM t WHERE n = ?"),
+        ("SELECT x FROM t WHERE n = 'was cut her", "SELECT x FROM t WHERE n = ?"),
+        ("SELECT x FROM t WHERE n = 'was cut \\", "SELECT x FROM t WHERE n = ?"),
         ("SELECT t1.a2 FROM t1 WHERE x > -1.5e3", "SELECT t1.a2 FROM t1 WHERE x > ?"),
     ],
 )

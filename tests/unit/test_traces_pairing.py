@@ -6,6 +6,21 @@ from synthetic_traces import Work, events_of, shuffled, spans_of, traces
 from osbench.coordinator.traces.pairing import event_of, instant_us, pair
 from osbench.coordinator.traces.spans import LOST_START, LOST_STOP, STEPPED, span_key, trace_key
 
+#: An event as OSProfiler writes it.
+WRITTEN = {
+    "name": "x-start",
+    "base_id": "a",
+    "trace_id": "b",
+    "parent_id": "a",
+    "timestamp": "2020-02-27T08:04:25.789433",
+    "project": None,
+    "service": 7,
+}
+
+
+def test_an_event_that_hardly_says_anything_is_one():
+    assert event_of(WRITTEN).service == "7"
+
 
 def read(events, **options):
     (trace,) = pair(map(event_of, events), **options).values()
@@ -111,6 +126,15 @@ def test_a_parent_is_found_by_the_id_that_opentelemetry_knows():
     assert trace_key("F12E75D5-5d59-4cbc-b74d-357f19290dd7") == "f12e75d55d594cbcb74d357f19290dd7"
 
 
+def test_an_id_in_capitals_is_the_same_trace():
+    (written,) = traces(1)
+    start, *rest = events_of(written)
+
+    (found,) = pair(map(event_of, [start | {"base_id": start["base_id"].upper()}, *rest])).values()
+
+    assert len(found.spans) == len(written.spans)
+
+
 @pytest.mark.parametrize(
     ("text", "micros"),
     [
@@ -123,14 +147,29 @@ def test_instants(text, micros):
     assert instant_us(text) == micros
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "1970-01-01", "1970x01x01T00x00x01.0", "x" * 26])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "yesterday", "1970-01-01", "1970x01x01T00x00x01.0", "x" * 26),
+        # sums of these would not fit 64 bits
+        *("9999-01-01T00:00:00.0", "0001-01-01T00:00:00.0"),
+    ],
+)
 def test_what_is_no_instant_is_refused(text):
     with pytest.raises(ValueError, match=r"instant|invalid"):
         instant_us(text)
 
 
 @pytest.mark.parametrize(
-    "event", [{}, {"name": "x-start"}, {"name": "x", "base_id": "a"}, None, {"name": 3}]
+    "event",
+    [
+        *({}, {"name": "x-start"}, {"name": "x", "base_id": "a"}, None, {"name": 3}),
+        WRITTEN | {"base_id": 5},
+        WRITTEN | {"trace_id": ["a"]},
+        WRITTEN | {"parent_id": None},
+        WRITTEN | {"info": "text"},
+        WRITTEN | {"timestamp": 1_500_000_000},
+    ],
 )
 def test_what_is_no_event_is_refused(event):
     with pytest.raises(ValueError, match="event"):

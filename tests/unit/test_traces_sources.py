@@ -168,6 +168,44 @@ def test_opentelemetrys_own_words_are_understood():
     assert source.skipped == 1
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"startTimeUnixNano": str(10**25)},
+        {"startTimeUnixNano": "-1"},
+        {"endTimeUnixNano": "soon"},
+        {"traceId": 7},
+        {"spanId": None},
+    ],
+)
+def test_a_span_that_cannot_be_is_skipped_and_no_other(broken):
+    request = to_otlp(traces(1))
+    spans = request["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    spans.append(spans[0] | {"spanId": "ab" * 8} | broken)
+    odd = {"key": "x", "value": {"intValue": "none"}}
+    request["resourceSpans"][0]["resource"]["attributes"].append(odd)
+
+    source = OtlpSpans([request])
+    (found,) = source.all()
+
+    assert len(found.spans) == 7
+    assert source.skipped == 1
+
+
+def test_lines_that_cannot_be_are_skipped(tmp_path):
+    odd = [
+        f"2020-13-45T08:04:25.961298 0.1 {BASE} {ROOT} {INNER} x-stop",
+        f"9999-12-01T08:04:25.961298 0.1 {BASE} {ROOT} {INNER} x-stop",
+        f"2020-02-27T08:04:25.961298 {'9' * 400} {BASE} {ROOT} {INNER} x-stop",
+    ]
+    source = open_file(written(tmp_path, "\n".join([*odd, LOG])))
+
+    (trace,) = source.all()
+
+    assert len(trace.spans) == 2
+    assert source.skipped == 1 + len(odd)
+
+
 def test_what_two_sources_know_of_a_trace_counts_once():
     (trace,) = traces(1)
     part = type(trace)(trace_id=trace.trace_id, spans=trace.spans[:4])
@@ -179,7 +217,11 @@ def test_what_two_sources_know_of_a_trace_counts_once():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "just a log\n", "{}", "[1, 2]", '{"resourceSpans"', '{"children": []}\n{"x": 1}']
+    "text",
+    [
+        *("", "just a log\n", "{}", "[1, 2]", '{"resourceSpans"', '{"children": []}\n{"x": 1}'),
+        "[" * 100_000,
+    ],
 )
 def test_other_files_are_refused_with_what_is_known(tmp_path, text):
     with pytest.raises(UsageError, match="traces"):
