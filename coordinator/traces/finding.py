@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -50,25 +51,39 @@ def find_trace(
     material = of_run(directory)
     trace_id = trace_key(which)
     if number is not None:
-        trace_id = _id_of(material, number, workload)
+        trace_id = _id_of(material, which, workload)
     try:
         found = _only(material, trace_id)
     except UsageError:
         if is_trace_key(trace_id):
             return _from_store(place, directory, number, trace_id, workload)
         raise
-    place_of = material.features.traces
-    if found.trace_id in place_of:
-        number = int(material.features.iteration[place_of.index(found.trace_id)])
+    features = material.features
+    if found.trace_id in features.traces:
+        at = features.traces.index(found.trace_id)
+        number = int(features.iteration[at])
+        if len(features.groups) > 1 and features.group[at] >= 0:
+            name = f"{features.groups[features.group[at]]} in {material.name}"
+            material = replace(material, name=name)
     return found, material, number
 
 
-def _id_of(material: Material, number: int, workload: int | None) -> str:
-    features = material.features
+def _check_workload(workload: int | None, count: int, name: str) -> None:
+    if workload is not None and not 1 <= workload <= count:
+        raise UsageError(f"{name} has no workload {workload}, only 1 to {count}")
+
+
+def _id_of(material: Material, which: str, workload: int | None) -> str:
+    """The trace id of an iteration, or the one that begins with these digits."""
+    features, number = material.features, int(which)
+    _check_workload(workload, len(features.groups), material.name)
     rows = np.flatnonzero(features.iteration == number)
     if workload is not None:
         rows = rows[features.group[rows] == workload - 1]
     if not len(rows):
+        begun = [one for one in features.traces if one.startswith(which)]
+        if len(begun) == 1 and workload is None:
+            return begun[0]
         raise UsageError(
             f"iteration {number} of {material.name} has no trace: it was not sampled, did not run,"
             " or warmed up; `osbench-coord trace explain` names some that have"
@@ -121,6 +136,7 @@ def _from_store(
 
 def _id_in_results(directory: RunDirectory, number: int, workload: int | None) -> str:
     workloads = (directory.read("run.json") or {}).get("workloads", [])
+    _check_workload(workload, len(workloads), f"run {directory.path.name}")
     rows, _ = traced_rows(directory, len(workloads), {})
     chosen = rows.iteration == number
     if workload is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.report.words import count
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces.archive import Archive
 from osbench.coordinator.traces.census import Census
@@ -80,6 +81,15 @@ def of_file(path: Path, *, everything: bool = False) -> Material:
     """The traces in a file. Raises UsageError where it holds none."""
     source = open_file(path, everything=everything)
     found = list(source.all())
+    if not found:
+        raise UsageError(
+            f"{path} holds no span"
+            + (
+                f": {count(source.skipped, 'entry', 'entries')} could not be read"
+                if source.skipped
+                else ""
+            )
+        )
     digest = digest_of(found)
     return Material(
         name=path.name,

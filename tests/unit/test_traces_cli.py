@@ -13,8 +13,11 @@ from synthetic_traces import (
     traces,
 )
 
+from osbench.common.outcomes import Outcome
 from osbench.coordinator.cli.trace import trace as command
 from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.traces.archive import Archive
+from osbench.coordinator.traces.digest import Digest, Survey
 from osbench.coordinator.traces.otlp import to_otlp
 from osbench.coordinator.traces.spans import uuid_form
 
@@ -220,6 +223,73 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
 
     assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
     assert "has no trace like that" in call("export", file, "--trace", "ffff" * 8, code=2)
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Make a run of two workloads whose traces are kept; answers its traces."""
+
+    def make(run):
+        found = list(traces(8))
+        survey = Survey()
+        for trace in found:
+            survey.add(trace)
+        directory = RunDirectory.create(str(tmp_path), run)
+        archive, digest = Archive(directory.path), Digest(survey, ["Shop.buy", "Shop.sell"])
+        for at, trace in enumerate(found):
+            # 1 to 5 of the first workload, 4 to 6 of the second
+            number, group = (at + 1, 0) if at < 5 else (at - 1, 1)
+            digest.add_iteration(
+                trace, group=group, iteration=number, outcome=Outcome.OK, kept=True
+            )
+            archive.keep(trace)
+        described = {"traced": 8, "skipped": 0, "usual": [], "clocks": [], "ranking": []}
+        archive.close(digest.table.close(), described | {"census": digest.census.to_dict()})
+        directory.close()
+        return found
+
+    return make
+
+
+def test_an_iteration_is_found_in_its_workload(call, kept):
+    found = kept("20260401-b")
+
+    assert call("show", "6").startswith(
+        f"Trace {uuid_form(found[7].trace_id)}, iteration 6 of Shop.sell in 20260401-b"
+    )
+    assert f"Trace {uuid_form(found[4].trace_id)}, iteration 5" in call(
+        "show", "5", "--workload", 1
+    )
+    assert "iteration 5 is in several workloads" in call("show", "5", code=2)
+    assert "iteration 6 of 20260401-b has no trace" in call("show", "6", "--workload", 1, code=2)
+    assert "20260401-b has no workload 3, only 1 to 2" in call("show", "5", "--workload", 3, code=2)
+
+
+def test_an_id_is_found_by_its_beginning(call, kept):
+    found = {trace.trace_id[:4]: uuid_form(trace.trace_id) for trace in kept("20260401-b")}
+    assert list(found) == ["f5b1", "73a9", "fd3f", "d7a5", "457c", "fe55", "38b4", "3365"]
+
+    assert found["d7a5"] in call("show", "d")
+    assert found["f5b1"] in call("show", "F5B1-")
+    # no iteration has this number
+    assert found["3365"] in call("show", "336")
+    assert "'f' could be any of 3 traces of 20260401-b" in call("show", "f", code=2)
+    assert "20260401-b has kept no trace 'zzz'" in call("show", "zzz", code=2)
+    assert "has no trace: it was not sampled" in call("show", "999", code=2)
+
+
+def test_a_file_of_spans_without_one_that_can_be_read(call, tmp_path):
+    for name, text, why in (
+        ("none.json", '{"resourceSpans": 3}', "holds no span"),
+        (
+            "odd.json",
+            '{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}',
+            "holds no span: 1 entry could not be read",
+        ),
+    ):
+        (tmp_path / name).write_text(text)
+        for words in (("rank",), ("explain",), ("export",), ("show", "17", "--from")):
+            assert why in call(*words, name, code=2)
 
 
 def test_a_run_without_traces_says_what_it_takes(call, tmp_path):
