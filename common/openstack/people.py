@@ -11,6 +11,8 @@ from osbench.common.errors import DeploymentError
 
 #: Keys under which the context `users` keeps what it made.
 USERS, CHOICE = "users", "user_choice_method"
+#: Key under which the context `cleanup` keeps the key of the names that iterations give.
+NAMES_KEY = "names_key"
 
 RANDOM, ROUND_ROBIN = "random", "round_robin"
 

@@ -1,10 +1,11 @@
 """What scenarios and contexts leave in a cloud, and how each kind is listed and deleted.
 
-Everything is found by the beginning of its name (see `names`), and deleted by its id.
+Everything is found by its name (see `names`), and deleted by its id.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -27,6 +28,8 @@ class Kind:
     #: Field that holds the name, and field that holds the id.
     named: str = "name"
     identified: str = "id"
+    #: What a service itself appends to names.
+    appended: re.Pattern[str] | None = None
     #: It belongs to the cloud, not to a project: the administrator lists it.
     everywhere: bool = False
     #: Parameters of the list for a beginning of names, beside that of the page.
@@ -51,6 +54,9 @@ def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
     return {"name": f"^{beginning}"}
 
 
+#: A workflow of a workbook has the workbook's name before its own.
+_WORKFLOW = re.compile(r"\..+\Z", re.DOTALL)
+
 #: Kinds by service, in the order in which they are deleted.
 KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
     {
@@ -60,6 +66,8 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 service="nova",
                 path="servers",
                 key="servers",
+                # of several that are made at once
+                appended=re.compile(r"-\d+\Z"),
                 narrowed=_matching,
                 slow=True,
             ),
@@ -76,11 +84,17 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 service="mistral",
                 path="executions",
                 key="executions",
-                # a workflow of a workbook has the workbook's name before its own
                 named="workflow_name",
+                appended=_WORKFLOW,
                 forced="?force=true",
             ),
-            Kind(name="workflows", service="mistral", path="workflows", key="workflows"),
+            Kind(
+                name="workflows",
+                service="mistral",
+                path="workflows",
+                key="workflows",
+                appended=_WORKFLOW,
+            ),
             Kind(
                 name="workbooks",
                 service="mistral",
@@ -142,8 +156,16 @@ NAMES = sorted(
 )
 
 
-def find(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[str]:
-    """Ids of the objects of a kind whose names begin so, as one account sees them."""
+def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
+    """See whether an account may list a kind of objects. Raises RequestFailed."""
+    params = dict(kind.narrowed(beginning, cloud))
+    if kind.page:
+        params["limit"] = 1
+    cloud.request("GET", kind.service, kind.path, params=params)
+
+
+def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
+    """Ids of the objects of a kind with names of ours, which begin so, as one account sees them."""
     params = dict(kind.narrowed(beginning, cloud))
     if kind.page:
         params["limit"] = kind.page
@@ -153,7 +175,7 @@ def find(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[str]:
         page = document.get(kind.key, [])
         fresh = [one for one in page if str(one[kind.identified]) not in seen]
         seen.update(str(one[kind.identified]) for one in fresh)
-        yield from (str(one[kind.identified]) for one in fresh if _begins(one, kind, beginning))
+        yield from (str(one[kind.identified]) for one in fresh if _fits(one, kind, is_ours))
         # a service that does not know the marker answers with the same page again
         if not kind.page or not fresh:
             return
@@ -166,10 +188,13 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
 
 
-def _begins(one: Mapping[str, Any], kind: Kind, beginning: str) -> bool:
+def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) -> bool:
+    name = str(one.get(kind.named) or "")
     # what has a name of the user's choice has a tag of ours
-    names = [one.get(kind.named) or "", *(one.get("tags") or ())]
-    return any(str(name).startswith(beginning) for name in names)
+    names = {name, *map(str, one.get("tags") or ())}
+    if kind.appended is not None:
+        names.add(kind.appended.sub("", name))
+    return any(map(is_ours, names))
 
 
 def _marker(document: Mapping[str, Any]) -> str:

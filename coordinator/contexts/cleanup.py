@@ -1,17 +1,21 @@
 """The hidden context `cleanup`: removes what iterations have left, whatever has become of them.
 
 That it is set up is on disk before the first iteration begins: from then on it is known which
-services to look through, and the name of everything that an iteration makes says which run and
-workload has made it (`osbench.common.openstack.names`).
+services to look through, and the name of everything that an iteration makes says and proves which
+run and workload has made it (`osbench.common.openstack.names`).
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from osbench.common.context import Context
-from osbench.common.openstack.resources import NAMES, kinds
+from osbench.common.openstack.names import is_from_iteration
+from osbench.common.openstack.people import NAMES_KEY
+from osbench.common.openstack.resources import NAMES, kinds, probe
 from osbench.coordinator.contexts.reach import Reach
 from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, SETTLE_S, sweep
 
@@ -29,18 +33,20 @@ class Cleanup(Context):
     }
 
     def setup(self) -> None:
-        """See that the services are there, and who can look through them."""
+        """See that the services are there, and that they let us look through them."""
         reach = Reach(self.surroundings, self.NAME)
         for kind in (kind for name in self.config for kind in kinds(name)):
             cloud = reach.admin if kind.everywhere else reach.projects[0]
-            cloud.address(kind.service)
-        self.made["cleanup_ready"] = True
+            probe(kind, cloud, reach.iterations)
+        self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:
         """Remove what is left. Raises ContextError where something stays."""
-        if not self.made.get("cleanup_ready"):
+        key = self.made.get(NAMES_KEY)
+        if key is None:
             # no iteration has begun
             return
         reach = Reach(self.surroundings, self.NAME)
         settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else SETTLE_S
-        sweep(reach, self.config, reach.iterations, settle_s=settle_s)
+        is_ours = partial(is_from_iteration, key=key)
+        sweep(reach, self.config, reach.iterations, is_ours, settle_s=settle_s)

@@ -25,6 +25,7 @@ class Images(TenantObjects):
     ORDER: ClassVar[int] = 410
     SERVICE: ClassVar[str] = "glance"
     KEY: ClassVar[str] = "images"
+    COUNT: ClassVar[str] = "images_per_tenant"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -62,12 +63,12 @@ class Images(TenantObjects):
         """Fetch the image once, and upload it."""
         with tempfile.TemporaryDirectory() as folder:
             self._file = _local(self.config["image_url"], Path(folder))
-            self.make_all(self.config.get("images_per_tenant", 1))
+            self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make an image with its data; answers its id."""
         config = self.config
-        shown = config.get("image_name") if config.get("images_per_tenant", 1) == 1 else None
+        shown = config.get("image_name") if config.get(self.COUNT, 1) == 1 else None
         wanted = {
             "name": shown or name,
             # by it the image is found again

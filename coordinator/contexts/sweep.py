@@ -1,9 +1,9 @@
-"""Removes what begins with a name: looks, deletes, and looks again until there is nothing."""
+"""Removes what has a name of ours: looks, deletes, and looks again until there is nothing."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
@@ -26,14 +26,23 @@ AT_ONCE = 4
 TOLD = 3
 
 
-def sweep(reach: Reach, what: Sequence[str], beginning: str, *, settle_s: float) -> int:
-    """Delete everything of some services or kinds whose name begins so; answers how many objects.
+def sweep(
+    reach: Reach,
+    what: Sequence[str],
+    beginning: str,
+    is_ours: Callable[[str], bool],
+    *,
+    settle_s: float,
+) -> int:
+    """Delete everything of some services or kinds with a name of ours; answers how many objects.
 
-    Raises ContextError where something stays.
+    All these names have the same beginning. Raises ContextError where something stays.
     """
     gone, again = 0, False
     while True:
-        found = sum(_Sweep(reach, kind, beginning).run() for name in what for kind in kinds(name))
+        found = sum(
+            _Sweep(reach, kind, beginning, is_ours).run() for name in what for kind in kinds(name)
+        )
         gone += found
         if not found and (again or not settle_s):
             return gone
@@ -44,10 +53,13 @@ def sweep(reach: Reach, what: Sequence[str], beginning: str, *, settle_s: float)
 class _Sweep:
     """One kind of objects."""
 
-    def __init__(self, reach: Reach, kind: Kind, beginning: str) -> None:
+    def __init__(
+        self, reach: Reach, kind: Kind, beginning: str, is_ours: Callable[[str], bool]
+    ) -> None:
         self._reach = reach
         self._kind = kind
         self._beginning = beginning
+        self._is_ours = is_ours
         self._refusals: dict[str, str] = {}
 
     def run(self) -> int:
@@ -74,7 +86,9 @@ class _Sweep:
         found = self._reach.each(
             f"looking for {self._kind.name}",
             clouds,
-            lambda cloud: [(cloud, one) for one in find(self._kind, cloud, self._beginning)],
+            lambda cloud: [
+                (cloud, one) for one in find(self._kind, cloud, self._beginning, self._is_ours)
+            ],
         )
         # a public object is seen from every project
         return list(

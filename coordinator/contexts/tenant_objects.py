@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from osbench.common.context import Context
@@ -17,24 +16,21 @@ class TenantObjects(Context):
     #: Service that has them, and the key of `made` that lists them by project.
     SERVICE: ClassVar[str] = ""
     KEY: ClassVar[str] = ""
+    #: What says in the configuration how many each project gets; 1 where it does not.
+    COUNT: ClassVar[str] = ""
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make one in a project; answers its id."""
         raise NotImplementedError
 
-    def make_all(self, count: int) -> None:
-        """Make so many in every project."""
+    def make_all(self) -> None:
+        """Make as many as are asked for in every project."""
         reach = Reach(self.surroundings, self.NAME)
-        projects: Sequence[Cloud] = reach.projects
-        projects[0].address(self.SERVICE)
+        reach.projects[0].address(self.SERVICE)
         self.made[self.KEY] = {}
         # from here on there may be some
         self.keep()
-        planned = [
-            (cloud, f"{reach.beginning}-{self.NAME}-{project}-{number}")
-            for project, cloud in enumerate(projects)
-            for number in range(count)
-        ]
+        planned = self._planned(reach)
         made = reach.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
         found: dict[str, list[Any]] = {}
         for (cloud, _), identity in zip(planned, made, strict=True):
@@ -47,5 +43,16 @@ class TenantObjects(Context):
             return
         reach = Reach(self.surroundings, self.NAME)
         settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else 0.0
-        beginning = f"{reach.beginning}-{self.NAME}-"
-        sweep(reach, [self.SERVICE], beginning, settle_s=settle_s)
+        names = {name for _, name in self._planned(reach)}
+        beginning = self._beginning(reach)
+        sweep(reach, [self.SERVICE], beginning, names.__contains__, settle_s=settle_s)
+
+    def _planned(self, reach: Reach) -> list[tuple[Cloud, str]]:
+        return [
+            (cloud, f"{self._beginning(reach)}{project}-{number}")
+            for project, cloud in enumerate(reach.projects)
+            for number in range(self.config.get(self.COUNT, 1))
+        ]
+
+    def _beginning(self, reach: Reach) -> str:
+        return f"{reach.beginning}-{self.NAME}-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -77,8 +77,11 @@ class Users(Context):
             return
         reach = Reach(self.surroundings, self.NAME)
         settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else 0.0
-        _remove_security_groups(reach)
-        sweep(reach, ["keystone"], reach.beginning, settle_s=settle_s)
+        projects = {person["project_name"] for person in self.made[USERS]}
+        names = projects | {person["username"] for person in self.made[USERS]}
+        _remove_security_groups(reach, projects)
+        what = ["keystone.users", "keystone.projects"]
+        sweep(reach, what, reach.beginning, names.__contains__, settle_s=settle_s)
 
     @property
     def _at(self) -> int:
@@ -97,13 +100,15 @@ class Users(Context):
         user_domain = _domain(
             admin, self.config.get("user_domain") or like.user_domain_name or "default"
         )
+        # nobody else can have these names, whatever they have seen of this run
+        beginning = f"{reach.beginning}-{secrets.token_hex(4)}"
         planned = [
             Person(
                 credential=replace(
                     like,
-                    username=f"{reach.beginning}-{project}-{user}",
+                    username=f"{beginning}-{project}-{user}",
                     password=self.config.get("user_password") or secrets.token_urlsafe(18) + "aA1!",
-                    project_name=f"{reach.beginning}-{project}",
+                    project_name=f"{beginning}-{project}",
                     user_domain_name=user_domain["name"],
                     project_domain_name=project_domain["name"],
                 ),
@@ -196,7 +201,7 @@ def _role(admin: Cloud) -> str:
     raise ContextError(f"there is no role {_ROLES[0]} for new users")
 
 
-def _remove_security_groups(reach: Reach) -> None:
+def _remove_security_groups(reach: Reach, names: Collection[str]) -> None:
     """Neutron makes one for each project that it hears of, and does not hear of their end."""
     admin = reach.admin
     catalogue = admin.account.token(reach.session()).service_catalog.catalog
@@ -205,7 +210,7 @@ def _remove_security_groups(reach: Reach) -> None:
     params = {"name__startswith": reach.beginning}
     projects = admin.document("GET", "keystone", "projects", params=params)["projects"]
     for project in projects:
-        if not project["name"].startswith(reach.beginning):
+        if project["name"] not in names:
             continue
         groups = admin.document(
             "GET", "neutron", "security-groups", params={"project_id": project["id"]}

@@ -20,6 +20,7 @@ class Workbooks(TenantObjects):
     ORDER: ClassVar[int] = 430
     SERVICE: ClassVar[str] = "mistral"
     KEY: ClassVar[str] = "workbooks"
+    COUNT: ClassVar[str] = "workbooks_per_tenant"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -41,7 +42,7 @@ class Workbooks(TenantObjects):
     def setup(self) -> None:
         """Make the workbooks."""
         self._definition = _definition(self.config["definition"])
-        self.make_all(self.config.get("workbooks_per_tenant", 1))
+        self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make a workbook; answers its name."""

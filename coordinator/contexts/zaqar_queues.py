@@ -19,6 +19,7 @@ class ZaqarQueues(TenantObjects):
     ORDER: ClassVar[int] = 420
     SERVICE: ClassVar[str] = "zaqar"
     KEY: ClassVar[str] = "zaqar_queues"
+    COUNT: ClassVar[str] = "queues_per_tenant"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -39,7 +40,7 @@ class ZaqarQueues(TenantObjects):
 
     def setup(self) -> None:
         """Make the queues."""
-        self.make_all(self.config.get("queues_per_tenant", 1))
+        self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make a queue and fill it; answers its name."""

@@ -10,8 +10,9 @@ import csv
 import io
 import json
 import os
+import re
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -275,10 +276,9 @@ def named(lab: Lab) -> dict[str, set[str]]:
 
 
 @contextlib.contextmanager
-def bystanders(lab: Lab) -> Iterator[set[str]]:
-    """Names of users and projects of somebody else, which are much like those of a run."""
+def bystanders(lab: Lab, names: Iterable[str]) -> Iterator[None]:
+    """Users and projects of somebody else, with these names."""
     client = admin(lab)
-    names = {f"osb-20250101-000000-ffff-0-{end}" for end in ("i1-aaaaaaaa", "c-0", "c-0-0")}
     made = []
     try:
         for name in sorted(names):
@@ -286,7 +286,7 @@ def bystanders(lab: Lab) -> Iterator[set[str]]:
                 body = {kind: {"name": name, "domain_id": "default"}}
                 answer = client.post(f"{lab.auth_url}/{kind}s", json=body).json()
                 made.append(f"{lab.auth_url}/{kind}s/{answer[kind]['id']}")
-        yield names
+        yield
     finally:
         for url in made:
             client.delete(url, raise_exc=False)
@@ -312,28 +312,32 @@ def test_kill_in_the_middle_of_create_user(here: Site, lab: Lab, nth: int) -> No
             for kind, names in named(lab).items()
         }
 
-    with bystanders(lab) as others:
-        before = named(lab)
-        started = here.start("osbench-coord", "run", task, "--workers", "2")
-        started.wait_for(lambda: any((here.data / "runs").glob("*")))
-        started.wait_for(lambda: len(of_run()["users"]) > 2 + 4 * nth)
+    before = named(lab)
+    started = here.start("osbench-coord", "run", task, "--workers", "2")
+    started.wait_for(lambda: any((here.data / "runs").glob("*")))
+    started.wait_for(lambda: len(of_run()["users"]) > 2 + 2 * nth)
 
-        os.kill(started.process.pid, signal.SIGKILL)
-        for process in here.private():
-            process.kill()
-        started.process.wait()
-        left = of_run()
-        done = here.coord("cleanup", "last")
+    os.kill(started.process.pid, signal.SIGKILL)
+    for process in here.private():
+        process.kill()
+    started.process.wait()
+    left = of_run()
+    others = {
+        like
+        for name in (min(left["users"]), max(left["users"]), min(left["projects"]))
+        for like in (f"{name}-1", name[:-1], f"{name[:-8]}aaaaaaaa")
+    }
+    with bystanders(lab, others):
+        done = here.start("osbench-coord", "cleanup", "last").finish(within_s=900.0)
         after = named(lab)
 
-        assert len(left["users"]) > 2 + 4 * nth
+        assert len(left["users"]) > 2 + 2 * nth
         assert len(left["projects"]) == 2
         assert done.code == 0, done.err
-        assert of_run() == {"users": set(), "projects": set()}
+        assert of_run() == {"users": others, "projects": others}
         for kind, names in before.items():
-            # other runs in the same lab come and go
-            assert {name for name in names - others if not name.startswith("osb-")} <= after[kind]
-            assert others <= after[kind]
+            # what other runs have made in the same lab comes and goes
+            assert {name for name in names if not re.search("osb-|rally", name)} <= after[kind]
         print(f"killed with {len(left['users'])} users: {done.out.strip()}")
 
 

@@ -8,6 +8,7 @@ from fake_cloud import PASSWORD, FakeCloud, fake_cloud
 from osbench.common.context import Surroundings
 from osbench.common.deployment import Deployment
 from osbench.common.errors import ContextError, DeploymentError
+from osbench.common.openstack import names
 from osbench.common.openstack.faults import RequestFailed
 from osbench.coordinator.contexts import sweep as sweeping
 from osbench.coordinator.contexts.api_versions import ApiVersions
@@ -204,25 +205,38 @@ def test_a_service_name_becomes_its_type(cloud):
 # what iterations leave
 
 
-def leave(cloud, kind, *names):
-    for name in names:
+def leave(cloud, kind, *several):
+    for name in several:
         cloud.make(kind, {"name": name})
 
 
+def made_by(chain: Chain, iteration: int) -> str:
+    """A name that an iteration of the workload gives, once `Cleanup` is set up."""
+    return names.in_iteration(RUN, chain.workload, iteration, chain.made[-1][2]["names_key"])
+
+
 def test_only_what_iterations_of_the_workload_left_is_removed(cloud):
-    mine = [f"osb-{RUN}-1-i{number}-aa" for number in range(7)]
+    chain = Chain(cloud, workload=1)
+    chain.set_up(Cleanup, ["keystone.users", "keystone.roles"])
+    mine = [made_by(chain, number) for number in range(7)]
     others = [
-        f"osb-{RUN}-11-i1-aa",
-        f"osb-{RUN}-0-i1-aa",
+        names.in_iteration(RUN, 11, 1, chain.made[-1][2]["names_key"]),
+        names.in_iteration(RUN, 0, 1, chain.made[-1][2]["names_key"]),
         f"osb-{RUN}-1-c-0",
         "osb-20250101-000000-ffff-1-i1-aa",
-        f"x-osb-{RUN}-1-i1",
         "OSB",
+        # much like ours
+        names.in_iteration(RUN, 1, 1, "another key"),
+        f"osb-{RUN}-1-i1-0123456789abcdef",
+        f"osb-{RUN}-1-i",
+        f"x-{mine[0]}",
+        f"{mine[0]}-backup",
+        f"{mine[0]}-1",
+        mine[0].upper(),
+        mine[0].replace("-i0-", "-i1-"),
     ]
     for kind in ("users", "projects", "roles"):
         leave(cloud, kind, *mine, *others)
-    chain = Chain(cloud, workload=1)
-    chain.set_up(Cleanup, ["keystone.users", "keystone.roles"])
 
     chain.undo()
 
@@ -231,13 +245,61 @@ def test_only_what_iterations_of_the_workload_left_is_removed(cloud):
     assert cloud.named("projects") == sorted([*mine, *others, "admin"])
 
 
+def test_what_somebody_has_renamed_is_theirs(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["keystone.users"])
+    kept, left = (cloud.make("users", {"name": made_by(chain, number)}) for number in (1, 2))
+    kept["name"] = "adopted"
+
+    chain.undo()
+
+    assert kept["id"] in cloud.objects["users"]
+    assert left["id"] not in cloud.objects["users"]
+
+
+def test_users_much_like_those_of_the_context_stay(cloud):
+    chain = Chain(cloud)
+    made = chain.set_up(Users, {"tenants": 2})
+    user = made["users"][0]["username"]
+    others = [f"osb-{RUN}-0-c-0-0", f"{user}-0", user[:-1], f"x{user}"]
+    for kind in ("users", "projects"):
+        leave(cloud, kind, *others)
+
+    chain.undo()
+
+    assert cloud.named("users") == cloud.named("projects") == sorted([*others, "admin"])
+
+
+def test_queues_much_like_those_of_the_context_stay(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    made = chain.set_up(ZaqarQueues, {"queues_per_tenant": 2})
+    ((project, (first, _)),) = made["zaqar_queues"].items()
+    for name in (f"{first}0", first.replace("-0-0", "-0-2")):
+        cloud.make("queues", {"id": name, "name": name, "project": project})
+
+    chain.undo()
+
+    assert cloud.named("queues") == [f"{first}0", first.replace("-0-0", "-0-2")]
+
+
+def test_an_administrator_who_may_not_look_is_told_before_the_load(cloud):
+    cloud.faults.append([r"GET /v3/users", 403, 1])
+    chain = Chain(cloud)
+
+    with pytest.raises(RequestFailed, match=r"GET .*/v3/users: 403 Forbidden"):
+        chain.set_up(Cleanup, ["keystone.users"])
+
+    chain.undo()
+
+
 def test_what_a_service_was_still_at_is_removed_too(cloud, monkeypatch):
-    late = iter([f"osb-{RUN}-0-i1-late"])
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["keystone.users"])
+    late = iter([made_by(chain, 1)])
     monkeypatch.setattr(
         sweeping.time, "sleep", lambda _: [leave(cloud, "users", name) for name in late]
     )
-    chain = Chain(cloud)
-    chain.set_up(Cleanup, ["keystone.users"])
 
     chain.undo()
 
@@ -247,19 +309,21 @@ def test_what_a_service_was_still_at_is_removed_too(cloud, monkeypatch):
 def test_servers_are_waited_for(cloud):
     chain = Chain(cloud)
     chain.set_up(Cleanup, ["nova"])
-    cloud.make("servers", {"name": f"osb-{RUN}-0-i1-aa", "status": "ACTIVE"})
-    cloud.make("servers", {"name": "somebody's", "status": "ACTIVE"})
+    ours = made_by(chain, 1)
+    # Nova numbers those that are made at once
+    for name in (ours, f"{ours}-1", f"{ours}-2", f"{ours}-copy", "somebody's"):
+        cloud.make("servers", {"name": name, "status": "ACTIVE"})
 
     chain.undo()
 
-    assert cloud.named("servers") == ["somebody's"]
+    assert cloud.named("servers") == [f"{ours}-copy", "somebody's"]
 
 
 def test_what_cannot_be_removed_is_told_with_the_reason(cloud):
-    leave(cloud, "users", f"osb-{RUN}-0-i1-aa", f"osb-{RUN}-0-i2-aa")
     cloud.faults.append([r"DELETE /v3/users", 403, 10_000])
     chain = Chain(cloud)
     chain.set_up(Cleanup, ["keystone.users"])
+    leave(cloud, "users", made_by(chain, 1), made_by(chain, 2))
 
     with pytest.raises(ContextError, match=r"^2 users are left: DELETE .* 403 Forbidden"):
         chain.undo()

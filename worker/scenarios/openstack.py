@@ -15,7 +15,7 @@ from osbench.common.openstack import names
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.faults import NotReady
-from osbench.common.openstack.people import openstack_of
+from osbench.common.openstack.people import NAMES_KEY, openstack_of
 from osbench.common.scenario import Scenario, configure, pause
 from osbench.worker.actors import Actors
 from osbench.worker.client import Client
@@ -139,7 +139,9 @@ class OpenStackScenario(Scenario):
     def new_name(self) -> str:
         """A name by which what it names is found again, whatever happens."""
         context = self.context
-        return names.in_iteration(context["run"], context["workload"], context["iteration"])
+        return names.in_iteration(
+            context["run"], context["workload"], context["iteration"], context.get(NAMES_KEY, "")
+        )
 
     def checked(self, correct: bool, said: str) -> None:
         """Fail the iteration where something is not as it should be."""
