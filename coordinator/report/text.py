@@ -240,8 +240,9 @@ def _tracing_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     # runs of older releases do not say
     if tracing.get("cost"):
         yield "", Text(_tracing_cost(tracing["cost"]))
-    elif tracing["traced"] and tracing["sample_rate"] == 1:
-        yield "", Text("what it costs is not known: all iterations were traced")
+    elif tracing["traced"]:
+        why = ": all iterations were traced" if tracing["sample_rate"] == 1 else ""
+        yield "", Text(f"what it costs is not known{why}")
     if tracing.get("explanation"):
         yield "why slow", Text(plain(tracing["explanation"], 1000))
     label = "slowest"
@@ -262,7 +263,9 @@ def _tracing_cost(cost: Mapping[str, Any]) -> str:
     for name, word in (("p50", "the median"), ("p99", "p99")):
         added, low, high = (cost[name][key] for key in ("added_s", "low_s", "high_s"))
         text = f"{_signed(added)} at {word}"
-        if low is not None:
+        if low is None:
+            text += " (so few give no interval)"
+        else:
             text += f" (95 %: {_signed(low)} to {_signed(high)})"
         parts.append(text)
     return f"traced iterations took {', '.join(parts)}, against {count(cost['untraced'])} others"

@@ -18,6 +18,7 @@ from osbench.coordinator.traces.cost import Cost, cost_of
 from osbench.coordinator.traces.digest import Digest, Survey
 from osbench.coordinator.traces.explanation import explain
 from osbench.coordinator.traces.features import NO_GROUP
+from osbench.coordinator.traces.findings import lacks
 from osbench.coordinator.traces.redis_source import RedisTraces
 from osbench.coordinator.traces.retention import Retention
 from osbench.coordinator.traces.sources import merge, open_file
@@ -56,6 +57,7 @@ class Collected:
     costs: tuple[Cost | None, ...] = ()
     sentences: tuple[str, ...] = ()
     kept: tuple[int, ...] = ()
+    #: What went wrong, and what the traces lack.
     notes: tuple[str, ...] = ()
 
 
@@ -134,6 +136,7 @@ class Collection:
         features = digest.table.close()
         sentences = {answer.name: answer.sentence for answer in explain(features).answers}
         self._archive.close(features, self._described(digest, len(rows), kept))
+        self._notes += [f"traces: {line}" for line in lacks(digest.census)]
         by_workload = [0] * len(self._names)
         for at, trace_id in enumerate(everything):
             by_workload[int(rows.workload[at])] += trace_id in kept

@@ -17,6 +17,7 @@ from osbench.coordinator.traces.clocks import Clocks
 from osbench.coordinator.traces.comparison import Comparison, signed
 from osbench.coordinator.traces.display import Row
 from osbench.coordinator.traces.explanation import Answer, Explanation
+from osbench.coordinator.traces.findings import findings
 from osbench.coordinator.traces.keys import Key
 from osbench.coordinator.traces.ranking import Ranked
 from osbench.coordinator.traces.spans import uuid_form
@@ -112,60 +113,6 @@ def show_findings(console: Console, census: Census, clocks: Clocks, skipped: int
     """What was left out, and how far clocks are apart."""
     for line in findings(census, clocks, skipped):
         _line(console, line)
-
-
-def findings(census: Census, clocks: Clocks, skipped: int) -> Iterable[str]:
-    """What has to be known of the traces, in sentences."""
-    if census.incomplete:
-        yield (
-            f"{count(census.incomplete)} of {count(census.traces, 'trace')} incomplete:"
-            f" {count(census.lost_stops)} stops and {count(census.lost_starts)} starts of spans"
-            " are missing"
-        )
-    if census.rootless:
-        yield f"{count(census.rootless, 'trace')} without the span of their iteration: left out"
-    for name, spans in sorted(census.services.items()):
-        who = name or "a service without a name"
-        if spans.stale:
-            share = 100 * spans.stale / spans.count
-            yield (
-                f"{who}: {count(spans.stale, 'span')} left out ({share:.0f} %), written into"
-                " traces that its threads had kept from earlier requests"
-            )
-        if spans.orphan:
-            share = 100 * spans.orphan / spans.count
-            yield (
-                f"{who}: {count(spans.orphan, 'span')} left out ({share:.0f} %), the spans around"
-                " them are not recorded"
-            )
-    for name, after in sorted(census.after.items(), key=lambda item: -item[1].after_ns)[:10]:
-        mean = after.after_ns / after.count / 1e9
-        yield (
-            f"{name} went on after its caller's end {count(after.count, 'time')},"
-            f" {duration(mean)} on average: part of no path"
-        )
-    yield from _clock_lines(clocks)
-    if census.stepped:
-        yield f"{count(census.stepped, 'span')} in which a clock was set back count as no time"
-    if skipped:
-        yield f"{count(skipped, 'entry', 'entries')} that could not be read"
-
-
-def _clock_lines(clocks: Clocks) -> Iterable[str]:
-    for offset in clocks.offsets:
-        if offset.low_ns is None or offset.high_ns is None:
-            continue
-        if offset.add_ns:
-            ahead = "behind" if offset.add_ns > 0 else "ahead of"
-            yield (
-                f"the clock of {offset.host} is {duration(abs(offset.add_ns) / 1e9)} {ahead}"
-                f" that of {offset.reference} (+-{duration(offset.width_ns / 1e9)}), corrected"
-            )
-        else:
-            low, high = signed(offset.low_ns / 1e9), signed(offset.high_ns / 1e9)
-            yield (
-                f"the clocks of {offset.reference} and {offset.host} may agree ({low} to {high})"
-            )
 
 
 def _answer(console: Console, answer: Answer, *, alone: bool) -> None:

@@ -170,7 +170,7 @@ def test_traces_of_threads_that_keep_an_old_one_are_counted(redis, tmp_path):
     for trace in found:
         push(redis.client(), trace)
 
-    collect(run_of(tmp_path, found), redis.url)
+    collected = collect(run_of(tmp_path, found), redis.url)
 
     census = of_run(RunDirectory.find(str(tmp_path), "last")).census
     assert (census.services["stock/engine"].count, census.services["stock/engine"].stale) == (
@@ -178,6 +178,23 @@ def test_traces_of_threads_that_keep_an_old_one_are_counted(redis, tmp_path):
         58,
     )
     assert census.services["shop/api"].stale == 0
+    (note,) = collected.notes
+    assert note == (
+        "traces: stock/engine: 58 spans left out (97 %), written into traces that its threads had"
+        " kept from earlier requests"
+    )
+
+
+def test_a_service_on_the_way_that_records_nothing_is_told_of(redis, tmp_path):
+    found = list(traces(40))
+    for trace in found:
+        push(redis.client(), trace, events_of(without(trace, "rpc")))
+
+    collected = collect(run_of(tmp_path, found), redis.url)
+
+    assert collected.notes == (
+        "traces: stock/engine: 40 spans left out (100 %), the spans around them are not recorded",
+    )
 
 
 def test_workloads_are_kept_apart_and_their_warm_up_is_left_out(redis, tmp_path):
