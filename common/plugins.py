@@ -104,13 +104,17 @@ class Plugins:
     Rally's, where it is installed.
 
     An entry point is imported when its plug-in is asked for, files at the first question, Rally
-    where a name is not ours. `prefer` says whose plug-in a name means that both have. Every
-    method raises PluginError where a file cannot be imported or a name is defined twice.
+    where a name is not ours. `prefer` says whose plug-in a name means that both have, `remedy`
+    what to do where a name means none, in place of the names that are near. Every method raises
+    PluginError where a file cannot be imported or a name is defined twice.
     """
 
-    def __init__(self, paths: Sequence[str] = (), prefer: str = NATIVE) -> None:
+    def __init__(
+        self, paths: Sequence[str] = (), prefer: str = NATIVE, *, remedy: str = ""
+    ) -> None:
         self._paths = tuple(paths)
         self._prefer = prefer
+        self._remedy = remedy
         self._tables: dict[str, dict[str, _Definition]] | None = None
         self._scenarios: dict[str, ScenarioPlugin] = {}
         self._notes: list[str] = []
@@ -224,6 +228,8 @@ class Plugins:
                     f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
                 )
             known |= rally_names.names(kind)
+        if self._remedy:
+            return errors.PluginError(f"there is no {word} {name!r} here: {self._remedy}")
         near = signature.near(name, known) or "; your own need --plugin-path"
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 

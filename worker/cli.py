@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import sys
 from collections.abc import Sequence
@@ -60,6 +61,7 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
     "1 if some are not, 3 if Redis does not answer.",
 )
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
+@click.option("--complaints", type=int, hidden=True, help="Pipe for why a process cannot start.")
 @click.version_option(__version__, prog_name="osbench-worker")
 def main(
     config_file: tuple[str, ...],
@@ -69,6 +71,7 @@ def main(
     plugin_path: tuple[str, ...],
     check: bool,
     lifeline: int | None,
+    complaints: int | None,
 ) -> None:
     """Serve runs: claim iterations from a coordinator, run them, send back what was measured.
 
@@ -93,8 +96,8 @@ def main(
                 logging.getLogger(name).setLevel(logging.WARNING)
         if check:
             sys.exit(_check(conf))
-        if lifeline is not None:
-            _serve(conf, list(plugin_path), lifeline)
+        if lifeline is not None and complaints is not None:
+            _serve(conf, list(plugin_path), lifeline, complaints)
         click.echo(_opening(conf, plugin_path), err=True)
         # what every process would stumble over is told once
         _ready(conf, plugin_path)
@@ -104,15 +107,20 @@ def main(
         sys.exit(error.exit_code)
 
 
-def _serve(conf: Any, plugin_paths: list[str], lifeline: int) -> None:
+def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -> None:
     # Celery takes longer to load than all else: neither a probe nor the supervisor needs it
     from osbench.worker import process  # noqa: PLC0415 - see above
 
-    try:
-        process.end(process.main(conf, plugin_paths, lifeline))
-    except OsbenchError as error:
-        click.echo(f"osbench-worker: {error}", err=True)
-        process.end(error.exit_code)
+    with os.fdopen(complaints, "w") as pipe:
+        try:
+            code = process.main(conf, plugin_paths, lifeline, started=pipe.close)
+        except OsbenchError as error:
+            code = error.exit_code
+            if pipe.closed:
+                click.echo(f"osbench-worker: {error}", err=True)
+            else:
+                pipe.write(str(error))
+    process.end(code)
 
 
 def _opening(conf: Any, plugin_paths: Sequence[str]) -> str:

@@ -42,12 +42,7 @@ class Preparation:
 
         Raises PluginError where the scenario is not here or another version of it is.
         """
-        try:
-            plugin = self._plugins.scenario(specification.scenario)
-        except PluginError as error:
-            raise PluginError(
-                f"{error} (start osbench-worker with the coordinator's --plugin-path)"
-            ) from None
+        plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
             raise PluginError(
                 f"scenario {plugin.name} differs from the coordinator's "

@@ -34,6 +34,8 @@ LOG = logging.getLogger(__name__)
 STOP_S = 2.0
 #: prctl option: how late a sleeping thread may be woken, nanoseconds.
 _PR_SET_TIMERSLACK = 29
+#: What to do where a worker lacks a plug-in that its coordinator has.
+_REMEDY = "start osbench-worker with the coordinator's --plugin-path"
 
 
 def incarnation() -> str:
@@ -90,8 +92,13 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
     return stop
 
 
-def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) -> int:
-    """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes."""
+def main(
+    conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int, started: Callable[[], None]
+) -> int:
+    """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
+
+    Calls `started` once it serves. Raises OsbenchError where it cannot.
+    """
     _sharpen_timers()
     _raise_file_limit()
     url = conf.messaging.redis_url
@@ -100,7 +107,7 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
     check(connect(url, timeout_s), url)
     if conf.messaging.broker_url:
         broker.check(conf.messaging.broker_url, timeout_s)
-    plugins = Plugins([*conf.worker.plugin_path, *plugin_paths])
+    plugins = Plugins([*conf.worker.plugin_path, *plugin_paths], remedy=_REMEDY)
     # read now: a file that cannot be imported is told at start, not by the first run
     plugins.scenario_names()
     name = incarnation()
@@ -126,10 +133,10 @@ def main(conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int | None) ->
     leave = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: leave.set())
-    if lifeline is not None:
-        threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
+    threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
     stop = _consume(broker.application(conf.messaging.broker_url or url), name, agent)
     agent.start()
+    started()
     while not leave.wait(0.5):
         pass
     agent.drain()

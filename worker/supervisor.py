@@ -9,9 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import click
 from oslo_config import cfg
+
+from osbench.common.errors import UsageError
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +30,36 @@ def process_count(conf: cfg.ConfigOpts) -> int:
     return int(conf.worker.processes or os.cpu_count() or 1)
 
 
+@dataclass(kw_only=True)
+class _Child:
+    """A worker process."""
+
+    process: subprocess.Popen[bytes]
+    #: When it was started, monotonic.
+    born: float
+    #: Pipe on which it says why it cannot start; it closes the other end once it has started.
+    complaints: int
+    said: bytes = b""
+    starting: bool = True
+
+    def listen(self) -> None:
+        """Take what it has said, and see whether it has started."""
+        while self.starting:
+            try:
+                data = os.read(self.complaints, 4096)
+            except BlockingIOError:
+                return
+            self.said += data
+            if not data:
+                self.close()
+
+    def close(self) -> None:
+        """Listen no longer."""
+        if self.starting:
+            self.starting = False
+            os.close(self.complaints)
+
+
 class Supervisor:
     """One child a worker process; a child that dies is replaced by a new incarnation."""
 
@@ -35,7 +70,9 @@ class Supervisor:
         self._config_files = config_files
         self._plugin_paths = plugin_paths
         self._leave = threading.Event()
-        self._children: dict[subprocess.Popen[bytes], float] = {}
+        self._children: list[_Child] = []
+        #: Why processes could not start, with their number, as long as more may say the same.
+        self._untold: Counter[str] = Counter()
         #: When processes are to be started, monotonic.
         self._due: list[float] = []
 
@@ -57,25 +94,44 @@ class Supervisor:
         while True:
             failed = self._bury() or failed
             self._start_due(lifeline)
+            # who has said why it ends has not always ended yet
+            if not any(child.starting or child.said for child in self._children):
+                self._tell()
             if not self._children and not self._due:
                 return failed
             if self._leave.wait(0.2):
+                self._tell()
                 return self._stop()
 
     def _bury(self) -> int:
         """Plan replacements of processes that ended; the exit code of one that gets none, or 0."""
         failed = 0
-        for child in [child for child in self._children if child.poll() is not None]:
-            born = self._children.pop(child)
-            lived_s = time.monotonic() - born
-            how = f"worker process {child.pid} ended ({child.returncode}) after {lived_s:.1f} s"
-            if child.returncode >= 0 and lived_s < SHORTEST_LIFE_S:
-                LOG.warning("%s: no other is started", how)
-                failed = failed or child.returncode or 1
+        ended = [child for child in self._children if child.process.poll() is not None]
+        for child in self._children:
+            child.listen()
+        for child in ended:
+            self._children.remove(child)
+            child.close()
+            code, lived_s = child.process.returncode, time.monotonic() - child.born
+            why = child.said.decode(errors="replace")
+            how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
+            # what is wrong with a file or an option stays so, however long it took to be seen
+            if code == UsageError.exit_code or (code >= 0 and lived_s < SHORTEST_LIFE_S):
+                failed = failed or code or 1
+                if why:
+                    self._untold[why] += 1
+                else:
+                    LOG.warning("%s: no other is started", how)
             else:
-                LOG.warning("%s: a new one starts", how)
-                self._due.append(born + SHORTEST_LIFE_S)
+                LOG.warning("%s: a new one starts", f"{how}: {why}" if why else how)
+                self._due.append(child.born + SHORTEST_LIFE_S)
         return failed
+
+    def _tell(self) -> None:
+        for why, count in self._untold.items():
+            share = f"{count} of {process_count(self._conf)} worker processes"
+            click.echo(f"osbench-worker: {why} ({share}; no others are started)", err=True)
+        self._untold.clear()
 
     def _start_due(self, lifeline: int) -> None:
         now = time.monotonic()
@@ -85,26 +141,30 @@ class Supervisor:
 
     def _start(self, lifeline: int) -> None:
         worker = self._conf.worker
-        command = [sys.executable, "-P", "-m", "osbench.worker.cli", "--lifeline", str(lifeline)]
+        complaints, pipe = os.pipe()
+        os.set_blocking(complaints, False)
+        command = [sys.executable, "-P", "-m", "osbench.worker.cli"]
+        command += ["--lifeline", str(lifeline), "--complaints", str(pipe)]
         for path in self._config_files:
             command += ["--config-file", path]
         for path in self._plugin_paths:
             command += ["--plugin-path", path]
         command += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
         # own groups: Ctrl-C reaches the supervisor, which drains them in its own order
-        child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline,), process_group=0
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe), process_group=0
         )
-        self._children[child] = time.monotonic()
+        os.close(pipe)
+        self._children.append(_Child(process=process, born=time.monotonic(), complaints=complaints))
 
     def _stop(self) -> int:
         for child in self._children:
-            child.send_signal(signal.SIGTERM)
+            child.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + self._conf.worker.drain_timeout_s + 5
         for child in self._children:
             try:
-                child.wait(max(0.1, deadline - time.monotonic()))
+                child.process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+                child.process.kill()
+                child.process.wait()
         return 0

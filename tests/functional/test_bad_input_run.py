@@ -171,10 +171,14 @@ def test_a_missing_key_file(cluster: Cluster) -> None:
 def test_a_worker_is_told_the_same(cluster: Cluster) -> None:
     here = cluster.site
     wrong = cluster.redis.url.replace("functional", "wrong-secret")
+    broken = here.write("broken/mine.py", "import nothing_of_that_name\n")
     cases: list[tuple[dict[str, Any], str]] = [
         ({"security": {"key_file": "/nowhere/keys"}}, "osbench-coord keys new"),
         ({"messaging": {"redis_url": wrong}}, "password"),
         ({"worker": {"plugin_path": "/nowhere/plugins"}}, "/nowhere/plugins"),
+        # seen by each process alone, unlike what is above
+        ({"worker": {"plugin_path": str(broken)}}, "mine.py:1: ModuleNotFoundError"),
+        ({"worker": {"plugin_path": str(broken)}}, "(2 of 2 worker processes; "),
     ]
     files = [
         here.configure(cluster.messaging, case, name=f"worker-{at}.conf")
@@ -187,7 +191,7 @@ def test_a_worker_is_told_the_same(cluster: Cluster) -> None:
 
     ended = [worker.finish() for worker in workers]
 
-    assert [done.code for done in ended] == [2, 2, 2]
+    assert [done.code for done in ended] == [2] * len(cases)
     for done, (_, says) in zip(ended, cases, strict=True):
         # once, and not by every process
         assert done.err.count("osbench-worker: ") == 1
@@ -305,7 +309,10 @@ def test_a_worker_without_the_plugin(worker: Cluster) -> None:
         here.task(MINE),
         "--plugin-path",
         str(plugin),
-        says=("Mine.act", "worker"),
+        says=(
+            "there is no scenario 'Mine.act' here: start osbench-worker with the coordinator's "
+            "--plugin-path",
+        ),
         at_once=False,
     )
     worker.await_idle(1)
