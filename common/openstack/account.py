@@ -44,17 +44,24 @@ class Account:
             raise refusal(self.credential, error) from error
         return granted
 
+    def _granted(self, session: Session) -> access.AccessInfo:
+        """Any token: an expired one tells as well who somebody is and what the catalogue has.
+
+        So the request that needs a new one asks for it, and that is timed as what it is.
+        """
+        return self.login.auth_ref or self.token(session)
+
     def user_id(self, session: Session) -> str:
         """Id of the user."""
-        return str(self.token(session).user_id)
+        return str(self._granted(session).user_id)
 
     def project_id(self, session: Session) -> str:
         """Id of the project."""
-        return str(self.token(session).project_id)
+        return str(self._granted(session).project_id)
 
     def hosts(self, session: Session) -> set[str]:
         """`host:port` of every service of the catalogue."""
-        granted = self.token(session)
+        granted = self._granted(session)
         if not granted.has_service_catalog():
             return set()
         found = granted.service_catalog.get_endpoints_data().values()
@@ -75,7 +82,7 @@ class Account:
         return known
 
     def _url(self, types: tuple[str, ...], session: Session) -> str:
-        granted = self.token(session)
+        granted = self._granted(session)
         catalogue = granted.service_catalog if granted.has_service_catalog() else None
         if catalogue is not None:
             for kind in types:

@@ -70,13 +70,14 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
     word = "context" if count == 1 else "contexts"
     click.echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
     if problems:
-        error = ContextError("\n".join(problems))
-        error.exit_code = LEFT_BEHIND
-        raise error
+        raise _left("\n".join(problems))
 
 
 def _await_workers(settings: Settings, run: str) -> None:
-    """Wait while shared workers run what they have claimed of a run without coordinator."""
+    """Wait while shared workers run what they have claimed of a run without coordinator.
+
+    Raises ContextError where they take too long.
+    """
     messaging = settings.conf.messaging
     if not messaging.redis_url:
         return
@@ -86,13 +87,27 @@ def _await_workers(settings: Settings, run: str) -> None:
         fleet = Fleet(
             connect(messaging.redis_url, messaging.redis_timeout_s), Sealer(settings.keyring())
         )
-        while time.monotonic() < deadline:
+        while True:
             at_work = [b for b, _ in fleet.present() if b.run == run and (b.busy or b.queued)]
             if not at_work:
                 return
+            if time.monotonic() >= deadline:
+                break
             if not told:
                 click.echo(f"waiting for {processes(len(at_work))} still at run {run}", err=True)
                 told = True
             time.sleep(LOOK_S)
     except OsbenchError as error:
         click.echo(f"workers may still be at run {run}: {error}", err=True)
+        return
+    # what they make after the clean-up nobody would find
+    raise _left(
+        f"{processes(len(at_work))} still at run {run} after {WAIT_S:g} s: nothing was removed; "
+        "clean up again when they are done, or end them"
+    )
+
+
+def _left(said: str) -> ContextError:
+    error = ContextError(said)
+    error.exit_code = LEFT_BEHIND
+    return error

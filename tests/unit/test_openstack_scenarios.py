@@ -115,6 +115,21 @@ def test_a_token_that_is_refused_is_renewed_and_both_are_timed_apart(cloud):
     assert workload.run(2) == {"keystone_v3.create_user": 1}
 
 
+def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud):
+    workload = Workload(cloud, "KeystoneBasic.add_and_remove_user_role")
+    user = workload.context["actors"].user(1)
+    workload.run()
+    cloud.seen.clear()
+    user.login.auth_ref._data["token"]["expires_at"] = "2026-01-01T00:00:00.000000Z"
+
+    assert workload.last.cloud.user_id == user.login.auth_ref.user_id
+    assert requests(cloud) == []
+    workload.last.cloud.request("GET", "keystone", "users")
+
+    assert actions(workload.last)["re-authentication"] == 1
+    assert requests(cloud) == ["POST /v3/auth/tokens", "GET /v3/users"]
+
+
 def test_threads_refused_with_one_token_get_one_new_one(cloud):
     workload = Workload(cloud, "KeystoneBasic.create_user")
     admin = workload.context["actors"].admin
