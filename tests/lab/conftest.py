@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,17 +32,20 @@ def keystone() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab of all tests, or the one in the folder that `--lab` names, which goes on.
-
-    Skips the test where neither is asked for.
-    """
-    named = request.config.getoption("--lab")
-    if named:
-        yield Lab(Path(named))
-        return
-    if os.environ.get(WHOLE) != "all":
+def asked(request: pytest.FixtureRequest) -> str | None:
+    """The lab's folder that `--lab` names, if any; skips the test where no lab is asked for."""
+    named: str | None = request.config.getoption("--lab")
+    if not named and os.environ.get(WHOLE) != "all":
         pytest.skip(f"takes minutes to install and start: ask with {WHOLE}=all or --lab DIR")
+    return named
+
+
+@pytest.fixture(scope="session")
+def running_lab(asked: str | None) -> Iterator[Lab]:
+    """The lab of all tests, or the one that `--lab` names, which goes on."""
+    if asked:
+        yield Lab(Path(asked))
+        return
     with temporary_lab() as lab:
         yield lab
 
@@ -68,6 +72,21 @@ def nova(lab: Lab) -> Lab:
 def cinder(lab: Lab) -> Lab:
     """The lab with Cinder and its logging driver."""
     return start(lab, ["cinder"])
+
+
+@pytest.fixture(scope="module")
+def stock_mistral(asked: str | None) -> Iterator[Lab]:
+    """A lab of its own with Mistral as it ships, which writes its spans to its log only."""
+    with temporary_lab() as lab:
+        lab.options = replace(lab.options, mistral_stock=True)
+        yield start(lab, ["mistral"])
+
+
+@pytest.fixture(scope="module")
+def own_zaqar(asked: str | None) -> Iterator[Lab]:
+    """A lab of its own with a Zaqar to configure anew."""
+    with temporary_lab() as lab:
+        yield start(lab, ["zaqar"])
 
 
 def start(lab: Lab, names: Iterable[str]) -> Lab:

@@ -140,10 +140,11 @@ def test_a_stopped_unit_has_the_time_to_drain() -> None:
 @pytest.fixture
 def untouched_logging() -> Iterator[None]:
     """Loggers as they were, whatever a test configures."""
-    root, traces = logging.getLogger(), logging.getLogger("profiler_trace")
+    root = logging.getLogger()
+    others = [logging.getLogger(name) for name in ("profiler_trace", "workflow_trace")]
     before = root.level, root.handlers[:]
     yield
-    for logger in (root, traces):
+    for logger in (root, *others):
         for handler in logger.handlers[:]:
             logger.removeHandler(handler)
             if handler not in before[1]:
@@ -151,21 +152,26 @@ def untouched_logging() -> Iterator[None]:
     root.setLevel(before[0])
     for handler in before[1]:
         root.addHandler(handler)
-    traces.propagate = True
+    for logger in others:
+        logger.propagate = True
 
 
-def test_trace_points_go_to_a_file_of_their_own(tmp_path: Path, untouched_logging: None) -> None:
+def test_trace_points_and_states_of_workflows_go_to_files_of_their_own(
+    tmp_path: Path, untouched_logging: None
+) -> None:
     sample = (DEPLOY / "logging" / "trace-logging.conf").read_text("utf-8")
     file = tmp_path / "trace-logging.conf"
     file.write_text(sample.replace("/var/log/mistral", str(tmp_path)), "utf-8")
 
     logging.config.fileConfig(file, disable_existing_loggers=False)
     logging.getLogger("profiler_trace").info("a trace point")
+    logging.getLogger("workflow_trace").info("a state")
     logging.getLogger("mistral.engine").warning("a word")
 
     assert (tmp_path / "traces.log").read_text() == "a trace point\n"
-    assert "a word" in (tmp_path / "mistral.log").read_text()
-    assert "a trace point" not in (tmp_path / "mistral.log").read_text()
+    assert (tmp_path / "workflow-trace.log").read_text().endswith(" WF [-] a state\n")
+    (line,) = (tmp_path / "mistral.log").read_text().splitlines()
+    assert line.endswith("a word")
 
 
 def test_the_service_reads_the_logging_sample() -> None:

@@ -12,35 +12,8 @@ from services.rabbitmq import transport_url
 from services.service import INSIDE, Service, answers, run_several
 from services.settings import authtoken, ini, profiler
 
-#: Its profiler only knows how to write to this logger, at level INFO.
-SPANS_LOGGED = """\
-[loggers]
-keys = root, profiler_trace
-[handlers]
-keys = stderr, spans
-[formatters]
-keys = plain, bare
-[logger_root]
-level = WARNING
-handlers = stderr
-[logger_profiler_trace]
-level = INFO
-handlers = spans
-qualname = profiler_trace
-propagate = 0
-[handler_stderr]
-class = StreamHandler
-formatter = plain
-args = (sys.stderr,)
-[handler_spans]
-class = FileHandler
-formatter = bare
-args = ({file!r},)
-[formatter_plain]
-format = %(asctime)s %(process)d %(levelname)s %(name)s %(message)s
-[formatter_bare]
-format = %(message)s
-"""
+#: Its profiler only knows how to write to a logger, which this sample sends to a file.
+LOGGING = Path(__file__).parents[3] / "deploy" / "logging" / "trace-logging.conf"
 
 
 class Mistral(Service):
@@ -57,11 +30,11 @@ class Mistral(Service):
         home = lab.home("mistral")
         here = {"host": "127.0.0.1"}
         return {
-            home / "logging.conf": SPANS_LOGGED.format(file=str(home / "spans.log")),
+            home / "trace-logging.conf": self._logging(lab),
             home / "mistral.conf": ini(
                 {
                     "DEFAULT": {
-                        "log_config_append": home / "logging.conf",
+                        "log_config_append": home / "trace-logging.conf",
                         "transport_url": transport_url(lab),
                     },
                     "api": {**here, "port": lab.port("mistral")},
@@ -102,3 +75,14 @@ class Mistral(Service):
                 within_s=180.0,
             )
         ]
+
+    def _logging(self, lab: Lab) -> str:
+        """The sample, its files in the lab's folder."""
+        sample = LOGGING.read_text("utf-8")
+        ours = {
+            "/var/log/mistral/mistral.log": lab.processes.log("mistral"),
+            "/var/log/mistral": lab.home("mistral"),
+        }
+        for theirs, file in ours.items():
+            sample = sample.replace(theirs, str(file))
+        return sample
