@@ -18,7 +18,7 @@ from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces import exporting, text
 from osbench.coordinator.traces.comparison import compare_runs
 from osbench.coordinator.traces.display import left_out, rows_of
-from osbench.coordinator.traces.explanation import CHOICES, explain, members
+from osbench.coordinator.traces.explanation import explain, members
 from osbench.coordinator.traces.finding import find_trace
 from osbench.coordinator.traces.material import Material, of_file, of_run
 from osbench.coordinator.traces.otlp import to_otlp
@@ -232,7 +232,9 @@ def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
     "--to", type=click.Path(dir_okay=False, path_type=Path), help="File to write; else stdout."
 )
 @click.option("--trace", "ids", multiple=True, metavar="ID", help="Only this one; may be repeated.")
-@click.option("--band", type=click.Choice(CHOICES), help="Only traces of this band.")
+@click.option(
+    "--band", metavar="BAND", help="Only traces of this band: p99+, p95-p99, middle or failed."
+)
 @with_settings
 def export(
     settings: Settings,
@@ -276,7 +278,10 @@ def _chosen(material: Material, ids: tuple[str, ...], band: str | None) -> Itera
         begins = tuple(map(trace_key, ids))
         tests.append(lambda one: one.trace_id.startswith(begins))
     if band:
-        wanted = members(material.features, band)
+        try:
+            wanted = members(material.features, band)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         tests.append(lambda one: one.trace_id in wanted)
     found = [one for one in material.traces() if all(test(one) for test in tests)]
     if not found:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from osbench.coordinator.traces.features import Features, Ints
 from osbench.coordinator.traces.keys import Key
+from osbench.coordinator.traces.quantiles import ENOUGH
 from osbench.coordinator.traces.resampling import Difference, difference
 
 Floats = NDArray[np.float64]
 
-#: Slow traces without which nothing is said of them.
-ENOUGH = 30
 #: Keys that are tested; what remains is summed up.
 TESTED = 60
 #: Traces of a band that are looked at; more change nothing but the time it takes.
@@ -123,16 +122,16 @@ class Middle:
     """What slow traces are compared with."""
 
     features: Features
-    #: Numbers of the traces in the middle, and of all that succeeded.
+    #: Numbers of the traces in the middle, and of all that succeeded and are not far out.
     base: Ints
     all: Ints
     seed: int = 0
 
 
 def compare(
-    middle: Middle, name: str, slow: Ints, quantiles: tuple[float, float], shown: int = 10
+    middle: Middle, name: str, slow: Ints, between: tuple[float, float], shown: int = 10
 ) -> Band:
-    """Explain a band; `quantiles` is where it lies among all, (nan, nan) for failures."""
+    """Explain a band that lies between two percents of all; failures lie between nan and nan."""
     features = middle.features
     total = features.total / 1e9
     enough = len(slow) >= ENOUGH and len(middle.base) >= ENOUGH
@@ -150,7 +149,7 @@ def compare(
     }
     if not enough:
         return Band(**band, interval_s=(excess, excess), enough=False)  # type: ignore[arg-type]  # one dict of several types
-    comparison = _Comparison(middle, slow, quantiles)
+    comparison = _Comparison(middle, slow, between)
     causes = comparison.causes()
     return Band(
         **band,  # type: ignore[arg-type]  # one dict of several types
@@ -169,19 +168,21 @@ def exemplars(features: Features, rows: Ints) -> tuple[Exemplar, ...]:
     times = features.dense(rows, features.time)
     apart = np.abs(times - np.median(times, axis=0)).sum(axis=1)
     order = np.lexsort((rows, apart, ~features.kept[rows]))
-    return tuple(
-        Exemplar(
-            trace_id=features.traces[at],
-            iteration=int(features.iteration[at]),
-            duration_s=float(features.total[at]) / 1e9,
-            kept=bool(features.kept[at]),
-        )
-        for at in rows[order[:_EXEMPLARS]].tolist()
+    return tuple(exemplar(features, at) for at in rows[order[:_EXEMPLARS]].tolist())
+
+
+def exemplar(features: Features, at: int) -> Exemplar:
+    """One trace."""
+    return Exemplar(
+        trace_id=features.traces[at],
+        iteration=int(features.iteration[at]),
+        duration_s=float(features.total[at]) / 1e9,
+        kept=bool(features.kept[at]),
     )
 
 
 class _Comparison:
-    def __init__(self, middle: Middle, slow: Ints, quantiles: tuple[float, float]) -> None:
+    def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
         self._slow, self._base = _thinned(slow, _MOST), _thinned(middle.base, _MOST)
         self._times = (
@@ -202,7 +203,7 @@ class _Comparison:
             for table in self._times
         ]
         self.found: Difference = difference(tables[0], tables[1], middle.seed)
-        self._tails = self._tail(middle.all, quantiles)
+        self._tails = self._tail(middle.all, between)
 
     def causes(self) -> list[Cause]:
         """Every tested key that is more than nothing, most excess first."""
@@ -267,12 +268,12 @@ class _Comparison:
         ordered = sorted(hosts.items(), key=lambda pair: (-pair[1], pair[0]))
         return tuple((host, time / whole) for host, time in ordered[:5])
 
-    def _tail(self, rows: Ints, quantiles: tuple[float, float]) -> Floats:
+    def _tail(self, rows: Ints, between: tuple[float, float]) -> Floats:
         """What each tested key would add if its usual spread went on exponentially.
 
         The spread is what lies between median and upper quartile, which rare faults leave alone.
         """
-        low, high = quantiles
+        low, high = (percent / 100 for percent in between)
         if math.isnan(low):
             return np.zeros(len(self._tested))
         times = self._features.dense(_thinned(rows, _MOST), self._features.time) / 1e9

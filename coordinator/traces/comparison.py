@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.words import count, duration
-from osbench.coordinator.traces.bands import ENOUGH
 from osbench.coordinator.traces.features import Features, Ints
 from osbench.coordinator.traces.keys import Key
+from osbench.coordinator.traces.quantiles import ENOUGH
 from osbench.coordinator.traces.resampling import difference
 from osbench.coordinator.traces.sentences import words
 

@@ -9,21 +9,26 @@ import numpy as np
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.bands import (
-    ENOUGH,
     Band,
     Exemplar,
     Middle,
     compare,
+    exemplar,
     exemplars,
 )
 from osbench.coordinator.traces.features import Features, Ints
+from osbench.coordinator.traces.quantiles import (
+    LEAST,
+    MIDDLE,
+    cut,
+    far_out,
+    limits,
+    slow_bands,
+)
 from osbench.coordinator.traces.sentences import too_few, why_slow
 
 _SHOWN = 10
-
-#: Slow bands by quantile, the one to speak of first.
-_BANDS = (("p99+", 0.99, 1.0), ("p95-p99", 0.95, 0.99))
-_MIDDLE = (0.4, 0.6)
+_FARTHEST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +67,9 @@ class Answer:
     p99_s: float
     sentence: str
     bands: tuple[Band, ...]
+    #: Traces that are too far beyond the slow ones to be compared with them, and some of these.
+    far: int
+    farthest: tuple[Exemplar, ...]
     #: The failed ones against the middle of those that succeeded; None without any.
     failures: Band | None
     #: Largest first; all together sum to 1.
@@ -109,9 +117,12 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     # where hardly a trace is whole, what they lack is not a matter of chance
     used = whole if 2 * len(whole) >= len(rows) else rows
     ok, failed = _ordered(features, used)
-    middle = Middle(features=features, base=_cut(ok, *_MIDDLE), all=ok, seed=seed)
+    far = far_out(features, ok)
+    near = ok[: len(ok) - far]
+    middle = Middle(features=features, base=cut(near, *MIDDLE), all=near, seed=seed)
     bands = tuple(
-        compare(middle, label, _cut(ok, low, high), (low, high)) for label, low, high in _BANDS
+        compare(middle, label, cut(near, *limits(label)), limits(label))
+        for label in slow_bands(len(near))
     )
     answer = Answer(
         name=name,
@@ -123,27 +134,29 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
         p99_s=_at(features, ok, 0.99),
         sentence="",
         bands=bands,
+        far=far,
+        farthest=tuple(exemplar(features, at) for at in ok[len(near) :][::-1][:_FARTHEST].tolist()),
         failures=compare(middle, "failed", failed, (math.nan, math.nan)) if len(failed) else None,
-        variance=variance(features, ok),
+        variance=variance(features, near),
         shapes=shapes(features, ok),
         ordinary=exemplars(features, middle.base),
     )
     told = answer.told
-    sentence = why_slow(told) if told else too_few(len(ok), len(_cut(ok, 0.99, 1.0)), ENOUGH)
+    sentence = why_slow(told) if told else too_few(len(near), len(cut(near, LEAST, 100)))
     return replace(answer, sentence=sentence)
 
 
-#: What can be chosen of traces.
-CHOICES = ("p99+", "p95-p99", "middle", "failed")
+def members(features: Features, band: str) -> frozenset[str]:
+    """Ids of the traces of a band as it is explained, of all groups.
 
-
-def members(features: Features, choice: str) -> frozenset[str]:
-    """Ids of the traces of one of `CHOICES`, of all groups."""
+    `band` is `failed` or what `limits` takes. Raises ValueError where there is no such band.
+    """
+    between = None if band == "failed" else limits(band)
     found: list[str] = []
     for number in range(len(features.groups)):
         ok, failed = _ordered(features, np.flatnonzero(features.group == number))
-        cuts = {name: _cut(ok, low, high) for name, low, high in _BANDS}
-        chosen = {**cuts, "middle": _cut(ok, *_MIDDLE), "failed": failed}[choice]
+        near = ok[: len(ok) - far_out(features, ok)]
+        chosen = cut(near, *between) if between else failed
         found += [features.traces[at] for at in chosen.tolist()]
     return frozenset(found)
 
@@ -202,11 +215,6 @@ def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, 
             )
         )
     return tuple(found)
-
-
-def _cut(ordered: Ints, low: float, high: float) -> Ints:
-    count = len(ordered)
-    return ordered[math.ceil(count * low) : math.ceil(count * high)]
 
 
 def _at(features: Features, ordered: Ints, share: float) -> float:

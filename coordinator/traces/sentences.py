@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from osbench.coordinator.report.words import count, duration, plain
 from osbench.coordinator.traces.keys import WAIT_QUEUE, WAIT_SERVICE, Key
+from osbench.coordinator.traces.quantiles import ENOUGH, LEAST
 
 if TYPE_CHECKING:
     from osbench.coordinator.traces.bands import Band, Cause
@@ -30,11 +31,12 @@ def why_slow(band: Band) -> str:
     return f"{slower}; no one cause stands out: the most, {_share(first)}, is {words(first.key)}."
 
 
-def too_few(traces: int, slow: int, enough: int) -> str:
+def too_few(traces: int, slow: int) -> str:
     """Why nothing is said of slow traces."""
+    least = ENOUGH * 100 // (100 - LEAST)
     return (
-        f"Too few slow traces to say why: {count(slow)} of {count(traces)} are at p99 or above,"
-        f" {enough} are needed; trace about {count(-(-enough * 100 // 1))} iterations."
+        f"Too few slow traces to say why: {count(slow)} of {count(traces)} are at p{LEAST} or"
+        f" above, {ENOUGH} are needed; trace {count(least)} iterations or more."
     )
 
 

@@ -128,6 +128,12 @@ def _answer(console: Console, answer: Answer, *, alone: bool) -> None:
     for band in (*answer.bands, *([answer.failures] if answer.failures else [])):
         if band.enough:
             _band(console, band)
+    if answer.far:
+        _line(
+            console,
+            f"Left out, as far beyond these: {count(answer.far, 'trace')}:"
+            f" {_exemplars(answer.farthest)}",
+        )
     if answer.variance:
         parts = (
             f"{100 * part.share:.0f} % {_words(Key(part.who, part.what, part.about))}"

@@ -148,7 +148,7 @@ def test_an_explanation_begins_with_its_answer(call, spans):
     assert "the clock of w1 is 10" in rest
     assert "bus notify went on after its caller's end 1,500 times" in rest
     (answer,) = printed["answers"]
-    assert answer["bands"][1]["causes"][0]["clear"] is True
+    assert answer["bands"][0]["causes"][0]["clear"] is True
     assert printed["census"]["traces"] == 1500
     assert [offset["host"] for offset in printed["clocks"]] == ["c", "w1"]
 
@@ -223,6 +223,8 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
 
     assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
     assert "has no trace like that" in call("export", file, "--trace", "ffff" * 8, code=2)
+    said = call("export", file, "--band", "slow", code=2)
+    assert "'slow' is no band: middle, failed, p97+ or p95-p97 would be" in said
 
 
 @pytest.fixture

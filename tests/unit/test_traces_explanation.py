@@ -19,6 +19,7 @@ from osbench.coordinator.traces.digest import Digest, Survey, digest_of
 from osbench.coordinator.traces.explanation import explain
 from osbench.coordinator.traces.features import Features
 from osbench.coordinator.traces.keys import DETAILS, KEYS, OTHER, Key, Vocabulary
+from osbench.coordinator.traces.quantiles import cut, limits, slow_bands
 from osbench.coordinator.traces.resampling import corrected
 
 MS = 1e-3
@@ -114,8 +115,8 @@ def test_a_slow_answer_of_one_service_with_work_after_the_reply():
         Fault(share=0.03, harm=slow_query), count=1500, change=cast, clocks={"c": -10.0}
     )
 
-    assert str(answer.bands[1].clear.key) == "shop/api db SELECT prices"
-    assert not any(cause.what == "notify" for cause in answer.bands[1].causes)
+    assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
+    assert not any(cause.what == "notify" for cause in answer.bands[0].causes)
     after = digest.census.after["bus notify"]
     assert after.count == 1500
     assert after.after_ns / 1500 == pytest.approx(499.9e6, rel=0.03)
@@ -130,7 +131,7 @@ def test_lost_stops_and_missing_parents_are_counted_and_do_not_hide_the_fault():
 
     _, answer, digest = explained(Fault(share=0.03, harm=slow_query), count=2000, change=lose)
 
-    assert str(answer.bands[1].clear.key) == "shop/api db SELECT prices"
+    assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
     census = digest.census
     assert census.incomplete == census.lost_stops == answer.incomplete
     assert 150 < census.incomplete < 250
@@ -158,9 +159,83 @@ def test_too_few_slow_traces_are_not_ranked():
 
     assert not any(band.enough or band.causes for band in answer.bands)
     assert sentence == (
-        "Too few slow traces to say why: 4 of 400 are at p99 or above, 30 are needed;"
-        " trace about 3,000 iterations."
+        "Too few slow traces to say why: 20 of 400 are at p95 or above, 30 are needed;"
+        " trace 600 iterations or more."
     )
+
+
+def test_a_short_run_is_explained_by_more_of_its_traces():
+    sentence, answer, _ = explained(Fault(share=0.03, harm=slow_query), count=1100)
+
+    assert [band.name for band in answer.bands] == ["p97+", "p95-p97"]
+    assert answer.bands[0].traces == 33
+    assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
+    assert sentence.startswith("p97+ traces take ")
+
+
+def test_the_first_requests_that_wake_a_service_up_do_not_hide_what_makes_the_others_slow():
+    """Three of 5 s are more than all that the fault adds, and no part of any tail."""
+    cold = iter(range(10_000))
+
+    def wake(work, chance):
+        if next(cold) < 3:
+            stretch(work, find(work, "wsgi").start, 5000)
+
+    sentence, answer, _ = explained(
+        Fault(share=0.03, harm=slow_query), count=1100, change=wake, seed=3
+    )
+
+    assert answer.far == 3
+    assert [one.duration_s > 5 for one in answer.farthest] == [True] * 3
+    assert "shop/api db SELECT prices on host b" in sentence
+    assert answer.bands[0].to_s < 0.5
+    assert answer.variance[0].about == "SELECT prices"
+
+
+def test_a_slow_share_of_the_requests_is_never_set_aside():
+    """However far they are from all others: one in a hundred is a fault, not an accident."""
+
+    def stall(work, chance):
+        stretch(work, find(work, "db", "SELECT prices").end - 0.01, 5000)
+
+    _, answer, _ = explained(Fault(share=0.012, harm=stall), count=3100)
+
+    assert answer.far == 0
+    assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
+
+
+@pytest.mark.parametrize(
+    ("count", "names"),
+    [
+        (0, ["p95+"]),
+        (600, ["p95+"]),
+        (749, ["p95+"]),
+        (750, ["p96+", "p95-p96"]),
+        (1500, ["p98+", "p95-p98"]),
+        (3000, ["p99+", "p95-p99"]),
+        (10**7, ["p99+", "p95-p99"]),
+    ],
+)
+def test_bands_of_so_many_traces(count, names):
+    assert slow_bands(count) == names
+
+
+def test_bands_by_name():
+    assert limits("p97+") == (97, 100)
+    assert limits("p95-p99") == (95, 99)
+    assert limits("middle") == (40, 60)
+    for wrong in ("p100+", "p99-p95", "p97", "slow", "p95-p95"):
+        with pytest.raises(ValueError, match=r"is no band: middle, failed, p97\+ or p95-p97"):
+            limits(wrong)
+
+
+@pytest.mark.parametrize("count", [1, 7, 600, 1001, 3000])
+def test_bands_take_each_slow_trace_once(count):
+    ordered = np.arange(count)
+
+    parts = [cut(ordered, *limits(name)) for name in (*slow_bands(count), "p0-p95")]
+
+    assert sorted(np.concatenate(parts)) == list(range(count))
 
 
 def test_failures_are_kept_apart():
