@@ -1,0 +1,134 @@
+"""What is exported is what the formats' own documents ask for."""
+
+import base64
+import copy
+import re
+
+from google.protobuf import json_format
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as OtlpSpan
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
+from synthetic_traces import Fault, many_queries, traces
+
+from osbench.coordinator.traces.census import Census
+from osbench.coordinator.traces.clocks import Clocks
+from osbench.coordinator.traces.digest import digest_of
+from osbench.coordinator.traces.exporting import chrome, folded
+from osbench.coordinator.traces.material import Material
+from osbench.coordinator.traces.otlp import OtlpSpans, to_otlp
+from osbench.coordinator.traces.spans import LOST_STOP, Span, Trace
+
+
+def material(found):
+    return Material(
+        name="some",
+        features=digest_of(found).table.close(),
+        clocks=Clocks(),
+        usual={},
+        census=Census(),
+        ranking=(),
+        traces=lambda: iter(found),
+        traced=len(found),
+        skipped=0,
+    )
+
+
+def parsed(request):
+    """A request as OpenTelemetry's own code reads it; raises ParseError for a field it lacks."""
+    request = copy.deepcopy(request)
+    for group in request["resourceSpans"]:
+        for scope in group["scopeSpans"]:
+            for span in scope["spans"]:
+                # JSON's bytes are base64; OTLP alone wants hexadecimal ids
+                for name in ("traceId", "spanId", "parentSpanId"):
+                    span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
+    found = json_format.ParseDict(request, ExportTraceServiceRequest())
+    return [
+        (
+            {pair.key: pair.value.string_value for pair in group.resource.attributes},
+            span,
+        )
+        for group in found.resource_spans
+        for scope in group.scope_spans
+        for span in scope.spans
+    ]
+
+
+def test_otlp_is_read_by_opentelemetrys_own_code():
+    (trace,) = traces(1, Fault(share=1.0, harm=many_queries))
+
+    found = {span.span_id.hex(): (about, span) for about, span in parsed(to_otlp([trace]))}
+
+    assert len(found) == len(trace.spans)
+    for span in trace.spans:
+        about, other = found[span.span_id]
+        assert about == {"service.name": span.service, "host.name": span.host}
+        assert (other.name, other.trace_id.hex()) == (span.name, trace.trace_id)
+        assert other.parent_span_id.hex() == span.parent_id
+        assert other.start_time_unix_nano == span.start_ns
+        assert other.end_time_unix_nano == span.end_ns
+        assert other.kind == OtlpSpan.SpanKind.Value(
+            f"SPAN_KIND_{span.kind.upper()}" if span.kind else "SPAN_KIND_UNSPECIFIED"
+        )
+
+
+def test_otlp_of_values_errors_and_ids_that_are_none_of_w3c():
+    said = {"iteration": 0, "unfinished": False, "share": 0.5, "nothing": None, "odd": ["a"]}
+    root = Span("made-up", "", "a", "s", "h", 10**18, 5, attributes=said)
+    inner = Span("0" * 16, "made-up", "b", "s", "h", 10**18, 5, error="Boom")
+    gone = Span("c" * 16, "made-up", "c", "s", "h", 10**18, 0, marks=LOST_STOP)
+    request = to_otlp([Trace(trace_id="of our own", spans=(root, inner, gone))])
+
+    (_, one), (_, other) = parsed(request)
+
+    assert len(one.trace_id) == 16
+    assert len(one.span_id) == len(other.span_id) == 8
+    assert other.parent_span_id == one.span_id
+    # an id of zeros is none
+    assert any(other.span_id)
+    values = {pair.key: pair.value for pair in one.attributes}
+    assert values["iteration"].int_value == 0
+    assert values["iteration"].WhichOneof("value") == "int_value"
+    assert values["unfinished"].WhichOneof("value") == "bool_value"
+    assert values["share"].double_value == 0.5
+    assert values["odd"].WhichOneof("value") == "string_value"
+    assert "nothing" not in values
+    assert other.status.code == Status.STATUS_CODE_ERROR
+    (again,) = OtlpSpans([request]).all()
+    assert [span.error for span in again.spans if span.name == "b"] == ["Boom"]
+
+
+def test_trace_events_have_the_fields_that_the_format_requires():
+    """By the Trace Event Format: metadata, and complete events with instant and duration in us."""
+    found = list(traces(3))
+
+    document = chrome(material(found), found)
+
+    events = document["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X"}
+    for event in events:
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        assert isinstance(event["args"], dict)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name")
+            assert event["args"].keys() == {"name"}
+        else:
+            assert event.keys() == {"ph", "name", "cat", "pid", "tid", "ts", "dur", "args"}
+            assert isinstance(event["name"], str)
+            assert event["dur"] >= 0
+    root = next(event for event in events if event["name"] == "osbench.iteration")
+    span = next(span for span in found[0].spans if not span.parent_id)
+    assert (root["ts"], root["dur"]) == (span.start_ns / 1000, span.duration_ns / 1000)
+    named = {event["pid"] for event in events if event["name"] == "process_name"}
+    assert named == {event["pid"] for event in events}
+
+
+def test_folded_stacks_have_frames_and_a_number():
+    odd = Span("1" * 16, "", "a;b\nc 7", "s", "h", 10**18, 5_000)
+    found = [*traces(3), Trace(trace_id="0" * 32, spans=(odd,))]
+
+    lines = list(folded(material(found), found))
+
+    assert all(re.fullmatch(r"[^;\n]+(;[^;\n]+)* \d+", line) for line in lines)
+    assert "s a,b c 7 5" in lines
