@@ -47,13 +47,12 @@ def difference(slow: Floats, base: Floats, seed: int = 0, *, two_sided: bool = F
     slow, base = _some(slow, _MOST, chance), _some(base, _MOST, chance)
     drawn = _means(slow, chance) - _means(base, chance)
     total = drawn.sum(axis=1)
-    # where the sum is nothing a share of it means nothing
+    # where the sum may be nothing, nothing is known of a share of it
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
     shares = drawn / safe[:, None]
     low, high = np.percentile(drawn, _BOUNDS, axis=0)
     if np.isnan(shares).any():
-        share_low = np.full(slow.shape[1], -np.inf)
-        share_high = np.full(slow.shape[1], np.inf)
+        share_low, share_high = np.zeros(slow.shape[1]), np.ones(slow.shape[1])
     else:
         share_low, share_high = np.percentile(shares, _BOUNDS, axis=0)
     total_low, total_high = np.percentile(total, _BOUNDS)

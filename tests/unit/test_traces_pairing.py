@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from synthetic_traces import Work, events_of, shuffled, spans_of, traces
+from synthetic_traces import MS, Work, events_of, shuffled, spans_of, traces
 
 from osbench.coordinator.traces.pairing import event_of, instant_us, pair
 from osbench.coordinator.traces.spans import LOST_START, LOST_STOP, STEPPED, span_key, trace_key
@@ -47,6 +47,19 @@ def test_order_and_repetition_change_no_span():
 
     assert found.spans == read(events).spans
     assert found.duplicates == len(shuffled(events, 3)) - len(events)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_several_starts_the_first_counts_and_of_several_stops_the_last(turned):
+    start, stop = events_of(spans_of(Work(name="a", start=10, length=20)))
+    (earlier, later) = events_of(spans_of(Work(name="a", start=0, length=90)))
+    # the other way round nothing changes
+    events = [start, earlier, stop, later]
+
+    (span,) = read(events[::-1] if turned else events).spans
+
+    assert span.start_ns % 10**9 == 0
+    assert span.duration_ns == 90 * MS
 
 
 def test_names_and_microseconds_are_kept_whole():

@@ -3,7 +3,7 @@ import random
 import pytest
 from synthetic_traces import MS, Work, iteration, spans_of, traces
 
-from osbench.coordinator.traces.clocks import Clocks, ClockSamples
+from osbench.coordinator.traces.clocks import Clocks, ClockSamples, Offset
 from osbench.coordinator.traces.critical_path import critical_path
 from osbench.coordinator.traces.spans import Trace
 from osbench.coordinator.traces.stale import LateWork, leave_out_stale
@@ -132,6 +132,34 @@ def test_clocks_that_differ_are_found_and_change_little(ahead_b, ahead_c):
         before, after = shares(one)[0], shares(other, clocks)[0]
         for name in before.keys() - {"> wsgi", "> reserve"}:
             assert after[name] == pytest.approx(before[name], abs=0.8)
+
+
+def test_what_ends_late_by_no_more_than_the_clocks_uncertainty_was_waited_for():
+    api = Work(name="api", start=20, length=40, host="b")
+    late = root(100, Work(name="get", start=10, length=48).add(api))
+    (trace,) = [spans_of(late)]
+    width = Offset(reference="b", host="w1", add_ns=0, low_ns=-3 * MS, high_ns=3 * MS, samples=9)
+
+    _, without = shares(trace)
+    found, outlived = shares(trace, Clocks([width]))
+
+    assert (without, outlived) == (["api"], [])
+    assert found["api"] == 38
+
+
+def test_casts_alone_say_nothing_of_a_clock():
+    """They begin within their caller, and end when nobody waits any more."""
+
+    def cast(work, chance):
+        api = work.inner[0].inner[0]
+        api.inner = [
+            Work(name="cast", start=api.end - 1, length=chance.uniform(20, 90) * n, host="c")
+            for n in (0.001, 1, 1, 1)
+        ]
+
+    (offset,) = (one for one in clocks_of(traces(200, change=cast)).offsets if one.host == "c")
+
+    assert (offset.add_ns, offset.high_ns) == (0, None)
 
 
 def test_clocks_that_may_agree_are_left_as_they_are():

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from osbench.coordinator.traces.resampling import difference
+
+
+def test_of_no_difference_no_share_is_known():
+    same = np.full((40, 2), 0.005)
+
+    found = difference(same, same)
+
+    assert found.share_low.tolist() == [0.0, 0.0]
+    assert found.share_high.tolist() == [1.0, 1.0]
+    assert (found.p > 0.9).all()
+
+
+def test_intervals_hold_what_was_put_in():
+    chance = np.random.default_rng(3)
+    base = chance.normal(10, 1, (400, 2))
+    slow = chance.normal(10, 1, (60, 2))
+    slow[:, 0] += 3
+
+    found = difference(slow, base)
+
+    assert found.low[0] < 3 < found.high[0]
+    assert found.low[1] < 0 < found.high[1]
+    assert found.total_low < 3 < found.total_high
+    assert found.share_low[0] < 1 < found.share_high[0]
+    assert found.p[0] < 0.01
+    assert found.p[1] > 0.05
+
+
+def test_many_columns_of_chance_are_not_taken_for_causes():
+    """Of 60 columns that do not differ three are "significant" before they are corrected."""
+    chance = np.random.default_rng(4)
+    alarms = [
+        (difference(chance.normal(size=(50, 60)), chance.normal(size=(200, 60)), n).p < 0.05).sum()
+        for n in range(10)
+    ]
+
+    assert sum(alarms) <= 2
+
+
+@pytest.mark.parametrize("less", [False, True])
+def test_two_sided_sees_less_as_well(less):
+    chance = np.random.default_rng(5)
+    base, slow = chance.normal(10, 1, (60, 1)), chance.normal(12, 1, (60, 1))
+    if less:
+        base, slow = slow, base
+
+    assert difference(slow, base, two_sided=True).p[0] < 0.01
+    assert bool(difference(slow, base).p[0] < 0.01) is not less
