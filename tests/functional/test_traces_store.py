@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from synthetic_traces import events_of, traces
 
 from osbench.common.errors import StoreError
+from osbench.coordinator.traces import redis_source
 from osbench.coordinator.traces.redis_source import RedisTraces
+from osbench.coordinator.traces.sources import open_file
 from osbench.coordinator.traces.spans import uuid_form
 
 pytestmark = pytest.mark.functional
@@ -37,6 +43,20 @@ def test_the_traces_of_the_ids_asked_for_and_no_others(redis):
     used = redis.client().info("commandstats")
     assert used["cmdstat_lrange"]["calls"] == 451
     assert not used.keys() & {"cmdstat_scan", "cmdstat_keys", "cmdstat_lindex"}
+
+
+def test_of_a_trace_without_end_the_oldest_events_are_read(redis, monkeypatch):
+    monkeypatch.setattr(redis_source, "EVENTS", 20)
+    one, *later = traces(9)
+    for trace in (one, *later):
+        events = events_of(trace)
+        store(redis.client(), one, events)
+
+    (found,) = RedisTraces(redis.url).read([one.trace_id])
+
+    known = {span.span_id for span in found.spans}
+    assert {span.span_id for span in one.spans} <= known
+    assert not {span.span_id for span in later[-1].spans} & known
 
 
 def test_what_is_no_event_is_skipped_and_counted(redis):
@@ -94,6 +114,34 @@ def test_what_a_service_notes_of_failed_traces_goes_with_them(redis):
     for trace, seconds in ((one, 600), (other, 60)):
         for space in ("osprofiler_opt", "osprofiler_error"):
             assert 0 < left[f"{space}:{uuid_form(trace.trace_id)}"] <= seconds
+
+
+def test_what_osprofiler_prints_of_a_trace_is_the_trace(redis, tmp_path):
+    (trace,) = traces(1)
+    store(redis.client(), trace)
+    printed = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("osprofiler")),
+            *("trace", "show", "--json", uuid_form(trace.trace_id)),
+        ],
+        env={**os.environ, "OSPROFILER_CONNECTION_STRING": redis.url},
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    path = tmp_path / "trace.json"
+    path.write_text(printed)
+
+    source = open_file(path)
+    (found,) = source.all()
+
+    # in microseconds, where the report itself has whole milliseconds
+    assert [span[:9] for span in found.spans] == [
+        span._replace(kind="")[:9] for span in trace.spans
+    ]
+    assert source.skipped == 0
+    assert "hunter2" in printed
+    assert "hunter2" not in str(found)
 
 
 def test_a_store_that_is_away_is_told_without_its_password(redis):
