@@ -75,13 +75,15 @@ class Fleet:
         users: int,
         wait_s: float,
         least: int = 1,
+        private: bool = False,
         check: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Take free workers: `count` of them, or all, until `least` can carry `users`.
 
-        Waits up to `wait_s`, and says so where it takes long; `check` may raise meanwhile.
-        Raises FleetError, which names the runs that hold the others.
+        Waits up to `wait_s`, and says so where it takes long, unless the workers are the run's own
+        (`private`) and come by themselves; `check` may raise meanwhile. Raises FleetError, which
+        names the runs that hold the others.
         """
         begun = time.monotonic()
         told = ""
@@ -103,9 +105,15 @@ class Fleet:
             full = count is not None and len(self.members) >= count
             if full or waited_s >= wait_s:
                 self.release()
+                if private:
+                    raise FleetError(
+                        f"{len(self.members)} of the {processes(wanted)} that local mode starts "
+                        f"came within {wait_s:g} s: give them longer with --wait-for-workers, or "
+                        "start fewer with --workers"
+                    )
                 raise FleetError(self._too_few(present, count, least, users, wait_s))
             line = self._waiting(present, wanted, users, wait_s)
-            if waited_s >= SILENT_S and line != told:
+            if waited_s >= SILENT_S and line != told and not private:
                 told = line
                 say(line)
             time.sleep(0.1)

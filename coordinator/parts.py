@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from osbench.common.errors import FleetError
 from osbench.common.plugins import Plugins
 from osbench.common.runner import Runner
 from osbench.common.task import Subtask, Task, Workload
+from osbench.coordinator.member import Member
 
 
 def runner_of(workload: Workload, plugins: Plugins) -> Runner:
@@ -80,3 +82,25 @@ def split_workers(capacities: Sequence[int], runners: Sequence[Runner]) -> list[
     if any(have < want for have, want in zip(held, asked, strict=True)):
         return None
     return [sorted(workers) for workers in found]
+
+
+def divide(
+    members: Sequence[Member], subtask: Subtask, group: Sequence[Workload], plugins: Plugins
+) -> list[list[Member]]:
+    """The workers of each workload of a group. Raises FleetError where they are too few."""
+    if len(group) == 1:
+        return [list(members)]
+    runners = [runner_of(workload, plugins) for workload in group]
+    found = split_workers([member.beat.capacity for member in members], runners)
+    if found is None:
+        asked = ", ".join(
+            f"{workload.scenario} {'any number' if runner.OPEN else runner.concurrency}"
+            for workload, runner in zip(group, runners, strict=True)
+        )
+        capacities = ", ".join(str(member.beat.capacity) for member in members)
+        raise FleetError(
+            f"{subtask.title}: its workloads run at once, each on worker processes of its "
+            f"own. They ask for virtual users ({asked}); the {len(members)} workers have "
+            f"{capacities}. Start more with osbench-worker, or with larger --virtual-users"
+        )
+    return [[members[position] for position in part] for part in found]

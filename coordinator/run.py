@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import logging
 import secrets
@@ -16,20 +15,16 @@ from typing import Any
 
 from oslo_config import cfg
 
-from osbench import __version__
 from osbench.common import broker
 from osbench.common.clock import measure
 from osbench.common.deployment import Deployment
 from osbench.common.envelope import Sealer, Vault
 from osbench.common.errors import ContextError, FleetError, OsbenchError, StoreAway
-from osbench.common.messages import Specification
-from osbench.common.plugin_names import NATIVE
 from osbench.common.plugins import Plugins
 from osbench.common.redis_client import connect, handshake
-from osbench.common.runner import Runner
 from osbench.common.store import RedisStore
 from osbench.common.task import Subtask, Task, Workload
-from osbench.coordinator import ending
+from osbench.coordinator import ending, farewell
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel, Controls
 from osbench.coordinator.closing import Closing, Piece
@@ -39,32 +34,22 @@ from osbench.coordinator.connection import Connection
 from osbench.coordinator.contexts.chain import Contexts
 from osbench.coordinator.contexts.objects import Objects
 from osbench.coordinator.criteria import Criteria
+from osbench.coordinator.description import describe
 from osbench.coordinator.fleet import Fleet
 from osbench.coordinator.hooks.firing import Hooks
-from osbench.coordinator.member import Member
-from osbench.coordinator.parts import needs, runner_of, split_workers, together
+from osbench.coordinator.parts import divide, needs, runner_of, together
 from osbench.coordinator.profiling import sampling
 from osbench.coordinator.reader import Reader
 from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.specification import specify
 from osbench.coordinator.state import Interruption, RunState, Snapshot, contexts_at
+from osbench.coordinator.status import Noted
 from osbench.coordinator.taskfile.data import data_files
 from osbench.coordinator.tracing import collect_traces
 
 LOG = logging.getLogger(__name__)
-
-#: Workers ship results at most this often, seconds; with many workers less often.
-SHIP_S = 0.2
-SHIP_S_PER_WORKER = 0.004
-#: At least this often where a run is to abort on SLA failure.
-SHIP_ABORT_S = 1.0
-#: Longest wait for workers to write out their spans, and to leave, at the end, seconds.
-FAREWELL_S = 3.0
-#: In a longer ramp, seconds, it means little that workers learn of new users with a heartbeat.
-LONG_RAMP_S = 60.0
-#: Between two notes of where the run is, seconds.
-STATUS_S = 1.0
 
 
 def new_run_id() -> str:
@@ -86,22 +71,6 @@ class RunOptions:
     tags: tuple[str, ...] = ()
     #: Stop the load of all workloads once an SLA can't be met any more.
     abort_on_sla: bool = False
-
-
-class Noted:
-    """Passes snapshots on, and leaves the last of every second in the run directory."""
-
-    def __init__(self, progress: Callable[[Snapshot], None], directory: RunDirectory) -> None:
-        self._progress = progress
-        self._directory = directory
-        self._written = 0.0
-
-    def __call__(self, snapshot: Snapshot) -> None:
-        """Show and, once a second, write."""
-        self._progress(snapshot)
-        if time.monotonic() - self._written >= STATUS_S:
-            self._written = time.monotonic()
-            self._directory.write("status.json", dataclasses.asdict(snapshot), sync=False)
 
 
 class Run:
@@ -144,7 +113,10 @@ class Run:
         started_at = time.time()
         directory = RunDirectory.create(self._conf.data_dir, self.run_id)
         try:
-            directory.write("run.json", self._described(started_at))
+            described = describe(
+                self.run_id, started_at, self._task, self._tags(), self._plugins, self._deployment
+            )
+            directory.write("run.json", described)
             report = self._run(directory, started_at)
             summary = to_json(report)
             directory.write("summary.json", summary)
@@ -158,69 +130,8 @@ class Run:
     def _tags(self) -> list[str]:
         return list(dict.fromkeys((*self._task.tags, *self._options.tags)))
 
-    def _described(self, started_at: float) -> dict[str, Any]:
-        return {
-            "run_id": self.run_id,
-            "osbench": __version__,
-            "started_at": started_at,
-            "task": self._task.title,
-            "description": self._task.description,
-            "source": self._task.source,
-            "tags": self._tags(),
-            "deployment": self._deployment.name if self._deployment else None,
-            "workloads": [
-                {
-                    "scenario": workload.scenario,
-                    "scenario_source": self._plugins.scenario(workload.scenario).source,
-                    "args": dict(workload.args),
-                    "runner": {workload.runner.name: workload.runner.config},
-                    "sla": {named.name: named.config for named in workload.sla},
-                    "idempotent": workload.idempotent,
-                    "warmup": workload.warmup_s,
-                    "args_from": workload.args_from,
-                }
-                for workload in self._task.workloads
-            ],
-        }
-
     def _run(self, directory: RunDirectory, started_at: float) -> RunReport:
-        connection = self._connection
-        timeout_s = self._conf.messaging.redis_timeout_s
-        client = connect(connection.redis_url, timeout_s)
-        sealer = Sealer(connection.keyring)
-        fleet = Fleet(client, sealer, self.run_id)
-        store = RedisStore(client, self.run_id)
-        channel = Channel(
-            store=store,
-            sealer=sealer,
-            vault=Vault(connection.keyring),
-            app=broker.application(connection.broker_url),
-            run_id=self.run_id,
-            epoch=secrets.token_hex(8),
-        )
-        boot = handshake(client)
-        state = RunState(
-            channel=channel,
-            controls=Controls(channel),
-            fleet=fleet,
-            directory=directory,
-            offset=measure(client),
-            interruption=self._interruption,
-            lost_after_s=self._conf.coordinator.worker_lost_after_s,
-            wait_s=self._options.wait_s,
-            patience_s=self._conf.messaging.patience_s,
-            check=connection.check,
-            boot=boot,
-            greet=lambda: handshake(client),
-            batch_ids=itertools.count(1),
-            reader=Reader(channel, fleet, directory),
-            contexts=Contexts(
-                Objects(directory.path, Path(self._conf.data_dir), self.run_id, self._deployment),
-                self._plugins,
-                self._tell,
-            ),
-            abort_on_sla=self._options.abort_on_sla,
-        )
+        state = self._state(directory)
         closing = Closing(
             run_id=self.run_id,
             task=self._task,
@@ -231,8 +142,9 @@ class Run:
         )
         try:
             # the head stands before the first worker is marked: its session begins with it
-            store.open({"epoch": channel.epoch, "boot": boot, "state": "running"})
-            directory.decide([{"do": "open", "epoch": channel.epoch, "boot": boot}])
+            session = {"epoch": state.channel.epoch, "boot": state.boot}
+            state.channel.store.open({**session, "state": "running"})
+            directory.decide([{"do": "open", **session}])
             try:
                 self._gather(state)
                 self._conduct_all(state)
@@ -244,7 +156,7 @@ class Run:
                 self._refused = str(error)
             except OsbenchError as error:
                 self._cut_short(error)
-            self._say_farewell(state)
+            farewell.await_spans(state)
             collected = collect_traces(
                 directory,
                 self._pieces,
@@ -256,7 +168,45 @@ class Run:
                 state, self._pieces, collected, refused=self._refused, broken=self._broken
             )
         finally:
-            self._clear(state)
+            farewell.release(state)
+
+    def _state(self, directory: RunDirectory) -> RunState:
+        """What the workloads of this run share. Raises StoreAway, StoreError."""
+        connection = self._connection
+        timeout_s = self._conf.messaging.redis_timeout_s
+        client = connect(connection.redis_url, timeout_s)
+        sealer = Sealer(connection.keyring)
+        fleet = Fleet(client, sealer, self.run_id)
+        channel = Channel(
+            store=RedisStore(client, self.run_id),
+            sealer=sealer,
+            vault=Vault(connection.keyring),
+            app=broker.application(connection.broker_url),
+            run_id=self.run_id,
+            epoch=secrets.token_hex(8),
+        )
+        return RunState(
+            channel=channel,
+            controls=Controls(channel),
+            fleet=fleet,
+            directory=directory,
+            offset=measure(client),
+            interruption=self._interruption,
+            lost_after_s=self._conf.coordinator.worker_lost_after_s,
+            wait_s=self._options.wait_s,
+            patience_s=self._conf.messaging.patience_s,
+            check=connection.check,
+            boot=handshake(client),
+            greet=lambda: handshake(client),
+            batch_ids=itertools.count(1),
+            reader=Reader(channel, fleet, directory),
+            contexts=Contexts(
+                Objects(directory.path, Path(self._conf.data_dir), self.run_id, self._deployment),
+                self._plugins,
+                self._tell,
+            ),
+            abort_on_sla=self._options.abort_on_sla,
+        )
 
     def _gather(self, state: RunState) -> None:
         """Take workers enough for every group of workloads, before any of them begins."""
@@ -271,13 +221,13 @@ class Run:
             least=asked.workers,
             users=asked.users,
             wait_s=self._options.wait_s,
+            private=self._connection.local,
             check=self._still_wanted,
-            # the workers of local mode come by themselves
-            say=_nothing if self._connection.local else self._say,
+            say=self._say,
         )
         for subtask in self._task.subtasks:
             for group in together(subtask):
-                self._parts(list(state.fleet.members.values()), subtask, group)
+                divide(list(state.fleet.members.values()), subtask, group, self._plugins)
 
     def _tell(self, what: str, done: int, planned: int) -> None:
         """Show how far a context is."""
@@ -313,7 +263,7 @@ class Run:
                 for number, workload in enumerate(group, first)
             ]
             members = [member for member in state.fleet.members.values() if not member.fenced]
-            for number, part in enumerate(self._parts(members, subtask, group), first):
+            for number, part in enumerate(divide(members, subtask, group, self._plugins), first):
                 for member in part:
                     member.workload = number
             ready = [
@@ -325,31 +275,10 @@ class Run:
                 for number, (workload, given) in enumerate(zip(group, ready, strict=True), first)
             ]
             if any(piece.sampling.rate for piece in earlier):
-                self._say_farewell(state)
+                farewell.await_spans(state)
             for piece in earlier:
                 piece.conductor.crew.freeze_spans()
             Concert(state, conductors).run()
-
-    def _parts(
-        self, members: Sequence[Member], subtask: Subtask, group: Sequence[Workload]
-    ) -> list[list[Member]]:
-        """The workers of each workload. Raises FleetError where they are too few."""
-        if len(group) == 1:
-            return [list(members)]
-        runners = [runner_of(workload, self._plugins) for workload in group]
-        found = split_workers([member.beat.capacity for member in members], runners)
-        if found is None:
-            asked = ", ".join(
-                f"{workload.scenario} {'any number' if runner.OPEN else runner.concurrency}"
-                for workload, runner in zip(group, runners, strict=True)
-            )
-            capacities = ", ".join(str(member.beat.capacity) for member in members)
-            raise FleetError(
-                f"{subtask.title}: its workloads run at once, each on worker processes of its "
-                f"own. They ask for virtual users ({asked}); the {len(members)} workers have "
-                f"{capacities}. Start more with osbench-worker, or with larger --virtual-users"
-            )
-        return [[members[position] for position in part] for part in found]
 
     def _conductor(
         self,
@@ -362,8 +291,19 @@ class Run:
     ) -> Conductor:
         runner = runner_of(workload, self._plugins)
         sampled = sampling(workload, self._deployment, self._conf, runner.planned)
-        specification = self._specification(
-            number, workload, runner, state, args, context, sampled.rate
+        data = self._data.get(number)
+        specification = specify(
+            state,
+            number,
+            workload,
+            plugin=self._plugins.scenario(workload.scenario),
+            runner=runner,
+            args=args,
+            context=context,
+            data=data,
+            deployment=self._deployment,
+            conf=self._conf,
+            sample_rate=sampled.rate,
         )
         conductor = Conductor(
             state,
@@ -376,7 +316,7 @@ class Run:
             ),
             progress=Noted(self._progress, state.directory),
             hooks=Hooks(workload.hooks, self._plugins, run=self.run_id),
-            data=self._data.get(number),
+            data=data,
         )
         self._pieces.append(
             Piece(
@@ -395,80 +335,6 @@ class Run:
         for piece in self._pieces:
             piece.conductor.abandon()
         self._broken = f"the run could not go on: {error}"
-
-    def _specification(
-        self,
-        number: int,
-        workload: Workload,
-        runner: Runner,
-        state: RunState,
-        args: dict[str, Any],
-        context: dict[str, Any],
-        sample_rate: float,
-    ) -> Specification:
-        plugin = self._plugins.scenario(workload.scenario)
-        data = self._data.get(number)
-        return Specification(
-            run=self.run_id,
-            workload=number,
-            # the worker does not know whose plug-in this run prefers
-            scenario=workload.scenario if plugin.source == NATIVE else plugin.address,
-            args=args,
-            timeout_s=runner.timeout_s,
-            open=runner.OPEN,
-            max_concurrency=runner.concurrency if runner.OPEN else 0,
-            max_lag_s=self._conf.benchmark.max_lag_s,
-            context={**context, "task": {"uuid": self.run_id}},
-            deployment=self._deployment.to_dict() if self._deployment else {},
-            source_hash=plugin.source_hash,
-            sample_rate=sample_rate,
-            eager_s=runner.ramp_up_s if runner.ramp_up_s <= LONG_RAMP_S else 0.0,
-            columns=data.header if data is not None else [],
-            rows_key=data.key if data is not None else b"",
-            ship_interval_s=self._ship_interval_s(len(state.fleet.members)),
-        )
-
-    def _ship_interval_s(self, workers: int) -> float:
-        interval_s = max(SHIP_S, SHIP_S_PER_WORKER * workers)
-        # an SLA failure is seen in what was shipped
-        return min(interval_s, SHIP_ABORT_S) if self._options.abort_on_sla else interval_s
-
-    # the end
-
-    def _say_farewell(self, state: RunState) -> None:
-        """Let workers write out their spans, so that the report can count them."""
-        members = [m for m in state.fleet.members.values() if not m.fenced]
-        deadline = time.monotonic() + FAREWELL_S
-        # heartbeats that were sent under load, and not read yet, know nothing of its end
-        with contextlib.suppress(OsbenchError):
-            state.fleet.poll()
-        marks = {member: member.beat.beat for member in members}
-        while time.monotonic() < deadline and not self._interruption.level >= 2:
-            with contextlib.suppress(OsbenchError):
-                state.fleet.poll()
-            if all(m.beat.beat > marks[m] and not m.beat.spans[2] for m in members):
-                return
-            time.sleep(0.05)
-
-    def _clear(self, state: RunState) -> None:
-        """Free the workers and remove the run's keys."""
-        members = list(state.fleet.members.values())
-        try:
-            state.controls.change(members, released=True)
-            deadline = time.monotonic() + FAREWELL_S
-            while time.monotonic() < deadline:
-                state.fleet.poll()
-                if all(m.fenced or m.beat.run != self.run_id for m in members):
-                    break
-                time.sleep(0.05)
-            state.fleet.release()
-            state.channel.store.close([member.incarnation for member in members])
-        except OsbenchError as error:
-            LOG.warning("the run's keys could not be removed: %s", error)
-
-
-def _nothing(sentence: str) -> None:
-    """Not worth a word."""
 
 
 def _poll(state: RunState) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from heartbeats import heartbeat
 
 from osbench.common import broker, keys
 from osbench.common.envelope import Sealer
+from osbench.common.errors import FleetError
 from osbench.common.keyring import Keyring
 from osbench.common.messages import Heartbeat
 from osbench.common.redis_client import Client, connect
@@ -24,16 +26,7 @@ def client() -> Iterator[Client]:
 
 
 def beat(client: Client, sealer: Sealer, name: str) -> None:
-    said = Heartbeat(
-        incarnation=name,
-        beat=1,
-        host="h",
-        pid=1,
-        label="",
-        version="1",
-        capacity=8,
-        state="idle",
-    )
+    said = heartbeat(name, state="idle")
     client.set(keys.worker(name), sealer.seal(Heartbeat.KIND, said.body()), ex=keys.WORKER_TTL_S)
     client.sadd(keys.WORKERS, name)
 
@@ -82,3 +75,21 @@ def test_looking_for_workers_costs_a_few_commands_however_many_keys_there_are(cl
     calls = {name: one["calls"] for name, one in client.info("commandstats").items()}
     assert calls.get("cmdstat_scan", 0) == calls.get("cmdstat_keys", 0) == 0
     assert calls["cmdstat_mget"] == 2
+
+
+def test_nobody_is_asked_to_start_workers_that_local_mode_starts(client):
+    sealer = Sealer(Keyring.generate())
+    beat(client, sealer, "h.1.a")
+    said = []
+
+    with pytest.raises(FleetError) as raised:
+        Fleet(client, sealer, "r").gather(
+            count=3, users=1, wait_s=0.0, private=True, say=said.append
+        )
+
+    assert str(raised.value) == (
+        "1 of the 3 worker processes that local mode starts came within 0 s: give them longer "
+        "with --wait-for-workers, or start fewer with --workers"
+    )
+    assert client.get(keys.busy("h.1.a")) is None
+    assert said == []
