@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from heartbeats import heartbeat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.messages import Heartbeat
 from osbench.coordinator import placement
 from osbench.coordinator.member import Member
 
@@ -15,10 +15,7 @@ limits = st.one_of(st.none(), st.integers(1, 10**6))
 
 
 def member(share: int, rate: float) -> Member:
-    beat = Heartbeat(
-        incarnation="w", beat=1, host="h", pid=1, label="", version="1", capacity=9, state="running"
-    )
-    return Member(beat, share=share, rate=rate)
+    return Member(heartbeat(), share=share, rate=rate)
 
 
 @given(shares, st.one_of(st.none(), st.integers(0, 10**9)), limits)

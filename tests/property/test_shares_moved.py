@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heartbeats import heartbeat
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -13,17 +14,7 @@ from osbench.coordinator.shares import regrant
 
 
 def member(name: int, capacity: int) -> Member:
-    beat = Heartbeat(
-        incarnation=f"w{name}",
-        beat=0,
-        host="h",
-        pid=1,
-        label="",
-        version="1",
-        capacity=capacity,
-        state="running",
-    )
-    return Member(beat, ready=True)
+    return Member(heartbeat(f"w{name}", beat=0, capacity=capacity), ready=True)
 
 
 class Worker:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from heartbeats import heartbeat
 
 from osbench.common import keys
 from osbench.common.config import load
@@ -51,10 +52,7 @@ class Host:
         return name
 
     def beat(self, name: str, ring: Keyring, *, state: str = "idle", label: str = "") -> None:
-        beat = Heartbeat(
-            incarnation=name, beat=1, host="host", pid=1, label=label, version="1", capacity=1,
-            state=state,
-        )  # fmt: skip
+        beat = heartbeat(name, host="host", label=label, state=state)
         with self.redis.client() as client:
             client.set(keys.worker(name), Sealer(ring).seal(Heartbeat.KIND, beat.body()))
 

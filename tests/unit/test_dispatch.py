@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from heartbeats import heartbeat
 
-from osbench.common.messages import Batch, Heartbeat
+from osbench.common.messages import Batch
 from osbench.common.outcomes import Outcome
 from osbench.common.runner import Step
 from osbench.common.store import MemoryStore
@@ -57,17 +58,7 @@ class Desk:
 
 
 def worker(name: str, share: int = 2) -> Member:
-    beat = Heartbeat(
-        incarnation=name,
-        beat=1,
-        host="h",
-        pid=1,
-        label="",
-        version="1",
-        capacity=8,
-        state="running",
-    )
-    return Member(beat, ready=True, share=share)
+    return Member(heartbeat(name), ready=True, share=share)
 
 
 def numbers(batches: list[Batch]) -> set[int]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from heartbeats import heartbeat
 
 from osbench.common.messages import Heartbeat
 from osbench.coordinator.member import Member
 
-BEAT = Heartbeat(
-    incarnation="w1", beat=1, host="h", pid=7, label="", version="1", capacity=10, state="running"
-)
+BEAT = heartbeat("w1", capacity=10)
 
 
 def beat(number: int, **fields) -> Heartbeat:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from heartbeats import heartbeat
 
-from osbench.common.messages import Heartbeat
 from osbench.coordinator import placement
 from osbench.coordinator.member import Member
 
 
 def member(share: int, rate: float) -> Member:
-    beat = Heartbeat(
-        incarnation="w", beat=1, host="h", pid=1, label="", version="1", capacity=9, state="running"
-    )
-    return Member(beat, share=share, rate=rate)
+    return Member(heartbeat(), share=share, rate=rate)
 
 
 def test_blind_batches_begin_with_one_iteration_a_user_and_grow():

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from heartbeats import heartbeat
 
 from osbench.common.blocks import encode_rows
 from osbench.common.envelope import Sealer, Vault
 from osbench.common.keyring import Keyring
-from osbench.common.messages import Block, Heartbeat
+from osbench.common.messages import Block
 from osbench.common.store import MemoryStore
 from osbench.coordinator.book import Book
 from osbench.coordinator.channel import Channel
@@ -38,23 +39,7 @@ class Desk:
             epoch="e",
         )
         self.directory = directory
-        self.members = {
-            name: Member(
-                Heartbeat(
-                    incarnation=name,
-                    beat=1,
-                    host="h",
-                    pid=1,
-                    label="",
-                    version="1",
-                    capacity=8,
-                    state="running",
-                ),
-                workload=0,
-                share=1,
-            )
-            for name in ("w1", "w2")
-        }
+        self.members = {name: Member(heartbeat(name), workload=0, share=1) for name in ("w1", "w2")}
         fleet: Any = SimpleNamespace(members=self.members)
         self.reader = Reader(channel, fleet, directory)
         self.book = self.reader.books[0] = Book(idempotent=False, criteria=Criteria((), None))

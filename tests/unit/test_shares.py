@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from osbench.common.messages import Heartbeat
+from heartbeats import heartbeat
+
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
 
 
 def member(**fields) -> Member:
-    beat = Heartbeat(
-        incarnation="w", beat=1, host="h", pid=1, label="", version="1", capacity=9, state="running"
-    )
-    return Member(beat, **fields)
+    return Member(heartbeat(), **fields)
 
 
 def test_users_are_given_to_another_worker_only_once_they_are_free():

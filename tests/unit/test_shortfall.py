@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from heartbeats import heartbeat
 
-from osbench.common.messages import Heartbeat
 from osbench.coordinator.member import Member
 from osbench.coordinator.shortfall import Shortfall
 
 
 def lost(silence_s: float, share: int, *, garbled: bool = False) -> Member:
-    beat = Heartbeat(
-        incarnation="w", beat=1, host="h", pid=7, label="", version="1", capacity=9, state="running"
-    )
-    return Member(beat, fenced=True, silence_s=silence_s, lost_share=share, garbled=garbled)
+    return Member(heartbeat(), fenced=True, silence_s=silence_s, lost_share=share, garbled=garbled)
 
 
 def test_missing_users_count_while_there_is_work_for_them():
