@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +11,12 @@ import pytest
 from services import operations
 from services.faults import Unavailable
 from services.lab import Lab
+from services.temporary import temporary_lab
 
-from servers import folder, missing
+from servers import missing
 
 # Asks for the services beside Keystone, which take minutes to install and start.
 WHOLE = "OSBENCH_LAB"
-# Reads until the tests' process is gone, however it went, then stops the lab and removes it.
-LEASH = 'cat >/dev/null; "$1" -m services stop --dir "$2"; rm -rf -- "$2"'
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +85,13 @@ def own_zaqar(asked: str | None) -> Iterator[Lab]:
         yield start(lab, ["zaqar"])
 
 
+@pytest.fixture(scope="module")
+def own_nova(asked: str | None) -> Iterator[Lab]:
+    """A lab of its own with a Nova to start anew."""
+    with temporary_lab() as lab:
+        yield start(lab, ["nova"])
+
+
 def start(lab: Lab, names: Iterable[str]) -> Lab:
     """The lab with these services; skips the test where this machine cannot run them."""
     try:
@@ -96,33 +99,3 @@ def start(lab: Lab, names: Iterable[str]) -> Lab:
     except Unavailable as fault:
         missing(str(fault))
     return lab
-
-
-@contextlib.contextmanager
-def temporary_lab() -> Iterator[Lab]:
-    """A lab in a temporary folder; it never outlives the tests."""
-    with folder() as path, leash(path):
-        lab = Lab(path)
-        try:
-            yield lab
-        finally:
-            operations.stop(lab)
-
-
-@contextlib.contextmanager
-def leash(path: Path) -> Iterator[None]:
-    """Have the lab in a folder stopped even where the tests are killed."""
-    here = Path(__file__).parent
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", LEASH, "leash", sys.executable, str(path)],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{here}:{here.parent}"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield
-    finally:
-        process.kill()
-        process.communicate()
