@@ -151,6 +151,8 @@ def version_in(document: Any) -> str:
     listed = document.get("versions", document.get("version", ()))
     if isinstance(listed, Mapping):
         listed = listed.get("values", [listed])
+    if not isinstance(listed, list):
+        return ""
     current = [
         one
         for one in listed

@@ -17,6 +17,7 @@ from osbench.coordinator.contexts.images import Images
 from osbench.coordinator.contexts.quotas import Quotas
 from osbench.coordinator.contexts.roles import Roles
 from osbench.coordinator.contexts.users import Users
+from osbench.coordinator.contexts.workbooks import Workbooks
 from osbench.coordinator.contexts.zaqar_queues import ZaqarQueues
 
 RUN = "20260401-120000-ab12"
@@ -194,6 +195,22 @@ def test_images_with_a_name_of_their_own_are_found_by_their_tag(cloud, tmp_path)
     assert cloud.named("images") == ["testVM", "testVM"]
     chain.undo()
     assert cloud.named("images") == ["testVM"]
+
+
+def test_a_workbook_whose_answer_was_lost_is_taken_as_it_is(cloud, monkeypatch, tmp_path):
+    monkeypatch.setattr("osbench.coordinator.contexts.reach.PAUSES_S", (0.0,) * 4)
+    file = tmp_path / "workbook.yaml"
+    file.write_text("version: '2.0'")
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    # the small cloud has no Mistral
+    chain.set_up(ApiVersions, {"mistral": {"service_type": "identity"}})
+    cloud.faults += [[r"POST /v3/workbooks", 503, 1], [r"POST /v3/workbooks", 409, 1]]
+
+    made = chain.set_up(Workbooks, {"definition": str(file)})
+
+    assert [len(several) for several in made["workbooks"].values()] == [1]
+    assert [path for method, path, _ in cloud.seen if "workbooks" in path] == ["/v3/workbooks"] * 2
 
 
 def test_a_service_name_becomes_its_type(cloud):

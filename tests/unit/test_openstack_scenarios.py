@@ -22,6 +22,7 @@ from osbench.common.openstack.faults import NotReady, RequestFailed, explanation
 from osbench.common.openstack.people import Person, turn
 from osbench.common.plugins import Plugins
 from osbench.worker import jsonpath
+from osbench.worker.actors import Actors
 from osbench.worker.failures import Failures
 from osbench.worker.profiling import Tracer
 from osbench.worker.scenarios.nova import server_fields
@@ -200,6 +201,42 @@ def test_users_are_those_of_the_context_in_turn(cloud):
         asked.append(workload.last.cloud.account.credential.username)
 
     assert asked == ["ann", "bob", "ann", "bob"]
+
+
+def test_users_chosen_at_random_are_the_same_in_every_process(cloud):
+    record = Deployment.from_spec("cloud", cloud.deployment())
+    kept = Person(credential=record.admin).to_dict()
+    users = [{**kept, "username": f"user{n}", "project_id": str(n % 3)} for n in range(12)]
+    chosen = []
+
+    for _ in range(2):
+        context = {"users": users, "user_choice_method": "random", "run": RUN, "workload": 0}
+        actors = Actors(context, record, None)
+        chosen.append([actors.user(number).credential.username for number in range(1, 601)])
+
+    assert chosen[0] == chosen[1]
+    assert all(25 < chosen[0].count(user["username"]) < 85 for user in users)
+
+
+def test_a_virtual_user_keeps_one_connection(cloud, monkeypatch):
+    accepted = []
+    accept = cloud.get_request
+    monkeypatch.setattr(cloud, "get_request", lambda: accepted.append(1) or accept())
+    workload = Workload(cloud, "OpenStack.request", {"service_type": "compute", "path": "servers"})
+    accepted.clear()
+
+    def load() -> None:
+        for iteration in range(1, 6):
+            workload.run(iteration)
+
+    users = [threading.Thread(target=load) for _ in range(40)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+
+    assert requests(cloud).count("GET /nova/servers") == 200
+    assert len(accepted) == 40
 
 
 # what is sent

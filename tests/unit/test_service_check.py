@@ -104,6 +104,8 @@ def test_version_and_clock_are_told(cloud, traces):
             "v1.0, up to 1.39",
         ),
         ({"versions": [{"id": "1", "status": "DEPRECATED"}]}, ""),
+        ({"versions": {"values": None}}, ""),
+        ({"versions": "v2"}, ""),
         (["x"], ""),
     ],
 )
