@@ -106,7 +106,8 @@ def test_events_that_come_late_are_awaited(redis, tmp_path):
         event["trace_id"] = uuid_form("9" * 32)
 
     def later():
-        time.sleep(0.4)
+        # longer than a store is watched in which nothing is missing
+        time.sleep(1.0)
         push(redis.client(), found[-1], late)
         push(redis.client(), found[0], added)
 
