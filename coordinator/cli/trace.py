@@ -104,7 +104,13 @@ def show(
 @click.option(
     "--by", type=click.Choice(_ORDERS), default="total", show_default=True, help="Order of rows."
 )
-@click.option("--limit", default=_RANKED, show_default=True, help="Rows printed; 0 for all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_RANKED,
+    show_default=True,
+    help="Rows printed; 0 for all.",
+)
 @click.option("--mistral", is_flag=True, help="Print the table of Mistral's guide instead.")
 @as_json_option
 @with_settings
@@ -269,7 +275,11 @@ def export(
 def _material(settings: Settings, source: str) -> Material:
     if Path(source).is_file():
         return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
-    return of_run(RunDirectory.find(str(settings.data_dir), source))
+    try:
+        directory = RunDirectory.find(str(settings.data_dir), source)
+    except UsageError as error:
+        raise UsageError(f"{error}; nor is there a file of that name") from None
+    return of_run(directory)
 
 
 def _chosen(material: Material, ids: tuple[str, ...], band: str | None) -> Iterable[Trace]:

@@ -28,7 +28,10 @@ class Plan:
         `iterations` is None where a duration decides how many there will be.
         """
         if not iterations:
-            return 1.0, "all of them: how many iterations there will be is not known"
+            return 1.0, (
+                "all of them: how many iterations there will be is not known, nor whether"
+                f" {count(self.budget >> 20)} MiB hold their traces"
+            )
         tail = 1 - self.tail_percent / 100
         wanted = min(1.0, self.tail_traces / (iterations * tail)) if tail > 0 else 1.0
         each = 2 * EVENT_BYTES * self.spans_per_trace

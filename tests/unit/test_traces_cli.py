@@ -280,6 +280,32 @@ def test_an_id_is_found_by_its_beginning(call, kept):
     assert "has no trace: it was not sampled" in call("show", "999", code=2)
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("explain", "20269999"), "no run '20269999' in "),
+        (("explain", "absent.json"), "; nor is there a file of that name"),
+        (("rank", "20260401"), "'20260401' could be any of 20260401-a, 20260401-b"),
+        (("show", "1", "--run", "x"), "no run 'x' in "),
+        (("show", "1", "--from", "x"), "File 'x' does not exist"),
+        (("rank", "last", "--limit", "-3"), "-3 is not in the range"),
+        (("compare", "last"), "Missing argument"),
+        (("export", "last", "--to", "/nowhere/x"), "cannot write /nowhere/x: No such file"),
+        (("export", "last", "--trace", "zzz"), "has no trace like that"),
+        (("export", "last", "--band", "failed"), "has no trace like that"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_message(call, kept, words, why):
+    for run in ("20260401-a", "20260401-b"):
+        kept(run)
+
+    said = call(*words, code=2)
+
+    assert why in said
+    assert "Traceback" not in said
+    assert said.count("Error: ") == 1
+
+
 def test_a_file_of_spans_without_one_that_can_be_read(call, tmp_path):
     for name, text, why in (
         ("none.json", '{"resourceSpans": 3}', "holds no span"),

@@ -15,7 +15,12 @@ PLAN = Plan(tail_percent=99, tail_traces=50, budget=512 << 20, spans_per_trace=3
         (100_000, 0.05, "of 100,000 iterations about 50 traced ones will be above p99"),
         (5000, 1.0, "of 5,000 iterations about 50 traced ones will be above p99"),
         (1000, 1.0, "all of them: of 1,000 iterations only about 10 are above p99"),
-        (None, 1.0, "all of them: how many iterations there will be is not known"),
+        (
+            None,
+            1.0,
+            "all of them: how many iterations there will be is not known, nor whether 512 MiB"
+            " hold their traces",
+        ),
     ],
 )
 def test_a_rate_is_planned_for_slow_traces_enough(iterations, rate, reason):
