@@ -13,6 +13,9 @@ from osbench.coordinator.traces.osprofiler_json import OsprofilerReports
 from osbench.coordinator.traces.otlp import OtlpSpans
 from osbench.coordinator.traces.spans import Span, Trace
 
+#: What a collector may write to one file.
+_SIGNALS = frozenset(("resourceSpans", "resourceMetrics", "resourceLogs"))
+
 #: Lines of a file that are looked at to tell what it is.
 _LOOKED_AT = 1000
 
@@ -66,7 +69,8 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply to hold traces") from None
     members = [one.keys() if isinstance(one, dict) else () for one in documents]
-    if members and all("resourceSpans" in names for names in members):
+    is_otlp = all(map(_SIGNALS.intersection, members))
+    if is_otlp and any("resourceSpans" in names for names in members):
         return OtlpSpans(documents, everything=everything)
     if members and all("children" in names for names in members):
         return OsprofilerReports(documents, everything=everything)

@@ -120,7 +120,7 @@ def test_spans_go_out_as_otlp_and_come_back(tmp_path):
     one, other = traces(2)
     whole = written(tmp_path, json.dumps(to_otlp([one, other])), "whole")
     lines = "\n".join(json.dumps(to_otlp([trace])) for trace in (other, one, one))
-    by_line = written(tmp_path, lines, "lines")
+    by_line = written(tmp_path, f'{{"resourceLogs": []}}\n{lines}', "lines")
 
     found = {trace.trace_id: trace for trace in open_file(whole).all()}
     again = {trace.trace_id: trace for trace in open_file(by_line).all()}
