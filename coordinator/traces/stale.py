@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from osbench.coordinator.traces.spans import Trace
+from osbench.coordinator.traces.spans import Span, Trace
 from osbench.coordinator.traces.tree import STALE, Tree
 
-_Kind = tuple[str, str]
+#: Who did what about what: calls of a service differ in what they go on with after their reply.
+_Outer = tuple[str, str, str]
+#: Who did what.
+_Inner = tuple[str, str]
 
 #: How many late spans of the second kind one of the first kind usually has.
-Usual = Mapping[tuple[_Kind, _Kind], int]
+Usual = Mapping[tuple[_Outer, _Inner], int]
 
 
 class LateWork:
@@ -25,28 +28,27 @@ class LateWork:
 
     def __init__(self) -> None:
         #: Spans of a kind, and how many of them had so much late work of another kind.
-        self._spans: Counter[_Kind] = Counter()
-        self._late: dict[tuple[_Kind, _Kind], Counter[int]] = {}
+        self._spans: Counter[_Outer] = Counter()
+        self._late: dict[tuple[_Outer, _Inner], Counter[int]] = {}
 
     def add(self, trace: Trace) -> None:
         """Count the late work of one trace, by the clocks as they are."""
         known = {span.span_id: span for span in trace.spans}
-        late: Counter[tuple[str, _Kind]] = Counter()
+        late: Counter[tuple[str, _Inner]] = Counter()
         for span in trace.spans:
-            self._spans[span.service, span.name] += 1
+            self._spans[_outer(span)] += 1
             outer = known.get(span.parent_id)
             if outer is not None and span.start_ns > outer.start_ns + outer.duration_ns:
                 late[outer.span_id, (span.service, span.name)] += 1
         for (span_id, kind), count in late.items():
-            outer_kind = (known[span_id].service, known[span_id].name)
-            self._late.setdefault((outer_kind, kind), Counter())[count] += 1
+            self._late.setdefault((_outer(known[span_id]), kind), Counter())[count] += 1
 
     def usual(self) -> Usual:
         """The median number of late spans of a kind within those of another, unless it is 0."""
         medians = {(outer, inner): self._median(outer, inner) for outer, inner in self._late}
         return {kinds: number for kinds, number in medians.items() if number}
 
-    def _median(self, outer: _Kind, inner: _Kind) -> int:
+    def _median(self, outer: _Outer, inner: _Inner) -> int:
         counts = self._late[outer, inner]
         below = self._spans[outer] - sum(counts.values())
         found = 0
@@ -68,9 +70,9 @@ def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None
     for at in list(tree.below(root)):
         if at in tree.left_out or not tree.children[at]:
             continue
-        span = tree.spans[at]
+        outer = _outer(tree.spans[at])
         for kind, late in _late(tree, at).items():
-            expected = usual.get(((span.service, span.name), kind), 0)
+            expected = usual.get((outer, kind), 0)
             late.sort(key=lambda inner: (tree.start[inner], inner))
             kept = len(late)
             if len(late) > 2 * expected + 1:
@@ -80,9 +82,13 @@ def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None
                     tree.leave_out(inner, STALE)
 
 
-def _late(tree: Tree, at: int) -> dict[_Kind, list[int]]:
+def _outer(span: Span) -> _Outer:
+    return span.service, span.name, span.detail
+
+
+def _late(tree: Tree, at: int) -> dict[_Inner, list[int]]:
     end = tree.end[at]
-    found: dict[_Kind, list[int]] = {}
+    found: dict[_Inner, list[int]] = {}
     for inner in tree.children[at]:
         if tree.start[inner] > end:
             span = tree.spans[inner]
@@ -90,7 +96,7 @@ def _late(tree: Tree, at: int) -> dict[_Kind, list[int]]:
     return found
 
 
-def _in_time(tree: Tree, at: int, kind: _Kind) -> bool:
+def _in_time(tree: Tree, at: int, kind: _Inner) -> bool:
     return any(
         tree.start[inner] <= tree.end[at]
         and (tree.spans[inner].service, tree.spans[inner].name) == kind

@@ -234,7 +234,34 @@ def test_work_that_every_trace_goes_on_with_is_not_stale():
     for tree in trees:
         leave_out_stale(tree, tree.iteration, usual.usual(), 60.0)
 
-    assert usual.usual() == {(("shop/api", "wsgi"), ("stock", "cast")): 2}
+    assert usual.usual() == {(("shop/api", "wsgi", "GET /items"), ("stock", "cast")): 2}
+    assert not any(tree.left_out for tree in trees)
+
+
+def test_what_one_of_several_calls_goes_on_with_is_not_stale():
+    """As Nova's compute service does with a boot: others of its calls end with their reply."""
+
+    def change(work, chance):
+        api = work.inner[0].inner[0]
+        boot = Work(name="rpc", start=api.start, length=1, service="compute", detail="boot")
+        calls = [
+            Work(name="rpc", start=boot.end + n, length=1, service="conductor") for n in range(1, 6)
+        ]
+        others = [
+            Work(name="rpc", start=api.start, length=1, service="compute", detail=f"other {n}")
+            for n in range(4)
+        ]
+        api.add(boot.add(*calls), *others)
+
+    found = list(traces(10, change=change))
+    usual = LateWork()
+    for trace in found:
+        usual.add(trace)
+
+    trees = [Tree(trace, Clocks()) for trace in found]
+    for tree in trees:
+        leave_out_stale(tree, tree.iteration, usual.usual(), 60.0)
+
     assert not any(tree.left_out for tree in trees)
 
 
