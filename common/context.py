@@ -31,6 +31,8 @@ class Surroundings:
     workload: int = 0
     #: The run did not come to its end: what it sent last may still be on its way.
     crashed: bool = False
+    #: Iterations have failed or timed out: what they have asked for may still be made.
+    unanswered: bool = False
     #: Shows how far a long piece of work is: what is done, how many of how many.
     tell: Callable[[str, int, int], None] = untold
 

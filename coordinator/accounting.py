@@ -38,6 +38,11 @@ class Accounting:
         return int(getattr(self, name))
 
     @property
+    def well(self) -> bool:
+        """Whether every iteration was started once and is ok."""
+        return self.ok == self.planned and not self.reruns
+
+    @property
     def settled(self) -> int:
         """Iterations in a final state."""
         return sum(self.state(name) for name in STATES)

@@ -257,7 +257,11 @@ class Run:
             made = [
                 stack.enter_context(
                     state.contexts.around(
-                        number, workload, check=self._still_wanted, poll=partial(_poll, state)
+                        number,
+                        workload,
+                        check=self._still_wanted,
+                        poll=partial(_poll, state),
+                        unanswered=partial(self._unanswered, number),
                     )
                 )
                 for number, workload in enumerate(group, first)
@@ -279,6 +283,9 @@ class Run:
             for piece in earlier:
                 piece.conductor.crew.freeze_spans()
             Concert(state, conductors).run()
+
+    def _unanswered(self, number: int) -> bool:
+        return not all(p.conductor.book.ledger.accounting().well for p in self._pieces[number:][:1])
 
     def _conductor(
         self,

@@ -68,11 +68,13 @@ class Contexts:
         *,
         check: Callable[[], None],
         poll: Callable[[], None],
+        unanswered: Callable[[], bool] = lambda: False,
     ) -> Iterator[dict[str, Any]]:
         """Set a workload's contexts up, give what they made, by key, and undo them.
 
         `check` is called before each and may raise, which ends it; `poll` twice a second while
-        they run, in a thread. Raises ContextError where one cannot be set up; whatever happens,
+        they run, in a thread; `unanswered` after the load, and says whether some iteration did not
+        end well. Raises ContextError where one cannot be set up; whatever happens,
         what was made is undone before this ends, and `left` says what could not be.
         """
         try:
@@ -85,7 +87,7 @@ class Contexts:
             yield self._objects.made(number)
         finally:
             if self._objects.entries:
-                _beside(partial(self._undo, number), poll)
+                _beside(partial(self._undo, number, unanswered=unanswered()), poll)
 
     def ready(
         self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
@@ -126,8 +128,15 @@ class Contexts:
             raise ContextError(f"context {name} cannot be set up: {_reason(error)}") from error
         self._objects.save()
 
-    def _undo(self, number: int) -> None:
-        self.left += undo(self._objects, self._plugins, number, self.history, tell=self._tell)
+    def _undo(self, number: int, *, unanswered: bool) -> None:
+        self.left += undo(
+            self._objects,
+            self._plugins,
+            number,
+            self.history,
+            unanswered=unanswered,
+            tell=self._tell,
+        )
 
 
 def _beside(work: Callable[[], T], poll: Callable[[], None]) -> T:
@@ -146,11 +155,13 @@ def undo(
     history: History | None = None,
     *,
     crashed: bool = False,
+    unanswered: bool = False,
     tell: Tell = untold,
 ) -> list[str]:
     """Undo the contexts of one workload, or of all; answers why some of them could not be.
 
-    Those stay among the objects, to be tried again. `crashed` says that the run did not end.
+    Those stay among the objects, to be tried again. `crashed` says that the run did not end,
+    `unanswered` that iterations have failed.
     """
     problems = []
     history = history or History()
@@ -163,6 +174,7 @@ def undo(
             deployment=objects.deployment,
             workload=entry.workload,
             crashed=crashed,
+            unanswered=unanswered,
             tell=tell,
         )
         try:

@@ -17,7 +17,7 @@ from osbench.common.openstack.names import is_from_iteration
 from osbench.common.openstack.people import NAMES_KEY
 from osbench.common.openstack.resources import NAMES, kinds, probe
 from osbench.coordinator.contexts.reach import Reach
-from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, SETTLE_S, sweep
+from osbench.coordinator.contexts.sweep import SETTLE_LATE_S, SETTLE_S, sweep
 
 
 class Cleanup(Context):
@@ -47,6 +47,7 @@ class Cleanup(Context):
             # no iteration has begun
             return
         reach = Reach(self.surroundings, self.NAME)
-        settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else SETTLE_S
+        late = self.surroundings.crashed or self.surroundings.unanswered
+        settle_s = SETTLE_LATE_S if late else SETTLE_S
         is_ours = partial(is_from_iteration, key=key)
         sweep(reach, self.config, reach.iterations, is_ours, settle_s=settle_s)

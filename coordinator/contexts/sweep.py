@@ -12,9 +12,9 @@ from osbench.common.openstack.resources import Kind, delete, find, kinds
 from osbench.coordinator.contexts.reach import Reach
 
 #: After the last object is gone, wait so long and look once more: a service may still be at a
-#: request whose sender was not waited for. Longer where its sender was killed.
+#: request whose sender was not waited for. Longer where it was killed or has given up.
 SETTLE_S = 1.0
-SETTLE_AFTER_CRASH_S = 5.0
+SETTLE_LATE_S = 5.0
 #: Longest time without another object gone, seconds, and that for what is deleted slowly.
 PATIENCE_S = 20.0
 PATIENCE_SLOW_S = 300.0

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from osbench.common.context import Context
 from osbench.common.openstack.cloud import Cloud
 from osbench.coordinator.contexts.reach import Reach
-from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, sweep
+from osbench.coordinator.contexts.sweep import SETTLE_LATE_S, sweep
 
 
 class TenantObjects(Context):
@@ -42,7 +42,7 @@ class TenantObjects(Context):
         if self.KEY not in self.made:
             return
         reach = Reach(self.surroundings, self.NAME)
-        settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else 0.0
+        settle_s = SETTLE_LATE_S if self.surroundings.crashed else 0.0
         names = {name for _, name in self._planned(reach)}
         beginning = self._beginning(reach)
         sweep(reach, [self.SERVICE], beginning, names.__contains__, settle_s=settle_s)

@@ -14,7 +14,7 @@ from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.login import state_of
 from osbench.common.openstack.people import CHOICE, RANDOM, ROUND_ROBIN, USERS, Person
 from osbench.coordinator.contexts.reach import AT_ONCE, Reach
-from osbench.coordinator.contexts.sweep import SETTLE_AFTER_CRASH_S, sweep
+from osbench.coordinator.contexts.sweep import SETTLE_LATE_S, sweep
 
 #: Keys that ask for new users.
 _NEW = ("tenants", "users_per_tenant")
@@ -76,7 +76,7 @@ class Users(Context):
         if not self.made.get("new_users"):
             return
         reach = Reach(self.surroundings, self.NAME)
-        settle_s = SETTLE_AFTER_CRASH_S if self.surroundings.crashed else 0.0
+        settle_s = SETTLE_LATE_S if self.surroundings.crashed else 0.0
         projects = {person["project_name"] for person in self.made[USERS]}
         names = projects | {person["username"] for person in self.made[USERS]}
         _remove_security_groups(reach, projects)
