@@ -34,7 +34,8 @@ class Comparison:
     #: Name of the peer and its values; both empty where the target is absolute.
     peer_name: str = ""
     peer: tuple[float, ...] = ()
-    target: Target
+    #: None where nothing is promised: the measurement is all there is.
+    target: Target | None = None
     #: What a reader should know of how it was measured.
     note: str = ""
 
@@ -58,9 +59,9 @@ class Comparison:
         return middle(self.ratios if self.peer_name else self.osbench)
 
     @property
-    def reached(self) -> bool:
-        """Whether the target is reached."""
-        return self.target.reached(self.judged)
+    def reached(self) -> bool | None:
+        """Whether the target is reached; None without one."""
+        return self.target.reached(self.judged) if self.target else None
 
 
 def middle(values: Sequence[float]) -> float:

@@ -27,9 +27,9 @@ def to_table(comparisons: Sequence[Comparison]) -> Table:
             spread(one.osbench),
             f"{one.peer_name}\n{spread(one.peer)}" if one.peer_name else "",
             spread(one.ratios, precise=True) if one.peer_name else "",
-            bound(one.target, times=bool(one.peer_name)),
-            "yes" if one.reached else "no",
-            style="" if one.reached else "bold",
+            bound(one.target, times=bool(one.peer_name)) if one.target else "",
+            {True: "yes", False: "no", None: ""}[one.reached],
+            style="bold" if one.reached is False else "",
         )
     return table
 
@@ -102,7 +102,9 @@ def _entry(one: Comparison) -> dict[str, Any]:
         "target": {
             "of": "ratio" if one.peer_name else "osbench",
             "at_most" if one.target.at_most else "at_least": one.target.bound,
-        },
+        }
+        if one.target
+        else None,
         "reached": one.reached,
     }
 

@@ -106,6 +106,25 @@ def test_a_peer_that_did_nothing_reaches_no_target() -> None:
     }
 
 
+def test_a_measurement_without_a_promise_has_no_verdict() -> None:
+    one = Comparison(row="resting", title="t", unit="ms", osbench=(1.0,))
+    out = io.StringIO()
+
+    Console(file=out, width=140).print(to_table([one]))
+
+    assert one.reached is None
+    (line,) = [line for line in out.getvalue().splitlines() if line.startswith("│")]
+    assert [cell.strip() for cell in line.split("│")[1:-1]] == [
+        "resting",
+        "t, ms",
+        "1.00",
+        *[""] * 4,
+    ]
+    (entry,) = to_json([one], left_out={}, failed={}, machine=MACHINE)["comparisons"]
+    assert entry["target"] is None
+    assert entry["reached"] is None
+
+
 def test_rounds_of_both_sides_belong_together() -> None:
     with pytest.raises(ValueError, match="3 rounds, 1 of peer"):
         Comparison(
