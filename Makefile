@@ -61,7 +61,7 @@ $(PEERS)/.ready: tests/bench/requirements.txt
 
 bench: setup $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
-	PYTHONPATH=tests $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
+	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
 
 lab: setup

@@ -18,6 +18,8 @@ from rich.console import Console
 from bench import machine, table
 from bench.comparison import Comparison
 from bench.rows import (
+    authenticate,
+    client,
     commands,
     cpu,
     http,
@@ -27,6 +29,7 @@ from bench.rows import (
     memory,
     noop,
     rally,
+    resting,
     traced,
     traces,
 )
@@ -43,7 +46,10 @@ ROWS: dict[str, ModuleType] = {
     "memory": memory,
     "http": http,
     "keystone": keystone,
+    "client": client,
     "rally": rally,
+    "authenticate": authenticate,
+    "resting": resting,
 }
 
 #: Columns of the table where there is no terminal.

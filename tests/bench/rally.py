@@ -18,8 +18,10 @@ connection = sqlite:///{folder}/rally.sqlite
 class Rally:
     """Rally's commands with a configuration of their own."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, within_s: float | None = None) -> None:
+        """`within_s` bounds a command that does not last as long as a block."""
         self._stage = stage
+        self._within_s = within_s or stage.block_s * 4 + MARGIN_S
         self._folder = stage.subfolder("rally")
         self._config = self._folder / "rally.conf"
         self._config.write_text(_CONFIG.format(folder=self._folder))
@@ -41,6 +43,13 @@ class Rally:
     ) -> float:
         """Iterations a second, over the load's duration as Rally says it."""
         runner = {"constant_for_duration": {"duration": seconds, "concurrency": concurrency}}
+        workload = self.workload(scenario, runner, environment)
+        return float(workload["total_iteration_count"] / workload["load_duration"])
+
+    def workload(
+        self, scenario: str, runner: Mapping[str, Any], environment: str = "bench"
+    ) -> dict[str, Any]:
+        """Run a workload; what Rally reports of it. Raises BenchError where an iteration failed."""
         task = self._folder / "task.json"
         subtask = {"title": "bench", "scenario": {scenario: {}}, "runner": runner}
         task.write_text(json.dumps({"version": 2, "title": "bench", "subtasks": [subtask]}))
@@ -48,14 +57,14 @@ class Rally:
         self._call("task", "start", "--env", environment, str(task))
         self._call("task", "report", "--json", "--out", str(report))
         (one,) = json.loads(report.read_text())["tasks"]
-        workload = one["subtasks"][0]["workloads"][0]
+        workload: dict[str, Any] = one["subtasks"][0]["workloads"][0]
         if workload["failed_iteration_count"] or not workload["total_iteration_count"]:
             raise BenchError("Rally's iterations failed")
-        return float(workload["total_iteration_count"] / workload["load_duration"])
+        return workload
 
     def _call(self, *arguments: str) -> None:
         rally = self._stage.peers.parent / "rally"
         self._stage.finish(
             [rally, "--config-file", self._config, *arguments],
-            within_s=self._stage.block_s * 4 + MARGIN_S,
+            within_s=self._within_s,
         )

@@ -1,0 +1,123 @@
+"""Tokens from a real Keystone, for osbench and for Rally: how long, and how many requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from services import operations
+from services.lab import Lab
+from services.temporary import temporary_lab
+
+from bench.comparison import Comparison, Target
+from bench.copies import note_requests
+from bench.loads import Load, load_of
+from bench.rally import Rally
+from bench.stage import BenchError, Stage, last_json
+
+NEEDS = ("redis",)
+
+SCENARIO, ACTION = "Authenticate.keystone", "authenticate.keystone"
+TIMES, CONCURRENCY = 200, 4
+RUNNER = {"constant": {"times": TIMES, "concurrency": CONCURRENCY}}
+#: Rounds of the bench for which all arms are measured once: a round takes more than two minutes.
+ROUNDS = 3
+#: Longest that one load may take, seconds; half a minute is usual.
+LIMIT_S = 600.0
+#: Whether the deployment has a key: with it, osbench and Rally trace each iteration.
+PROFILER = ("off", "on")
+RALLY = "Rally"
+#: Scenario and workers.
+OURS: Mapping[str, tuple[str, int]] = {
+    "1 worker": (SCENARIO, 1),
+    "2 workers": (SCENARIO, 2),
+    "2 workers, Rally's own plug-in": (f"{SCENARIO}@rally", 2),
+}
+
+
+def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
+    """Keystone answers one request at a time, so that it decides how long the load takes."""
+    loads: dict[tuple[str, str], list[Load]] = {}
+    with temporary_lab() as lab:
+        operations.start(lab, ["keystone"])
+        notes = note_requests(lab, "keystone")
+        rally = Rally(stage, LIMIT_S)
+        for profiler in PROFILER:
+            rally.create(profiler, {"existing@openstack": _cloud(lab, profiler)})
+        for number in range(max(1, stage.rounds // ROUNDS)):
+            for profiler in PROFILER:
+                arms: dict[str, Callable[[], dict[str, Any]]] = {
+                    name: partial(_osbench, stage, _cloud(lab, profiler), *how)
+                    for name, how in OURS.items()
+                }
+                arms[RALLY] = partial(rally.workload, SCENARIO, RUNNER, profiler)
+                for name, arm in arms.items():
+                    found = load_of(arm(), ACTION, _instants(notes))
+                    if found.iterations != TIMES:
+                        raise BenchError(f"{name}: {found.iterations} of {TIMES} iterations")
+                    loads.setdefault((name, profiler), []).append(found)
+                    say(f"round {number + 1}, {name}, profiler {profiler}: {_told(found)}")
+    return [
+        one
+        for profiler in PROFILER
+        for name in OURS
+        for one in _comparisons(
+            f"{TIMES} x {SCENARIO}, {name}, profiler {profiler}",
+            loads[name, profiler],
+            loads[RALLY, profiler],
+        )
+    ]
+
+
+def _comparisons(title: str, ours: list[Load], theirs: list[Load]) -> list[Comparison]:
+    def line(what: str, unit: str, value: Callable[[Load], float], note: str) -> Comparison:
+        return Comparison(
+            row="authenticate",
+            title=f"{title}: {what}",
+            unit=unit,
+            osbench=tuple(map(value, ours)),
+            peer_name=f"{RALLY}, concurrency {CONCURRENCY}",
+            peer=tuple(map(value, theirs)),
+            target=Target(bound=1.0, at_most=True),
+            note=note,
+        )
+
+    latency = f"{ACTION}: {_latency(ours[-1])}; {RALLY}: {_latency(theirs[-1])}"
+    return [
+        line("load", "s", lambda load: load.duration_s, latency),
+        line("an iteration", "requests", lambda load: load.requests / load.iterations, ""),
+    ]
+
+
+def _osbench(stage: Stage, cloud: Mapping[str, Any], scenario: str, workers: int) -> dict[str, Any]:
+    stage.configure(traces={"collect": False})
+    record = stage.subfolder("deployment") / "cloud.json"
+    record.touch(mode=0o600)
+    record.write_text(json.dumps({"openstack": cloud}))
+    stage.coord("deployment", "create", "--name", "cloud", "--file", str(record))
+    workload = {"scenario": {scenario: {}}, "runner": RUNNER}
+    stage.run(workload, *("--workers", str(workers)), within_s=LIMIT_S)
+    (task,) = last_json(stage.coord("results", "last", "--rally-json"))["tasks"]
+    found: dict[str, Any] = task["subtasks"][0]["workloads"][0]
+    return found
+
+
+def _cloud(lab: Lab, profiler: str) -> dict[str, Any]:
+    cloud: Any = lab.deployment()["openstack"]
+    keys = ("profiler_hmac_key", "profiler_conn_str")
+    return {name: value for name, value in cloud.items() if profiler == "on" or name not in keys}
+
+
+def _instants(notes: Path) -> list[float]:
+    return [float(line) for line in notes.read_text().split()]
+
+
+def _latency(load: Load) -> str:
+    return f"p50 {load.p50_ms:.0f}, p95 {load.p95_ms:.0f} ms"
+
+
+def _told(load: Load) -> str:
+    return f"{load.duration_s:.2f} s, {load.requests} requests, {_latency(load)}"
