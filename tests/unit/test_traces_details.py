@@ -26,6 +26,20 @@ def test_statements_lose_their_values(sql, normal):
     assert statement(sql) == normal
 
 
+def test_many_columns_leave_room_for_the_tables():
+    columns = ", ".join(f"images.column_{name} AS images_{name}" for name in "abcdef")
+    inner = f"SELECT DISTINCT {columns} FROM images WHERE images.deleted = 0"
+
+    assert statement(f"SELECT {columns} FROM ({inner}) AS anon_1") == (
+        "SELECT ... FROM (SELECT DISTINCT ... FROM images WHERE images.deleted = ?) AS anon_1"
+    )
+    assert statement(f"SELECT a FROM t UNION SELECT {columns} FROM u") == (
+        "SELECT a FROM t UNION SELECT ... FROM u"
+    )
+    two = f"SELECT a FROM t WHERE {' AND '.join(f'{name} = {name}' for name in 'abcdefghij')}"
+    assert statement(f"{two} UNION SELECT b FROM u") == f"{two} UNION SELECT b FROM u"
+
+
 def test_lists_of_any_length_are_one_statement():
     lists = [f"DELETE FROM t WHERE id IN ({', '.join('?' * count)})" for count in (1, 2, 50)]
 
@@ -38,6 +52,8 @@ def test_lists_of_any_length_are_one_statement():
         ("/v2/queues/4e1f9c/messages", "/v2/queues/{id}/messages"),
         ("/v2.1/servers/12?limit=5", "/v2.1/servers/{id}"),
         ("/v3/auth/tokens", "/v3/auth/tokens"),
+        ("/v3/users?name=alice", "/v3/users"),
+        ("https://host/v3/users#alice", "/v3/users"),
         ("http://host:80/v2/images/0b9e-1", "/v2/images/{id}"),
         ("/files/" + "x" * 40, "/files/{id}"),
         ("", ""),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from osbench.coordinator.traces.resampling import difference
+from osbench.coordinator.traces.resampling import corrected, difference
 
 
 def test_of_no_difference_no_share_is_known():
@@ -28,6 +28,10 @@ def test_intervals_hold_what_was_put_in():
     assert found.share_low[0] < 1 < found.share_high[0]
     assert found.p[0] < 0.01
     assert found.p[1] > 0.05
+
+
+def test_a_smaller_p_value_is_never_corrected_to_a_greater_one():
+    assert corrected(np.array([0.01, 0.011, 0.9])) == pytest.approx([0.0165, 0.0165, 0.9])
 
 
 def test_many_columns_of_chance_are_not_taken_for_causes():
