@@ -18,7 +18,7 @@ from servers import redis_server
 NEEDS = ("redis", "nginx")
 
 #: Rounds for each round of the bench: the ratios are near one, so that chance weighs more.
-PAIRS = 3
+PAIRS = 2
 PATH = "things"
 
 
