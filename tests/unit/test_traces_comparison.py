@@ -1,0 +1,40 @@
+import pytest
+from synthetic_traces import Fault, many_queries, slow_query, traces
+
+from osbench.coordinator.traces.comparison import compare_runs
+from osbench.coordinator.traces.digest import digest_of
+
+
+def features(*faults, count=150, seed=1):
+    return digest_of(traces(count, *faults, seed=seed)).table.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "about", "by"),
+    [
+        (many_queries, "SELECT items", "more_calls_s"),
+        (slow_query, "SELECT prices", "slower_calls_s"),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_was_added_or_saved_is_parted_into_calls_and_their_length(harm, about, by, turned):
+    runs = [features(), features(Fault(share=1.0, harm=harm), seed=2)]
+
+    (found,) = compare_runs(*(runs[::-1] if turned else runs))
+
+    first = found.changes[0]
+    assert first.about == about
+    assert first.real
+    assert first.more_calls_s + first.slower_calls_s == pytest.approx(first.added_s)
+    assert getattr(first, by) / first.added_s > 0.8
+    assert (first.added_s < 0) is turned
+    low, high = found.interval_s
+    assert low < found.added_s < high
+    assert ("less than before" if turned else "more than before") in found.sentence
+
+
+def test_too_few_traces_are_not_compared():
+    (found,) = compare_runs(features(count=29), features(seed=2))
+
+    assert not found.changes
+    assert found.sentence == "Too few traces to compare: 29 and 150, 30 are needed of each."
