@@ -125,11 +125,6 @@ class Histogram:
         found = np.searchsorted(np.cumsum(self._counts), ranks)
         return [min(highest_equivalent(int(index)), self.max) for index in found]
 
-    def buckets(self) -> tuple[list[int], list[int]]:
-        """Highest values (nanoseconds) and counts of the buckets that are not empty."""
-        index = np.flatnonzero(self._counts)
-        return [highest_equivalent(at) for at in index.tolist()], self._counts[index].tolist()
-
     def to_dict(self) -> dict[str, Any]:
         """A form for msgpack: little-endian arrays of the buckets that are not empty."""
         index = np.flatnonzero(self._counts)

@@ -46,10 +46,6 @@ def configure(
     return mark
 
 
-class OutputCut(UserWarning):
-    """An iteration's output was larger than `OUTPUT_LIMIT` and left out."""
-
-
 def pause(sleep_s: float) -> None:
     """Sleep without holding an abandoned iteration's thread for long. Raises ValueError below 0."""
     if sleep_s <= PIECE_S:

@@ -63,7 +63,6 @@ class Conductor:
         self._stop_s: float | None = None
         self._cut_short: str | None = None
         self._phase = "preparing"
-        self._settled = False
         #: Since when there is no worker.
         self._alone_since: float | None = None
         self._step = Step()
@@ -206,11 +205,10 @@ class Conductor:
 
     def abandon(self) -> None:
         """The run cannot go on: account for every iteration as things stand."""
-        if self._settled:
-            return
-        if not self._step.done and self._step.budget is None:
-            self._ask()
-        self._close_ledger()
+        if not self.book.ledger.closed:
+            if not self._step.done and self._step.budget is None:
+                self._ask()
+            self._close_ledger()
         self.hooks.stop()
 
     @property

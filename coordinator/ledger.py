@@ -300,6 +300,11 @@ class Ledger:
         sums = self.accounting()
         assert sums.settled == sums.planned, f"the ledger does not add up: {sums}"
 
+    @property
+    def closed(self) -> bool:
+        """Every iteration has its state."""
+        return self._closed
+
     def accounting(self, *, duplicates: int = 0, refused: int = 0) -> Accounting:
         """The sums so far; the states sum to the plan once closed."""
         counts = self._counts

@@ -79,7 +79,6 @@ class Session:
         self._released = False
         self._version = 0
         self._preparing = -1
-        self._serving = -1
         self._ready: Prepared | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -263,7 +262,6 @@ class Session:
             )
         else:
             self.engine = ClosedEngine(ready.body, t0_ns, NEVER, hungry)
-        self._serving = control.workload
         self.generation = -1
         self.shipper.serve(self.engine, control.workload, specification.ship_interval_s)
         self.claimer.serve(self.engine, control.workload)
@@ -280,7 +278,6 @@ class Session:
                 if any(thread.is_alive() for thread in engine.abandoned)
             ]
             self.engine = None
-        self._serving = -1
 
     def _hungry(self) -> None:
         self.claimer.hungry()

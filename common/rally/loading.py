@@ -14,8 +14,6 @@ from pathlib import Path
 
 from osbench.common.errors import PluginError
 
-#: What to install where a plug-in of Rally's is asked for and Rally is not there.
-EXTRA = "osbench[rally]"
 #: Rally's own configuration file: the first of these that exists.
 FILES = (
     Path(sys.prefix, "etc/rally/rally.conf"),

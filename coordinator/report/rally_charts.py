@@ -9,8 +9,6 @@ from typing import Any
 
 from jsonschema import Draft7Validator
 
-#: Charts that Rally adds up over iterations.
-ADDITIVE = ("StackedArea", "Lines", "Pie", "StatsTable")
 #: Charts of Rally's that its reports cannot add up.
 _COMPLETE = ("Table", "TextArea", "EmbeddedChart", "EmbeddedExternalChart", "OSProfiler")
 #: Those whose form Rally's reports and its import do not agree on, or that need more plug-ins.

@@ -100,9 +100,3 @@ def test_an_empty_histogram_has_no_percentile():
 
     assert histogram.count == 0
     assert Histogram.from_dict(histogram.to_dict()) == histogram
-
-
-def test_buckets_hold_all_samples():
-    histogram = Histogram.of([5, 5, 3_000])
-
-    assert histogram.buckets() == ([5, 3001], [2, 1])
