@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import PluginError
-from osbench.common.plugin_names import RALLY
 from osbench.common.rally import loading, names, registry
 
 if TYPE_CHECKING:
@@ -45,14 +43,14 @@ class Bridge:
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
         """The scenario that Rally calls `name`, or None."""
-        if not self.ready() or registry.plugin("scenario", name) is None:
+        if not self.ready():
             return None
         found: ScenarioPlugin | None = _module("scenario").scenario_plugin(name)
-        return None if found is None else replace(found, source=RALLY)
+        return found
 
     def get(self, kind: str, name: str) -> type | None:
         """The class behind our interface of what Rally calls `name`, or None."""
-        if kind not in _ADAPTED or not self.ready() or registry.plugin(kind, name) is None:
+        if kind not in _ADAPTED or not self.ready():
             return None
         module, function = _ADAPTED[kind]
         found: type | None = getattr(_module(module), function)(name)

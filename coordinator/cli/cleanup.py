@@ -13,6 +13,7 @@ from osbench.common.plugins import Plugins
 from osbench.common.redis_client import connect
 from osbench.coordinator.cli.common import Settings, with_settings
 from osbench.coordinator.cli.progress import Progress
+from osbench.coordinator.cli.taskargs import plugin_path_option
 from osbench.coordinator.contexts.chain import undo
 from osbench.coordinator.contexts.objects import Objects
 from osbench.coordinator.fleet import Fleet, processes
@@ -27,12 +28,7 @@ LOOK_S = 0.5
 
 @click.command()
 @click.argument("run")
-@click.option(
-    "--plugin-path",
-    multiple=True,
-    metavar="PATH",
-    help="Python file, or directory of them, to load plug-ins from.",
-)
+@plugin_path_option
 @with_settings
 def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
     """Remove what a run has left behind.

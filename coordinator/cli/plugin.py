@@ -13,7 +13,7 @@ from rich.table import Table
 
 from osbench.common.errors import PluginError
 from osbench.common.plugin_names import NATIVE, RALLY, asked
-from osbench.common.plugins import Plugins
+from osbench.common.plugins import KINDS, Plugins
 from osbench.common.rally.loading import installed
 from osbench.common.rally.names import INSTALL
 from osbench.common.signature import hints, placeholder
@@ -24,9 +24,10 @@ from osbench.coordinator.cli.common import (
     warn_of_plugins,
     with_settings,
 )
-from osbench.coordinator.cli.taskargs import prefer_option
+from osbench.coordinator.cli.taskargs import plugin_path_option, prefer_option
 
-KINDS = ("scenario", "runner", "sla", "context", "hook", "trigger", "exporter")
+#: In the order in which they are listed.
+_KINDS = ("scenario", *KINDS)
 
 
 @click.group(cls=Group)
@@ -38,19 +39,11 @@ def _plugins(settings: Settings, paths: tuple[str, ...], prefer: str) -> Plugins
     return warn_of_plugins(Plugins((*settings.conf.coordinator.plugin_path, *paths), prefer))
 
 
-_path_option = click.option(
-    "--plugin-path",
-    multiple=True,
-    metavar="PATH",
-    help="Python file, or directory of them, to load plug-ins from.",
-)
-
-
 @plugin.command("list")
-@click.argument("kind", type=click.Choice(KINDS), required=False)
+@click.argument("kind", type=click.Choice(_KINDS), required=False)
 @click.option("--rally", is_flag=True, help="List Rally's plug-ins, too.")
 @prefer_option
-@_path_option
+@plugin_path_option
 @with_settings
 def list_(
     settings: Settings, kind: str | None, rally: bool, prefer: str, plugin_path: tuple[str, ...]
@@ -71,7 +64,7 @@ def list_(
     if with_rally and not installed():
         raise PluginError(f"Rally is not installed: {INSTALL}")
     table = Table("kind", "name", "source", "what it is", box=None)
-    for one in (kind,) if kind else KINDS:
+    for one in (kind,) if kind else _KINDS:
         for row in sorted(_rows(plugins, one, prefer, with_rally)):
             table.add_row(one, *row)
     echo_table(table)
@@ -95,10 +88,10 @@ def _rows(
 
 
 @plugin.command()
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(_KINDS))
 @click.argument("name")
 @prefer_option
-@_path_option
+@plugin_path_option
 @with_settings
 def show(
     settings: Settings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]

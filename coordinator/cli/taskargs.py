@@ -36,6 +36,14 @@ class TaskOptions:
     selection: Selection = field(default_factory=Selection)
 
 
+#: Adds `--plugin-path`.
+plugin_path_option = click.option(
+    "--plugin-path",
+    multiple=True,
+    metavar="PATH",
+    help="Python file, or directory of them, to load plug-ins from: osbench's or Rally's.",
+)
+
 #: Adds `--prefer`.
 prefer_option = click.option(
     "--prefer",
@@ -80,12 +88,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SCENARIO|N",
         help="Take only this workload, by scenario or position from 0; may be repeated.",
     )
-    @click.option(
-        "--plugin-path",
-        multiple=True,
-        metavar="PATH",
-        help="Python file, or directory of them, to load plug-ins from: osbench's or Rally's.",
-    )
+    @plugin_path_option
     @prefer_option
     @functools.wraps(command)
     def collected(
