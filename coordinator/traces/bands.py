@@ -202,7 +202,9 @@ class _Comparison:
             np.column_stack((table[:, self._tested], table[:, rest].sum(axis=1)))
             for table in self._times
         ]
-        self.found: Difference = difference(tables[0], tables[1], middle.seed)
+        self.found: Difference = difference(
+            tables[0], tables[1], middle.seed, clusters=_episodes(middle, self._slow)
+        )
         self._tails = self._tail(middle.all, between)
 
     def causes(self) -> list[Cause]:
@@ -280,6 +282,25 @@ class _Comparison:
         median, quartile = np.percentile(times[:, self._tested], (50, 75), axis=0)
         scale: Floats = (quartile - median) / math.log(2)
         return scale * (_exponential_mean(low, high) - math.log(2))
+
+
+def _episodes(middle: Middle, slow: Ints) -> Ints:
+    """A number for each slow trace, the same for those that follow each other closely.
+
+    What made them slow may have happened once: a stall of a second is one accident, however many
+    requests it holds up. Close is a tenth of what would be between them on average, so that of
+    traces at random places one in ten is taken for its neighbour's.
+    """
+    numbers = middle.features.iteration[slow]
+    if len(np.unique(numbers)) < len(slow):
+        # of no iterations, or of several runs
+        return np.arange(len(slow))
+    every = middle.features.iteration[middle.all]
+    close = int(every.max() - every.min() + 1) // (10 * len(slow))
+    order = np.argsort(numbers)
+    found = np.empty(len(slow), np.int64)
+    found[order] = np.concatenate(([0], np.cumsum(np.diff(numbers[order]) > max(close, 1))))
+    return found
 
 
 def _exponential_mean(low: float, high: float) -> float:

@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"(?<![\w.\"`])[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d
 _LIST = re.compile(r"\(\s*\?(?:\s*,\s*\?)*\s*\)")
 _LISTS = re.compile(r"\(\.\.\.\)(?:\s*,\s*\(\.\.\.\))+")
 _SPACE = re.compile(r"\s+")
+#: So long a list of columns would leave no room for what it is selected from.
+_COLUMNS = re.compile(r"\b(SELECT(?: DISTINCT)?) (?:(?! FROM\b)[^()]){60,} FROM\b", re.I)
 
 _VERSION = re.compile(r"v\d+(?:\.\d+)*\Z")
 _LONG = 32
@@ -31,7 +33,10 @@ _LONG = 32
 
 @lru_cache(maxsize=8192)
 def statement(sql: str) -> str:
-    """A statement with `?` for each value and `(...)` for each list of values."""
+    """A statement with `?` for each value and `(...)` for each list of values.
+
+    Many columns that are selected are `...`.
+    """
     text = _COMMENT.sub(" ", sql)
     text = _STRING.sub("?", text)
     text = _QUOTED.sub(lambda found: found[0] if _WORD.match(found[0]) else "?", text)
@@ -39,7 +44,8 @@ def statement(sql: str) -> str:
     text = _NUMBER.sub("?", text)
     text = _LIST.sub("(...)", text)
     text = _LISTS.sub("(...)", text)
-    return cut(_SPACE.sub(" ", text).strip())
+    text = _SPACE.sub(" ", text).strip()
+    return cut(_COLUMNS.sub(r"\1 ... FROM", text))
 
 
 @lru_cache(maxsize=8192)

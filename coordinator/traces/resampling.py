@@ -1,8 +1,10 @@
 """How sure a difference between two groups of traces is: by drawing from them again.
 
 Intervals are the percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
-1993, chapter 13), p-values those of a permutation test (chapter 15), corrected for the number of
-keys by Benjamini and Hochberg (Journal of the Royal Statistical Society B 57, 1995).
+1993, chapter 13), of whole clusters where some traces stand or fall together (Davison and Hinkley,
+Bootstrap Methods and their Application, 1997, section 3.8). p-values are those of a permutation
+test (Efron and Tibshirani, chapter 15), corrected for the number of keys by Benjamini and Hochberg
+(Journal of the Royal Statistical Society B 57, 1995).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _DRAWS = 1000
 _PERMUTATIONS = 2000
@@ -20,6 +23,8 @@ _PERMUTATIONS = 2000
 _MOST = 3000
 _MOST_PERMUTED = 1000
 _BOUNDS = (2.5, 97.5)
+#: Clusters without which nothing is known of shares: what is drawn from less hardly varies.
+_FEWEST = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,20 +43,31 @@ class Difference:
     p: Floats
 
 
-def difference(slow: Floats, base: Floats, seed: int = 0, *, two_sided: bool = False) -> Difference:
+def difference(
+    slow: Floats,
+    base: Floats,
+    seed: int = 0,
+    *,
+    clusters: Ints | None = None,
+    two_sided: bool = False,
+) -> Difference:
     """Compare two groups, a line each, with columns that sum to what is to be explained.
 
     p-values are those of the first group's mean being no greater, `two_sided` of no other.
+    `clusters` has a number, from 0, for each line of the first group: those with the same number
+    are drawn together.
     """
     chance = np.random.default_rng(seed)
+    if clusters is None or len(slow) > _MOST:
+        clusters = np.arange(min(len(slow), _MOST))
     slow, base = _some(slow, _MOST, chance), _some(base, _MOST, chance)
-    drawn = _means(slow, chance) - _means(base, chance)
+    drawn = _means(slow, clusters, chance) - _means(base, np.arange(len(base)), chance)
     total = drawn.sum(axis=1)
     # where the sum may be nothing, nothing is known of a share of it
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
     shares = drawn / safe[:, None]
     low, high = np.percentile(drawn, _BOUNDS, axis=0)
-    if np.isnan(shares).any():
+    if np.isnan(shares).any() or clusters.max() + 1 < _FEWEST:
         share_low, share_high = np.zeros(slow.shape[1]), np.ones(slow.shape[1])
     else:
         share_low, share_high = np.percentile(shares, _BOUNDS, axis=0)
@@ -84,14 +100,15 @@ def _some(rows: Floats, most: int, chance: np.random.Generator) -> Floats:
     return rows[chance.choice(len(rows), most, replace=False)]
 
 
-def _means(rows: Floats, chance: np.random.Generator) -> Floats:
-    """The mean of each column in each of many draws with replacement."""
-    count = len(rows)
+def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
+    """The mean of each column in each of many draws with replacement, of clusters of rows."""
+    count = int(clusters.max()) + 1
     found = np.empty((_DRAWS, rows.shape[1]))
     for at in range(0, _DRAWS, 100):
         picked = chance.integers(0, count, (100, count)) + np.arange(100)[:, None] * count
-        weights = np.bincount(picked.ravel(), minlength=100 * count).reshape(100, count)
-        found[at : at + 100] = weights @ rows / count
+        times = np.bincount(picked.ravel(), minlength=100 * count).reshape(100, count)
+        weights = times[:, clusters]
+        found[at : at + 100] = weights @ rows / weights.sum(axis=1, keepdims=True)
     return found
 
 

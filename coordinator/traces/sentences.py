@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from osbench.coordinator.report.words import count, duration, plain
@@ -54,8 +55,14 @@ def _named(name: str) -> str:
 
 
 def _share(cause: Cause) -> str:
-    low, high = (100 * bound for bound in cause.share_interval)
-    return f"{100 * cause.share:.0f} % (95 %: {low:.0f} to {high:.0f} %)"
+    low, high = map(percent, cause.share_interval)
+    return f"{percent(cause.share)} % (95 %: {low} to {high} %)"
+
+
+def percent(share: float) -> str:
+    """A share in whole percents."""
+    # a little less than nothing is nothing
+    return f"{round(100 * share)}" if math.isfinite(share) else "?"
 
 
 def _how(cause: Cause) -> str:

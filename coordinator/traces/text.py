@@ -20,11 +20,14 @@ from osbench.coordinator.traces.explanation import Answer, Explanation
 from osbench.coordinator.traces.findings import findings
 from osbench.coordinator.traces.keys import Key
 from osbench.coordinator.traces.ranking import Ranked
+from osbench.coordinator.traces.sentences import percent
 from osbench.coordinator.traces.spans import uuid_form
 
 #: Spans of the same kind side by side that are shown; the rest is one line.
 _ALIKE = 5
 _CAUSES = 5
+#: Share of the traces that go a way, for it to be shown: a few make detours, as for a new token.
+_USUAL = 0.01
 
 
 def show_trace(console: Console, heading: str, rows: Sequence[Row], notes: Sequence[str]) -> None:
@@ -77,9 +80,12 @@ def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
 def show_explanation(console: Console, found: Explanation) -> None:
     """The sentence first, then what it rests on."""
     _line(console, found.sentence, "bold")
-    for answer in found.answers:
+    for number, answer in enumerate(found.answers):
         _line(console, "")
-        _answer(console, answer, alone=len(found.answers) == 1)
+        if len(found.answers) > 1:
+            # the first one's sentence stands above
+            _line(console, f"{answer.name}: {answer.sentence}" if number else answer.name, "bold")
+        _answer(console, answer)
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
@@ -115,9 +121,7 @@ def show_findings(console: Console, census: Census, clocks: Clocks, skipped: int
         _line(console, line)
 
 
-def _answer(console: Console, answer: Answer, *, alone: bool) -> None:
-    if not alone:
-        _line(console, f"{answer.name}: {answer.sentence}", "bold")
+def _answer(console: Console, answer: Answer) -> None:
     failed = f", {count(answer.failed)} failed" if answer.failed else ""
     left = f", {count(answer.incomplete)} incomplete ones left out" if answer.incomplete else ""
     _line(
@@ -131,8 +135,8 @@ def _answer(console: Console, answer: Answer, *, alone: bool) -> None:
     if answer.far:
         _line(
             console,
-            f"Left out, as far beyond these: {count(answer.far, 'trace')}:"
-            f" {_exemplars(answer.farthest)}",
+            f"Left out, as far beyond these: {count(answer.far, 'trace')},"
+            f" the slowest {_exemplars(answer.farthest)}",
         )
     if answer.variance:
         parts = (
@@ -141,9 +145,10 @@ def _answer(console: Console, answer: Answer, *, alone: bool) -> None:
             if part.share >= 0.005
         )
         _line(console, f"Of all variance: {'; '.join(parts)}")
-    if len(answer.shapes) > 1:
+    usual = [one for one in answer.shapes if one.traces >= _USUAL * answer.traces]
+    if len(usual) > 1:
         table = _table("traces", "p50", "p99", "for example", "way through the services")
-        for shape in answer.shapes[:_CAUSES]:
+        for shape in usual[:_CAUSES]:
             table.add_row(
                 count(shape.traces),
                 duration(shape.p50_s),
@@ -166,11 +171,11 @@ def _band(console: Console, band: Band) -> None:
     )
     table = _table("", "more", "share", "95 %", "seen in", "calls", "a call", "host", "what")
     for cause in band.causes[:_CAUSES]:
-        first, last = (f"{100 * bound:.0f}" for bound in cause.share_interval)
+        first, last = map(percent, cause.share_interval)
         table.add_row(
             "*" if cause.clear else "",
             signed(cause.excess_s),
-            f"{100 * cause.share:.0f} %",
+            f"{percent(cause.share)} %",
             f"{first} to {last} %",
             f"{100 * cause.seen_in:.0f} %",
             f"{_calls(cause.calls_base)} -> {_calls(cause.calls_slow)}",

@@ -6,6 +6,7 @@ from synthetic_traces import (
     Fault,
     Work,
     find,
+    iteration,
     many_queries,
     queue_wait,
     slow_query,
@@ -202,6 +203,38 @@ def test_a_slow_share_of_the_requests_is_never_set_aside():
 
     assert answer.far == 0
     assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        (range(20, 1100, 40), True),
+        ((*range(200, 214), *range(700, 713)), False),
+        (range(500, 527), False),
+    ],
+    ids=["27 at all times", "27 in two stalls", "27 in one"],
+)
+def test_what_happened_once_is_no_pattern(slow, named):
+    chance, found = random.Random(7), []
+    for number in range(1100):
+        root = iteration(chance)
+        if number in slow:
+            slow_query(root, chance)
+        found.append(spans_of(root, number=number))
+    survey = Survey()
+    for trace in found:
+        survey.add(trace)
+    digest = Digest(survey, ["Shop.buy"])
+    for number, trace in enumerate(found):
+        digest.add_iteration(trace, group=0, iteration=number, outcome=Outcome.OK, kept=True)
+
+    (answer,) = explain(digest.table.close()).answers
+
+    first = answer.bands[0].causes[0]
+    assert str(first.key) == "shop/api db SELECT prices"
+    assert first.share > 0.8
+    assert first.clear is named
+    assert (first.share_interval[0] > 0.5) is named
 
 
 @pytest.mark.parametrize(
