@@ -106,6 +106,9 @@ def test_events_that_come_late_are_awaited(redis, tmp_path):
         event["trace_id"] = uuid_form("9" * 32)
 
     def later():
+        with redis.client() as client:
+            while "cmdstat_lrange" not in client.info("commandstats"):
+                time.sleep(0.05)
         # longer than a store is watched in which nothing is missing
         time.sleep(1.0)
         push(redis.client(), found[-1], late)
