@@ -202,3 +202,13 @@ def test_nothing_grows_with_the_number_of_iterations():
     assert all(chart["iterations"] == 6000 for chart in found)
     assert all(len(points) <= trend.POINTS for _, points in found[1]["data"])
     assert found[0]["data"]["rows"][1][-1] == 6000
+
+
+def test_a_sketch_of_negative_numbers_mirrors_that_of_positive_ones():
+    above, below = Sketch(), Sketch()
+    for value in np.random.default_rng(1).lognormal(0, 3, 20_000).tolist():
+        above.add(value)
+        below.add(-value)
+
+    for percent in (10, 50, 90, 99):
+        assert below.percentile(100 - percent) == pytest.approx(-above.percentile(percent))
