@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--mistral", choices=("traced", "stock"), help="stock: its spans go to its log only"
     )
+    parser.add_argument("--faults", choices=("on", "off"), help="let tests plant faults")
     return parser
 
 
@@ -59,6 +60,8 @@ def _start(lab: Lab, given: argparse.Namespace) -> None:
         options = replace(options, nova_backend=given.nova)
     if given.mistral:
         options = replace(options, mistral_stock=given.mistral == "stock")
+    if given.faults:
+        options = replace(options, faults=given.faults == "on")
     lab.options = options
     begin = time.monotonic()
 

@@ -31,6 +31,20 @@ class Options:
     nova_backend: str = "threading"
     #: Whether Mistral runs as it ships: its spans then go to its log only.
     mistral_stock: bool = False
+    #: Whether `Lab.plant` can put faults into services.
+    faults: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A call of a service that is slow now and then; needs the option `faults`."""
+
+    #: zaqar's commands to Redis, any other's statements to its SQLite.
+    service: str
+    #: What stands in the calls that are meant.
+    text: str
+    share: float = 0.03
+    delay_s: float = 0.15
 
 
 class Lab:
@@ -123,6 +137,17 @@ class Lab:
         """Write deployment.json and openrc."""
         self.write(self.folder / "deployment.json", json.dumps(self.deployment(), indent=2) + "\n")
         self.write(self.folder / "openrc", self.openrc())
+
+    # --- what tests of explanations need
+
+    @property
+    def fault_file(self) -> Path:
+        """Where services look for the faults that they have at the moment."""
+        return self.folder / "fault.json"
+
+    def plant(self, *faults: Fault) -> None:
+        """Have services show these faults, and no others, from now on."""
+        self.write(self.fault_file, json.dumps([asdict(fault) for fault in faults]))
 
     # --- what services need
 

@@ -16,6 +16,8 @@ from services.process import Process
 
 INSIDE = Path(__file__).parent / "inside"
 
+FAULTY_THREADS = 8
+
 
 class Service:
     """One service; subclasses say how it differs."""
@@ -68,10 +70,16 @@ def served(
 ) -> Process:
     """A WSGI application behind waitress in the service's own environment.
 
-    One thread is right for SQLite: it answers no second writer but "database is locked".
+    One thread is right for SQLite: it answers no second writer but "database is locked". Where
+    faults are planted there are more, and nobody may write: else all wait for one held up.
     """
     port = lab.port(service.name)
     assert service.packages is not None
+    if lab.options.faults:
+        threads = max(threads, FAULTY_THREADS)
+        if not lab.fault_file.exists():
+            lab.plant()
+        env = {**env, "LAB_FAULT": str(lab.fault_file), "LAB_SERVICE": service.name}
     python = lab.environment(service.packages) / "bin" / "python"
     return Process(
         name=service.name,

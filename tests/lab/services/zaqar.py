@@ -1,7 +1,12 @@
-"""Zaqar: queues in SQLite, messages in Redis, as Debian has no MongoDB."""
+"""Zaqar: queues in SQLite, messages in Redis, as Debian has no MongoDB.
+
+Where faults can be planted its queues are in Redis, too, which is faster, and a proxy that holds
+requests up stands before its messages.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +22,7 @@ class Zaqar(Service):
     name = packages = "zaqar"
     kind = "messaging"
     needs = ("keystone",)
-    ports = ("zaqar",)
+    ports = ("zaqar", "zaqar-store")
     #: What it ships, changed in memory: inside/zaqar_application.py says why.
     application = "zaqar_application:application"
 
@@ -39,11 +44,11 @@ class Zaqar(Service):
                     "drivers": {
                         "transport": "wsgi",
                         "message_store": "redis",
-                        "management_store": "sqlalchemy",
+                        "management_store": "redis" if lab.options.faults else "sqlalchemy",
                     },
                     "drivers:transport:wsgi": {"bind": "127.0.0.1", "port": lab.port("zaqar")},
                     "drivers:management_store:sqlalchemy": {"uri": _database(lab)},
-                    "drivers:message_store:redis": {"uri": lab.redis_url(1)},
+                    "drivers:message_store:redis": {"uri": _messages(lab)},
                     "drivers:management_store:redis": {"uri": lab.redis_url(2)},
                     "cache": {"backend": "dogpile.cache.memory"},
                     "signed_url": {"secret_key": lab.service_password},
@@ -59,7 +64,25 @@ class Zaqar(Service):
 
     def processes(self, lab: Lab) -> list[Process]:
         env = {"HOME": str(lab.home("zaqar"))}
-        return [served(lab, self, self.application, env=env, ready="/v2/ping")]
+        zaqar = served(lab, self, self.application, env=env, ready="/v2/ping")
+        return [_slow_store(lab), zaqar] if lab.options.faults else [zaqar]
+
+
+def _slow_store(lab: Lab) -> Process:
+    port = lab.port("zaqar-store")
+    command = [sys.executable, str(INSIDE / "slow_store.py"), str(port), str(lab.port("redis"))]
+    return Process(
+        name="zaqar-store",
+        command=[*command, str(lab.fault_file), "zaqar"],
+        port=port,
+        ready=lambda: True,
+    )
+
+
+def _messages(lab: Lab) -> str:
+    if not lab.options.faults:
+        return lab.redis_url(1)
+    return lab.redis_url(1).replace(f":{lab.port('redis')}/", f":{lab.port('zaqar-store')}/")
 
 
 def _database(lab: Lab) -> str:
