@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import BIN, coord, environment
+from commands import coord
 from corpus import corpus
 from osprofiler.drivers import base
+from rally_command import Rally, workloads
 from services.catalogue import admin
 from services.lab import Lab
 
@@ -119,33 +119,11 @@ def on_osbench(home: Path, task: Path, lab: Lab) -> tuple[Counts, dict[str, Any]
 
 
 def on_rally(home: Path, task: Path, lab: Lab) -> Counts:
-    (home / "rally.conf").write_text(
-        f"[database]\nconnection = sqlite:///{home}/rally.db\n"
-        "[openstack]\nenable_profiler = false\n",
-        "utf-8",
-    )
-    (home / "spec.json").write_text(json.dumps({"existing@openstack": deployment(lab)}), "utf-8")
-    for arguments in (
-        ("db", "create"),
-        ("env", "create", "--name", "lab", "--spec", "spec.json"),
-        ("task", "start", str(task)),
-        ("task", "report", "--json", "--out", "report.json"),
-    ):
-        done = subprocess.run(
-            [str(BIN / "rally"), "--config-file", str(home / "rally.conf"), *arguments],
-            cwd=home,
-            env=environment(home),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        # 2: an SLA failed
-        assert done.returncode in (0, 2), done.stdout + done.stderr
-    (ran,) = json.loads((home / "report.json").read_text("utf-8"))["tasks"]
-    found = [workload for subtask in ran["subtasks"] for workload in subtask["workloads"]]
+    rally = Rally(home)
+    rally.use(deployment(lab))
     return [
         (*one["scenario"], one["total_iteration_count"], one["failed_iteration_count"])
-        for one in found
+        for one in workloads(rally.task(task))
     ]
 
 

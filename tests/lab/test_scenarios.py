@@ -1,381 +1,209 @@
-"""All native scenarios against real services, from two worker processes; nothing stays.
+"""All native scenarios against real services, and the same tasks by Rally: nothing stays.
 
-OSBENCH_KILL_REPETITIONS sets how often everything is killed in the middle of a load (3 unless set).
+The lab has to be theirs alone: what it has is counted before and after.
 """
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
 import json
-import os
 import re
-import signal
-from collections.abc import Iterable, Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import cloud_tasks
 import pytest
-import yaml
-from osprofiler.drivers import base
-from runs import Site, site
-from services import operations
+from cloud_tasks import TIMES, Load
+from population import population
+from rally_command import Rally, workloads
+from runs import checked, site
 from services.catalogue import admin
 from services.lab import Lab
+from span_chains import Trace
+
+from osbench.worker.scenarios.openstack import ACCEPTED, READY
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
 
-REPETITIONS = int(os.environ.get("OSBENCH_KILL_REPETITIONS", "3"))
-TIMES = 2
-USERS = {"users": {"tenants": 2, "users_per_tenant": 1, "user_choice_method": "round_robin"}}
-#: What is counted before and after: service type, path, key.
-COUNTED = [
-    ("identity", "/users", "users"),
-    ("identity", "/projects", "projects"),
-    ("identity", "/roles", "roles"),
-    ("identity", "/services", "services"),
-    ("messaging", "/v2/queues", "queues"),
-    ("image", "/v2/images?limit=1000", "images"),
-    ("placement", "/resource_providers", "resource_providers"),
-]
-KEYSTONE: dict[str, dict[str, Any]] = {
-    "create_user": {},
-    "create_delete_user": {},
-    "create_user_set_enabled_and_delete": {},
-    "create_and_list_users": {},
-    "create_user_update_password": {},
-    "create_and_update_user": {"update_user_kwargs": {"enabled": False}},
-    "create_tenant": {},
-    "create_tenant_with_users": {"users_per_tenant": 1},
-    "create_and_list_tenants": {},
-    "create_update_and_delete_tenant": {},
-    "authenticate_user_and_validate_token": {},
-    "add_and_remove_user_role": {},
-    "create_add_and_list_user_roles": {},
-    "create_and_delete_role": {},
-    "create_and_get_role": {},
-    "create_and_list_roles": {},
-    "get_entities": {},
-    "create_and_delete_service": {},
-    "create_and_list_services": {},
-    "create_and_list_ec2credentials": {},
-    "create_and_delete_ec2credential": {},
+#: The fixture with the services that each task needs.
+FIXTURES = {
+    "keystone": "lab",
+    "zaqar": "lab",
+    "glance": "lab",
+    "placement": "lab",
+    "mistral": "mistral",
+    "nova": "nova",
+    "cinder": "cinder",
 }
-NEED_USERS = {"add_and_remove_user_role", "create_add_and_list_user_roles"}
-WORKBOOK = """\
-version: "2.0"
-name: replaced
-workflows:
-  quick:
-    tasks:
-      nothing:
-        action: std.noop
-"""
+#: Services that are counted beside the one that a task is for.
+BESIDE = {"nova": ("glance", "neutron")}
+#: What Rally itself leaves. Zaqar's client answers its clean-up with a pair, the queues and their
+#: number, which Rally takes for two queues: the queues of producers that failed stay.
+LEFT_BY_RALLY = {"zaqar": {"queues": TIMES}}
+
+#: Name of an action, and those within it.
+Action = tuple[str, tuple[Any, ...]]
 
 
-@pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """A task that osbench has run."""
+
+    service: str
+    lab: Lab
+    home: Path
+    loads: Sequence[Load]
+    result: dict[str, Any]
+    rows: list[dict[str, str]]
+    #: The results as Rally would write them.
+    as_rally: list[dict[str, Any]]
+    counted: tuple[str, ...]
+    before: dict[str, int]
+    after: dict[str, int]
 
 
-def use(here: Site, lab: Lab) -> None:
-    """Have the commands of a site know the lab."""
-    file = here.write("lab.json", json.dumps(lab.deployment()))
-    made = here.coord("deployment", "create", "--name", "lab", "--file", str(file))
-    assert made.code == 0, made.err
+@pytest.fixture(scope="module")
+def record(lab: Lab) -> Iterator[dict[str, Any]]:
+    """A deployment record of the lab with a user, who has a project."""
+    client, url = admin(lab), lab.auth_url
+    name, password = f"native-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
+    body: dict[str, Any] = {"project": {"name": name, "domain_id": "default"}}
+    project = client.post(f"{url}/projects", json=body).json()["project"]["id"]
+    body = {"user": {"name": name, "password": password, "domain_id": "default"}}
+    user = client.post(f"{url}/users", json=body).json()["user"]["id"]
+    (role,) = client.get(f"{url}/roles?name=member").json()["roles"]
+    client.put(f"{url}/projects/{project}/users/{user}/roles/{role['id']}")
+    content: dict[str, Any] = lab.deployment()["openstack"]
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    someone = {"username": name, "password": password, "project_name": name, **domains}
+    try:
+        yield {**content, "users": [someone]}
+    finally:
+        client.delete(f"{url}/users/{user}")
+        client.delete(f"{url}/projects/{project}")
 
 
-def workload(scenario: str, args: Mapping[str, Any], **contexts: Any) -> dict[str, Any]:
-    return {
-        "scenario": {scenario: dict(args)},
-        "contexts": contexts,
-        "runner": {"constant": {"times": TIMES, "concurrency": 2}},
-    }
-
-
-def counts(lab: Lab, counted: list[tuple[str, str, str]]) -> dict[str, int]:
-    client = admin(lab)
-    headers = {"Client-ID": "b3a5d6a2-5f0c-4f6a-9b53-5c3d0f3c4b11"}
-    return {
-        path: len(
-            client.get(path, endpoint_filter={"service_type": kind}, headers=headers).json()[key]
+@pytest.fixture(scope="module", params=FIXTURES)
+def ran(request: pytest.FixtureRequest, record: dict[str, Any]) -> Iterator[Ran]:
+    """The task of a service, run from two worker processes."""
+    service = request.param
+    lab = request.getfixturevalue(FIXTURES[service])
+    counted = ("keystone", service, *BESIDE.get(service, ()))
+    with site() as here:
+        loads = loads_of(service, here.home)
+        file = here.write("lab.json", json.dumps({"openstack": record}))
+        made = here.coord("deployment", "create", "--name", "lab", "--file", str(file))
+        assert made.code == 0, made.err
+        before = population(lab, *counted)
+        task = here.task(*(load.subtask() for load in loads))
+        options = ("--json", "--workers", "2", "--wait-for-workers", "300")
+        started = here.start("osbench-coord", "run", task, *options)
+        done = started.finish(within_s=1500.0)
+        assert done.code == 0, done.out + done.err
+        run = done.result["run_id"]
+        (exported,) = json.loads(here.coord("results", run, "--rally-json").out)["tasks"]
+        yield Ran(
+            service=service,
+            lab=lab,
+            home=here.home,
+            loads=loads,
+            result=done.result,
+            rows=here.rows(run),
+            as_rally=workloads(exported),
+            counted=counted,
+            before=before,
+            after=population(lab, *counted),
         )
-        for kind, path, key in counted
-    }
 
 
-def all_ok(here: Site, *workloads: dict[str, Any]) -> list[dict[str, str]]:
-    """Run them on two worker processes; every iteration is ok, and each has a trace."""
-    file = here.write(
-        "task.yaml",
-        yaml.safe_dump(
-            {
-                "version": 2,
-                "title": "All",
-                "subtasks": [{"title": str(at), **one} for at, one in enumerate(workloads)],
-            }
-        ),
-    )
-    started = here.start("osbench-coord", "run", "--json", str(file), "--workers", "2")
-    done = started.finish(within_s=900.0)
-    assert done.code == 0, done.out + done.err
-    for one in done.result["workloads"]:
-        assert one["accounting"]["ok"] == TIMES, one
-    printed = here.coord("results", done.result["run_id"], "--csv")
-    rows = list(csv.DictReader(io.StringIO(printed.out)))
-    assert len({row["trace_id"] for row in rows}) == TIMES * len(workloads)
-    return rows
-
-
-def projects_in(lab: Lab, trace_id: str) -> set[str]:
-    """Projects that wrote spans of a trace below the iteration's own root."""
-    report = base.get_driver(lab.trace_store, conf={}).get_report(trace_id)
-    (root,) = report["children"]
-    assert root["info"]["name"] == "osbench.iteration"
-    found: set[str] = set()
-    stack = list(root["children"])
-    while stack:
-        span = stack.pop()
-        found.add(span["info"]["project"].lower())
-        stack += span["children"]
+def loads_of(service: str, folder: Path) -> list[Load]:
+    """The workloads of a service's task, whose files are in the folder."""
+    needs_files = service in ("glance", "mistral", "nova")
+    make = getattr(cloud_tasks, service)
+    found: list[Load] = make(folder) if needs_files else make()
     return found
 
 
-def test_every_scenario_of_keystone(here: Site, lab: Lab) -> None:
-    use(here, lab)
-    before = counts(lab, COUNTED[:4])
+@pytest.fixture(scope="module")
+def rally(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Rally:
+    """Rally, which knows the lab."""
+    found = Rally(tmp_path_factory.mktemp("rally"))
+    found.use(record)
+    return found
 
-    rows = all_ok(
-        here,
-        *(
-            workload(f"KeystoneBasic.{name}", args, **(USERS if name in NEED_USERS else {}))
-            for name, args in KEYSTONE.items()
-        ),
+
+def test_every_iteration_ends_as_it_should(ran: Ran) -> None:
+    found = ran.result["workloads"]
+
+    for load, one in zip(ran.loads, found, strict=True):
+        sums = checked(one)
+        assert (sums["ok"], sums["failed"]) == (TIMES - load.failing, load.failing), one
+        for error in one["errors"]:
+            assert load.said in error["message"]
+            # what a service has refused can be looked for in its log
+            if "http" in error["message"]:
+                assert re.search(r"for example request req-[-0-9a-f]{36}", error["message"])
+        assert len(one["workers"]) == 2
+
+
+def test_nothing_is_left(ran: Ran) -> None:
+    assert ran.after == ran.before
+
+
+def test_the_services_spans_stand_under_the_clients(ran: Ran) -> None:
+    ids = [row["trace_id"] for row in ran.rows]
+
+    traces = [Trace(ran.lab, one) for one in ids]
+
+    assert len(set(ids)) == len(ids) == TIMES * len(ran.loads)
+    for position, load in enumerate(ran.loads):
+        of_load = [
+            trace
+            for row, trace in zip(ran.rows, traces, strict=True)
+            if int(row["workload"]) == position
+        ]
+        for trace in of_load:
+            assert not trace.astray, load
+            for service, own in load.spans.items():
+                assert trace.requests(service), load
+                assert not own or own in trace.own(service), load
+
+
+def test_rally_comes_to_the_same(ran: Ran, rally: Rally) -> None:
+    chosen = [
+        (load, one)
+        for load, one in zip(ran.loads, ran.as_rally, strict=True)
+        if not load.not_by_rally
+    ]
+    if not chosen:
+        pytest.skip("Rally has none of these scenarios")
+    task = ran.home / "by-rally.json"
+    subtasks = [load.subtask() for load, _ in chosen]
+    task.write_text(json.dumps({"version": 2, "title": "By Rally", "subtasks": subtasks}))
+    before = population(ran.lab, *ran.counted)
+
+    theirs = workloads(rally.task(task))
+    after = population(ran.lab, *ran.counted)
+
+    for (load, mine), its in zip(chosen, theirs, strict=True):
+        assert its["total_iteration_count"] == mine["total_iteration_count"] == TIMES
+        assert its["failed_iteration_count"] == mine["failed_iteration_count"] == load.failing
+        assert done_in(its) == done_in(mine), load
+    left = LEFT_BY_RALLY.get(ran.service, {})
+    assert after == {kind: count + left.get(kind, 0) for kind, count in before.items()}
+
+
+def done_in(workload: dict[str, Any]) -> list[tuple[Action, ...]]:
+    """The actions of each iteration, in any order of the iterations."""
+    return sorted(named(iteration["atomic_actions"]) for iteration in workload["data"])
+
+
+def named(actions: Sequence[dict[str, Any]]) -> tuple[Action, ...]:
+    """Names of actions and of those within, without the parts that only osbench has."""
+    return tuple(
+        (one["name"], named(one["children"]))
+        for one in actions
+        if one["name"] not in (ACCEPTED, READY)
     )
-
-    assert counts(lab, COUNTED[:4]) == before
-    for row in rows:
-        assert projects_in(lab, row["trace_id"]) >= {"osbench", "keystone"}, row
-
-
-def test_every_scenario_of_zaqar_glance_and_placement(here: Site, lab: Lab) -> None:
-    use(here, lab)
-    data = here.write("image.raw", "x" * 100_000)
-    image = {"image_location": str(data), "container_format": "bare", "disk_format": "raw"}
-    images = {"image_url": str(data), "container_format": "bare", "disk_format": "raw"}
-    before = counts(lab, COUNTED)
-
-    rows = all_ok(
-        here,
-        workload("ZaqarBasic.create_queue", {}, **USERS, zaqar_queues={"messages_per_queue": 2}),
-        workload("ZaqarBasic.producer_consumer", {"min_msg_count": 30, "max_msg_count": 30}),
-        workload("GlanceImages.list_images", {}, **USERS, images=images, roles=["reader"]),
-        *(
-            workload(f"GlanceImages.{name}", image)
-            for name in (
-                "create_and_list_image",
-                "create_and_get_image",
-                "create_and_delete_image",
-                "create_and_download_image",
-                "create_and_update_image",
-                "create_and_deactivate_image",
-            )
-        ),
-        workload("Authenticate.validate_glance", {"repetitions": 2}),
-        workload("Placement.list_resource_providers", {}),
-        workload("Placement.create_resource_provider", {}),
-        workload("Placement.create_and_delete_resource_provider", {}),
-        workload(
-            "OpenStack.request",
-            {
-                "service_type": "keystone",
-                "path": "/auth/projects",
-                "checks": {"$.links.next": None},
-            },
-        ),
-    )
-
-    assert counts(lab, COUNTED) == before
-    expected = ["zaqar"] * 2 + ["glance"] * 8 + ["placement"] * 3 + ["keystone"]
-    for row in rows:
-        found = projects_in(lab, row["trace_id"])
-        assert found >= {"osbench", expected[int(row["workload"])]}, row
-
-
-def test_every_scenario_of_mistral(here: Site, mistral: Lab) -> None:
-    use(here, mistral)
-    definition = {"definition": str(here.write("workbook.yaml", WORKBOOK))}
-    counted = [*COUNTED[:2], ("workflowv2", "/workbooks", "workbooks")]
-    before = counts(mistral, counted)
-
-    all_ok(
-        here,
-        workload("MistralWorkbooks.create_workbook", definition),
-        workload("MistralWorkbooks.create_workbook", {**definition, "do_delete": True}, **USERS),
-        workload("MistralWorkbooks.list_workbooks", {}, **USERS, workbooks=definition),
-        workload("MistralExecutions.create_execution_from_workbook", definition),
-        workload("MistralExecutions.list_executions", {}),
-    )
-
-    assert counts(mistral, counted) == before
-
-
-def test_every_scenario_of_nova(here: Site, nova: Lab) -> None:
-    use(here, nova)
-    server = {"image": {"name": "lab-image"}, "flavor": {"name": "m1.tiny"}, "nics": "none"}
-    counted = [*COUNTED[:2], ("compute", "/servers?all_tenants=1", "servers")]
-    before = counts(nova, counted)
-
-    all_ok(
-        here,
-        workload("NovaServers.boot_server", server),
-        workload(
-            "NovaServers.boot_and_delete_server",
-            server,
-            **USERS,
-            quotas={"nova": {"instances": 5}, "neutron": {"network": 3}},
-        ),
-        workload("NovaServers.boot_and_list_server", server),
-        workload("NovaServers.list_servers", {}),
-        workload("Authenticate.validate_nova", {"repetitions": 1}),
-        workload("Authenticate.validate_neutron", {"repetitions": 1}),
-    )
-
-    assert counts(nova, counted) == before
-
-
-def test_every_scenario_of_cinder(here: Site, cinder: Lab) -> None:
-    use(here, cinder)
-    counted = [*COUNTED[:2], ("block-storage", "/volumes?all_tenants=1", "volumes")]
-    before = counts(cinder, counted)
-
-    all_ok(
-        here,
-        workload("CinderVolumes.create_volume", {"size": 1}),
-        workload(
-            "CinderVolumes.create_and_delete_volume",
-            {"size": {"min": 1, "max": 2}},
-            **USERS,
-            quotas={"cinder": {"volumes": 7}},
-        ),
-        workload("CinderVolumes.list_volumes", {}),
-        workload("Authenticate.validate_cinder", {"repetitions": 1}),
-    )
-
-    assert counts(cinder, counted) == before
-
-
-def named(lab: Lab) -> dict[str, set[str]]:
-    """Names of all users and projects."""
-    client = admin(lab)
-    return {
-        kind: {one["name"] for one in client.get(f"{lab.auth_url}/{kind}").json()[kind]}
-        for kind in ("users", "projects")
-    }
-
-
-@contextlib.contextmanager
-def bystanders(lab: Lab, names: Iterable[str]) -> Iterator[None]:
-    """Users and projects of somebody else, with these names."""
-    client = admin(lab)
-    made = []
-    try:
-        for name in sorted(names):
-            for kind in ("user", "project"):
-                body = {kind: {"name": name, "domain_id": "default"}}
-                answer = client.post(f"{lab.auth_url}/{kind}s", json=body).json()
-                made.append(f"{lab.auth_url}/{kind}s/{answer[kind]['id']}")
-        yield
-    finally:
-        for url in made:
-            client.delete(url, raise_exc=False)
-
-
-@pytest.mark.parametrize("nth", range(1, REPETITIONS + 1))
-def test_kill_in_the_middle_of_create_user(here: Site, lab: Lab, nth: int) -> None:
-    use(here, lab)
-    task = here.task(
-        {
-            "scenario": {"KeystoneBasic.create_user": {}},
-            "contexts": USERS,
-            "runner": {"constant": {"times": 100_000, "concurrency": 4}},
-        }
-    )
-
-    def of_run() -> dict[str, set[str]]:
-        """Names of what the run has made, of users and projects."""
-        (run,) = (here.data / "runs").iterdir()
-        beginning = f"osb-{run.name}-"
-        return {
-            kind: {name for name in names if name.startswith(beginning)}
-            for kind, names in named(lab).items()
-        }
-
-    before = named(lab)
-    started = here.start("osbench-coord", "run", task, "--workers", "2")
-    started.wait_for(lambda: any((here.data / "runs").glob("*")))
-    started.wait_for(lambda: len(of_run()["users"]) > 2 + 2 * nth)
-
-    os.kill(started.process.pid, signal.SIGKILL)
-    for process in here.private():
-        process.kill()
-    started.process.wait()
-    left = of_run()
-    others = {
-        like
-        for name in (min(left["users"]), max(left["users"]), min(left["projects"]))
-        for like in (f"{name}-1", name[:-1], f"{name[:-8]}aaaaaaaa")
-    }
-    with bystanders(lab, others):
-        done = here.start("osbench-coord", "cleanup", "last").finish(within_s=900.0)
-        after = named(lab)
-
-        assert len(left["users"]) > 2 + 2 * nth
-        assert len(left["projects"]) == 2
-        assert done.code == 0, done.err
-        assert of_run() == {"users": others, "projects": others}
-        for kind, names in before.items():
-            # what other runs have made in the same lab comes and goes
-            assert {name for name in names if not re.search("osb-|rally", name)} <= after[kind]
-        print(f"killed with {len(left['users'])} users: {done.out.strip()}")
-
-
-def check(here: Site, lab: Lab, **changes: str) -> tuple[int, dict[str, str]]:
-    """`deployment check`: exit code, and result and detail of each line."""
-    spec: dict[str, Any] = lab.deployment()
-    spec["openstack"] |= changes
-    file = here.write("checked.json", json.dumps(spec))
-    here.coord("deployment", "create", "--name", "checked", "--file", str(file))
-    done = here.coord("deployment", "check", "checked", "--timeout", "30")
-    here.coord("deployment", "delete", "checked")
-    lines = (line.strip() for line in done.out.splitlines()[2:])
-    return done.code, {line.split()[0]: line for line in lines if line}
-
-
-def test_deployment_check_tells_what_each_service_does_with_the_key(here: Site, lab: Lab) -> None:
-    kinds = {"identity", "image", "messaging", "placement"}
-
-    code, right = check(here, lab)
-    _, wrong = check(here, lab, profiler_hmac_key="wrong")
-
-    assert code == 0
-    for kind in kinds:
-        assert "spans after" in right[kind], right
-        assert " version " in right[kind]
-        assert "clock" in right[kind]
-        assert " warning " in wrong[kind], wrong
-        assert "no spans" in wrong[kind]
-
-
-def test_deployment_check_names_the_service_that_is_down(here: Site, lab: Lab) -> None:
-    operations.stop(lab, ["placement"])
-    try:
-        code, found = check(here, lab)
-    finally:
-        operations.start(lab, ["placement"])
-
-    assert code == 1
-    assert " failed " in found["placement"]
-    assert "Connection refused" in found["placement"]
-    assert " ok " in found["image"]

@@ -1,0 +1,316 @@
+"""What osbench's own scenarios do on each service of the lab, and Rally's where it can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: Iterations of each workload.
+TIMES = 2
+USERS = {"users": {"tenants": 2, "users_per_tenant": 1, "user_choice_method": "round_robin"}}
+
+NOT_IN_RALLY = "Rally has no such scenario"
+NO_CONTEXT = "Rally has no such context"
+PAGES = "Rally reads the first page of messages only"
+NO_WORDS = "Rally takes nics for a list, whatever it is"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """One workload."""
+
+    scenario: str
+    #: A span of each service that stands in each of its traces below a request to it; "" where
+    #: the service writes one span a request.
+    spans: Mapping[str, str]
+    args: Mapping[str, Any] = field(default_factory=dict)
+    contexts: Mapping[str, Any] = field(default_factory=dict)
+    #: Iterations that fail, and what each of them says.
+    failing: int = 0
+    said: str = ""
+    #: Iterations run one after another.
+    serial: bool = False
+    #: Why Rally does not run it, where it does not.
+    not_by_rally: str = ""
+
+    def subtask(self) -> dict[str, Any]:
+        """As a task of Rally and of osbench says it."""
+        closed = {"constant": {"times": TIMES, "concurrency": 2}}
+        return {
+            "title": self.scenario,
+            "scenario": {self.scenario: dict(self.args)},
+            "contexts": dict(self.contexts),
+            "runner": {"serial": {"times": TIMES}} if self.serial else closed,
+            "sla": {"failure_rate": {"max": 100 if self.failing else 0}},
+        }
+
+
+def keystone() -> list[Load]:
+    """All 21 of `KeystoneBasic`, and tokens."""
+    of_users = (
+        "add_and_remove_user_role",
+        "create_add_and_list_user_roles",
+        "create_and_list_ec2credentials",
+        "create_and_delete_ec2credential",
+    )
+    of_admin: dict[str, dict[str, Any]] = {
+        "create_user": {},
+        "create_delete_user": {},
+        "create_user_set_enabled_and_delete": {},
+        "create_and_list_users": {},
+        "create_user_update_password": {},
+        "create_and_update_user": {"update_user_kwargs": {"enabled": False}},
+        "create_tenant": {},
+        "create_tenant_with_users": {"users_per_tenant": 1},
+        "create_and_list_tenants": {},
+        "create_update_and_delete_tenant": {},
+        "authenticate_user_and_validate_token": {},
+        "create_and_delete_role": {},
+        "create_and_get_role": {},
+        "create_and_list_roles": {},
+        "get_entities": {},
+        "create_and_delete_service": {},
+        "create_and_list_services": {},
+    }
+    of = {"keystone": "db"}
+    return [
+        Load(scenario="Authenticate.keystone", spans=of, contexts=USERS),
+        *(
+            Load(scenario=f"KeystoneBasic.{name}", spans=of, args=args)
+            for name, args in of_admin.items()
+        ),
+        *(Load(scenario=f"KeystoneBasic.{name}", spans=of, contexts=USERS) for name in of_users),
+        Load(
+            scenario="KeystoneBasic.get_entities",
+            spans=of,
+            args={"service_name": "nothing"},
+            failing=TIMES,
+            said="there is no service named nothing",
+        ),
+    ]
+
+
+def zaqar() -> list[Load]:
+    """Queues and messages."""
+    of = {"zaqar": "sqlalchemy_queue_controller"}
+    producer = "ZaqarBasic.producer_consumer"
+    return [
+        # passes in Rally without reaching Zaqar: its client makes a queue with the first message
+        Load(scenario="ZaqarBasic.create_queue", spans=of, contexts=USERS),
+        Load(
+            scenario="ZaqarBasic.create_queue",
+            spans=of,
+            contexts={"zaqar_queues": {"messages_per_queue": 2}},
+            not_by_rally=NO_CONTEXT,
+        ),
+        # no more than one page of messages, all that Rally reads
+        Load(
+            scenario=producer,
+            spans=of,
+            args={"min_msg_count": 15, "max_msg_count": 15},
+        ),
+        Load(
+            scenario=producer,
+            spans=of,
+            args={"min_msg_count": 30, "max_msg_count": 30},
+            not_by_rally=PAGES,
+        ),
+        Load(
+            scenario=producer,
+            spans=of,
+            args={"min_msg_count": 15_000, "max_msg_count": 15_000},
+            failing=TIMES,
+            said="400 Bad Request: Message collection size is too large",
+        ),
+    ]
+
+
+def image(folder: Path) -> dict[str, Any]:
+    """An image's arguments."""
+    data = folder / "image.raw"
+    data.write_bytes(b"x" * 100_000)
+    return {"image_location": str(data), "container_format": "bare", "disk_format": "raw"}
+
+
+def glance(folder: Path) -> list[Load]:
+    """Images."""
+    given = image(folder)
+    images = {
+        "image_url": given["image_location"],
+        "container_format": "bare",
+        "disk_format": "raw",
+        "images_per_tenant": 1,
+    }
+    of = {"glance": "db"}
+    return [
+        Load(
+            scenario="GlanceImages.list_images",
+            spans=of,
+            contexts={**USERS, "images": images, "roles": ["reader"]},
+        ),
+        *(
+            Load(scenario=f"GlanceImages.{name}", spans=of, args=given)
+            for name in (
+                "create_and_list_image",
+                "create_and_get_image",
+                "create_and_delete_image",
+                "create_and_download_image",
+                "create_and_update_image",
+                "create_and_deactivate_image",
+                "import_and_delete_image",
+            )
+        ),
+        Load(
+            scenario="Authenticate.validate_glance",
+            spans=of,
+            args={"repetitions": 2},
+        ),
+        Load(
+            scenario="GlanceImages.create_and_get_image",
+            spans=of,
+            args={**given, "visibility": "public"},
+            failing=TIMES,
+            said="403 Forbidden: You are not authorized to complete publicize_image action",
+        ),
+    ]
+
+
+def placement() -> list[Load]:
+    """Resource providers, and a request of the task's own."""
+    of = {"placement": ""}
+    return [
+        *(
+            Load(scenario=f"Placement.{name}", spans=of, not_by_rally=NOT_IN_RALLY)
+            for name in (
+                "list_resource_providers",
+                "create_resource_provider",
+                "create_and_delete_resource_provider",
+            )
+        ),
+        Load(
+            scenario="OpenStack.request",
+            spans={"keystone": "db"},
+            args={
+                "service_type": "keystone",
+                "path": "/auth/projects",
+                "checks": {"$.links.next": None},
+            },
+            not_by_rally=NOT_IN_RALLY,
+        ),
+    ]
+
+
+def workbook(folder: Path, action: str) -> dict[str, str]:
+    """The argument of a workbook with one task that does this."""
+    file = folder / f"{action}.yaml"
+    file.write_text(
+        'version: "2.0"\nname: replaced\n'
+        f"workflows:\n  quick:\n    tasks:\n      only: {{action: {action}}}\n",
+        "utf-8",
+    )
+    return {"definition": str(file)}
+
+
+def mistral(folder: Path) -> list[Load]:
+    """Workbooks and executions."""
+    given = workbook(folder, "std.noop")
+    of, engine = {"mistral": "db"}, {"mistral": "engine"}
+    create = "MistralWorkbooks.create_workbook"
+    execute = "MistralExecutions.create_execution_from_workbook"
+    listed = {"scenario": "MistralWorkbooks.list_workbooks", "spans": of}
+    return [
+        Load(scenario=create, spans=of, args=given),
+        Load(scenario=create, spans=of, args={**given, "do_delete": True}, contexts=USERS),
+        Load(**listed),
+        Load(**listed, contexts={"workbooks": given}, not_by_rally=NO_CONTEXT),
+        Load(scenario=execute, spans=engine, args=given),
+        Load(scenario=execute, spans=engine, args={**given, "do_delete": True}),
+        Load(scenario="MistralExecutions.list_executions", spans=of),
+        Load(
+            scenario=execute,
+            spans=engine,
+            args=workbook(folder, "std.fail"),
+            failing=TIMES,
+            said="the execution failed",
+        ),
+    ]
+
+
+def nova(folder: Path) -> list[Load]:
+    """Servers; also from an image that was made for them."""
+    given = {"image": {"name": "lab-image"}, "flavor": {"name": "m1.tiny"}}
+    of = {"nova": "compute_api"}
+    quotas = {"nova": {"instances": 5}, "neutron": {"network": 3}}
+    return [
+        Load(scenario="NovaServers.boot_server", spans=of, args=given),
+        Load(
+            scenario="NovaServers.boot_server",
+            spans=of,
+            args={**given, "nics": "none"},
+            not_by_rally=NO_WORDS,
+        ),
+        Load(
+            scenario="NovaServers.boot_and_delete_server",
+            spans=of,
+            args=given,
+            contexts={**USERS, "quotas": quotas},
+        ),
+        Load(scenario="NovaServers.boot_and_list_server", spans=of, args=given),
+        Load(scenario="NovaServers.list_servers", spans=of),
+        Load(
+            scenario="GlanceImages.create_image_and_boot_instances",
+            spans={"glance": "db", **of},
+            args={**image(folder), "flavor": {"name": "m1.tiny"}, "number_instances": 2},
+        ),
+        Load(
+            scenario="Authenticate.validate_nova",
+            spans={"nova": "db"},
+            args={"repetitions": 1},
+        ),
+        Load(
+            scenario="Authenticate.validate_neutron",
+            spans={"neutron": "neutron.db"},
+            args={"repetitions": 1},
+        ),
+        Load(
+            scenario="NovaServers.boot_server",
+            spans=of,
+            args=given,
+            contexts={"users": {}, "quotas": {"nova": {"instances": 1}}},
+            failing=1,
+            said="403 Forbidden: Quota exceeded for instances",
+            serial=True,
+        ),
+    ]
+
+
+def cinder() -> list[Load]:
+    """Volumes."""
+    of, alone = {"cinder": "rpc"}, {"cinder": ""}
+    create = "CinderVolumes.create_volume"
+    return [
+        Load(scenario=create, spans=of, args={"size": 1}),
+        Load(
+            scenario="CinderVolumes.create_and_delete_volume",
+            spans=of,
+            args={"size": {"min": 1, "max": 2}},
+            contexts={**USERS, "quotas": {"cinder": {"volumes": 7}}},
+        ),
+        Load(scenario="CinderVolumes.list_volumes", spans=alone),
+        Load(
+            scenario="Authenticate.validate_cinder",
+            spans=alone,
+            args={"repetitions": 1},
+        ),
+        Load(
+            scenario=create,
+            spans=of,
+            args={"size": 1},
+            contexts={"users": {}, "quotas": {"cinder": {"volumes": 1}}},
+            failing=1,
+            said="413 Request Entity Too Large: VolumeLimitExceeded",
+            serial=True,
+        ),
+    ]

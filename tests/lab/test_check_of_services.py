@@ -1,0 +1,60 @@
+"""`deployment check` of real services: what each does with the key, and which is down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from runs import Site, site
+from services import operations
+from services.lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def check(here: Site, lab: Lab, **changes: str) -> tuple[int, dict[str, str]]:
+    """`deployment check`: exit code, and result and detail of each line."""
+    spec: dict[str, Any] = lab.deployment()
+    spec["openstack"] |= changes
+    file = here.write("checked.json", json.dumps(spec))
+    here.coord("deployment", "create", "--name", "checked", "--file", str(file))
+    done = here.coord("deployment", "check", "checked", "--timeout", "30")
+    here.coord("deployment", "delete", "checked")
+    lines = (line.strip() for line in done.out.splitlines()[2:])
+    return done.code, {line.split()[0]: line for line in lines if line}
+
+
+def test_deployment_check_tells_what_each_service_does_with_the_key(here: Site, lab: Lab) -> None:
+    kinds = {"identity", "image", "messaging", "placement"}
+
+    code, right = check(here, lab)
+    _, wrong = check(here, lab, profiler_hmac_key="wrong")
+
+    assert code == 0
+    for kind in kinds:
+        assert "spans after" in right[kind], right
+        assert " version " in right[kind]
+        assert "clock" in right[kind]
+        assert " warning " in wrong[kind], wrong
+        assert "no spans" in wrong[kind]
+
+
+def test_deployment_check_names_the_service_that_is_down(here: Site, lab: Lab) -> None:
+    operations.stop(lab, ["placement"])
+    try:
+        code, found = check(here, lab)
+    finally:
+        operations.start(lab, ["placement"])
+
+    assert code == 1
+    assert " failed " in found["placement"]
+    assert "Connection refused" in found["placement"]
+    assert " ok " in found["image"]
