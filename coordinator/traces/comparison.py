@@ -11,7 +11,7 @@ from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.words import count, duration
 from osbench.coordinator.traces.features import Features, Ints
 from osbench.coordinator.traces.keys import Key
-from osbench.coordinator.traces.quantiles import ENOUGH
+from osbench.coordinator.traces.quantiles import ENOUGH, far_out
 from osbench.coordinator.traces.resampling import difference
 from osbench.coordinator.traces.sentences import words
 
@@ -52,11 +52,13 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One group of traces in two runs. Times are seconds."""
+    """One group of traces in two runs. Times are seconds, those that are far out not counted."""
 
     name: str
     traces_before: int
     traces_after: int
+    #: Of each, those that are too far beyond all others to be a part of the means.
+    far: tuple[int, int]
     mean_before_s: float
     mean_after_s: float
     added_s: float
@@ -75,7 +77,11 @@ def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Compa
 
 
 def _group(before: Features, after: Features, name: str, seed: int) -> Comparison:
-    rows = [_rows(features, name) for features in (before, after)]
+    rows, far = [], []
+    for features in (before, after):
+        ordered = _rows(features, name)
+        far.append(far_out(features, ordered))
+        rows.append(ordered[: len(ordered) - far[-1]])
     totals = [
         features.total[some] / 1e9 for features, some in zip((before, after), rows, strict=True)
     ]
@@ -89,6 +95,7 @@ def _group(before: Features, after: Features, name: str, seed: int) -> Compariso
         "name": name,
         "traces_before": len(rows[0]),
         "traces_after": len(rows[1]),
+        "far": tuple(far),
         "mean_before_s": means[0],
         "mean_after_s": means[1],
         "added_s": means[1] - means[0],
@@ -101,10 +108,12 @@ def _group(before: Features, after: Features, name: str, seed: int) -> Compariso
 
 
 def _rows(features: Features, name: str) -> Ints:
+    """Traces of a group, fastest first."""
     number = features.groups.index(name)
     chosen = (features.group == number) & (features.outcome == Outcome.OK)
     whole = chosen & features.whole
-    return np.flatnonzero(whole if 2 * whole.sum() >= chosen.sum() else chosen)
+    rows = np.flatnonzero(whole if 2 * whole.sum() >= chosen.sum() else chosen)
+    return rows[np.argsort(features.total[rows], kind="stable")]
 
 
 def _changes(

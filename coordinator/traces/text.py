@@ -97,6 +97,9 @@ def show_comparison(console: Console, found: Comparison) -> None:
     for name in ("p50", "p95", "p99"):
         table.add_row(name, *map(duration, getattr(found, f"{name}_s")))
     console.print(table)
+    if any(found.far):
+        far = " and ".join(map(count, found.far))
+        _line(console, f"Left out, as far beyond all others: {far} traces")
     if found.changes:
         table = _table("", "added", "95 %", "before", "after", "calls", "what")
         for change in found.changes:

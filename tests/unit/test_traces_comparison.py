@@ -1,5 +1,5 @@
 import pytest
-from synthetic_traces import Fault, many_queries, slow_query, traces
+from synthetic_traces import Fault, find, many_queries, slow_query, stretch, traces
 
 from osbench.coordinator.traces.comparison import compare_runs
 from osbench.coordinator.traces.digest import digest_of
@@ -31,6 +31,23 @@ def test_what_was_added_or_saved_is_parted_into_calls_and_their_length(harm, abo
     low, high = found.interval_s
     assert low < found.added_s < high
     assert ("less than before" if turned else "more than before") in found.sentence
+
+
+def test_a_few_requests_that_waited_for_a_service_to_wake_up_are_no_difference():
+    number = iter(range(10_000))
+
+    def wake(work, chance):
+        if next(number) < 3:
+            stretch(work, find(work, "wsgi").start, 5000)
+
+    fault = Fault(share=0.03, harm=slow_query)
+    after = digest_of(traces(800, fault, seed=2, change=wake)).table.close()
+
+    (found,) = compare_runs(features(count=800), after)
+
+    assert found.far == (0, 3)
+    assert (found.traces_before, found.traces_after) == (800, 797)
+    assert found.changes[0].about == "SELECT prices"
 
 
 def test_too_few_traces_are_not_compared():
