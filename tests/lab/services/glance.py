@@ -31,7 +31,8 @@ class Glance(Service):
                         "public_endpoint": url,
                         "worker_self_reference_url": url,
                     },
-                    "database": {"connection": f"sqlite:///{home}/glance.db"},
+                    # the second of two writers waits so many seconds
+                    "database": {"connection": f"sqlite:///{home}/glance.db?timeout=60"},
                     "glance_store": {"default_backend": "fs"},
                     "fs": _store(home, "images"),
                     "os_glance_staging_store": _store(home, "staging"),
@@ -57,7 +58,7 @@ class Glance(Service):
 
     def processes(self, lab: Lab) -> list[Process]:
         env = {"OS_GLANCE_CONFIG_DIR": str(lab.home("glance"))}
-        return [served(lab, self, "glance.wsgi.api:application", env=env, ready="/versions")]
+        return [served(lab, self, "glance_application:application", env=env, ready="/versions")]
 
 
 def _store(home: Path, name: str) -> Mapping[str, object]:
