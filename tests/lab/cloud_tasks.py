@@ -169,7 +169,7 @@ def glance(folder: Path) -> list[Load]:
         ),
         Load(
             scenario="GlanceImages.create_and_get_image",
-            spans=of,
+            spans={"glance": ""},
             args={**given, "visibility": "public"},
             failing=TIMES,
             said="403 Forbidden: You are not authorized to complete publicize_image action",
@@ -306,7 +306,7 @@ def cinder() -> list[Load]:
         ),
         Load(
             scenario=create,
-            spans=of,
+            spans=alone,
             args={"size": 1},
             contexts={"users": {}, "quotas": {"cinder": {"volumes": 1}}},
             failing=1,
