@@ -89,7 +89,7 @@ def glance() -> Case:
 
 
 def keystone() -> Case:
-    """Regions are listed, by a query that is slow now and then; all else is in Keystone's caches."""
+    """Regions are listed, by a query that is slow now and then; all else is in caches."""
     return Case(
         service_type="identity",
         path="/regions",
