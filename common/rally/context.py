@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 from osbench.common.context import Context
 from osbench.common.errors import ContextError
 from osbench.common.rally import codec, loading, registry, strays
+from osbench.common.rally.cloud_users import cloud_users
 from osbench.common.rally.environment import KEY, context_object
 from osbench.common.rally.leftovers import Complaints
 
@@ -57,7 +58,9 @@ class RallyContext(Context):
         if packed is not None:
             carried: dict[str, Any] = codec.unpack(packed)
             return carried
-        return context_object(self.surroundings, self.surroundings.scenario)
+        begun = context_object(self.surroundings, self.surroundings.scenario)
+        platform = begun["env"]["platforms"].get("openstack")
+        return begun if platform is None else begun | cloud_users(self.surroundings, platform)
 
     def _keep(self, carried: dict[str, Any]) -> None:
         self.made[KEY] = codec.pack(carried)
