@@ -98,5 +98,8 @@ def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
 def openstack_of(deployment: Deployment | None, who: str) -> Deployment:
     """The deployment, which must be of OpenStack. Raises DeploymentError where it is not."""
     if deployment is None or deployment.platform != "openstack":
-        raise DeploymentError(f"{who} needs a deployment of OpenStack")
+        raise DeploymentError(
+            f"{who} needs a deployment of OpenStack: make one with `osbench-coord deployment "
+            "create`, or name one with --deployment"
+        )
     return deployment
