@@ -15,8 +15,9 @@ from services.temporary import temporary_lab
 
 from servers import missing
 
-# Asks for the services beside Keystone, which take minutes to install and start.
-WHOLE = "OSBENCH_LAB"
+# Asks for services beside Keystone, which take minutes to install and start: `small` for those on
+# SQLite, `all` for all.
+ASK = "OSBENCH_LAB"
 
 
 @pytest.fixture(scope="session")
@@ -28,22 +29,26 @@ def keystone() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def asked(request: pytest.FixtureRequest) -> str | None:
-    """The lab's folder that `--lab` names, if any; skips the test where no lab is asked for."""
-    named: str | None = request.config.getoption("--lab")
-    if not named and os.environ.get(WHOLE) != "all":
-        pytest.skip(f"takes minutes to install and start: ask with {WHOLE}=all or --lab DIR")
-    return named
+def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """The lab of all tests, or the one that `--lab` names, which goes on.
+
+    Skips the test where no lab is asked for.
+    """
+    named = request.config.getoption("--lab")
+    if named:
+        yield Lab(Path(named))
+        return
+    if os.environ.get(ASK) not in ("small", "all"):
+        pytest.skip(f"takes minutes: ask with {ASK}=small, {ASK}=all or --lab DIR")
+    with temporary_lab() as lab:
+        yield lab
 
 
 @pytest.fixture(scope="session")
-def running_lab(asked: str | None) -> Iterator[Lab]:
-    """The lab of all tests, or the one that `--lab` names, which goes on."""
-    if asked:
-        yield Lab(Path(asked))
-        return
-    with temporary_lab() as lab:
-        yield lab
+def whole(request: pytest.FixtureRequest) -> None:
+    """Skips the test where not all of the lab is asked for."""
+    if not request.config.getoption("--lab") and os.environ.get(ASK) != "all":
+        pytest.skip(f"takes many minutes: ask with {ASK}=all or --lab DIR")
 
 
 @pytest.fixture(scope="session")
@@ -53,25 +58,25 @@ def lab(running_lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def mistral(lab: Lab) -> Lab:
+def mistral(whole: None, lab: Lab) -> Lab:
     """The lab with Mistral, which needs RabbitMQ and MariaDB."""
     return start(lab, ["mistral"])
 
 
 @pytest.fixture(scope="session")
-def nova(lab: Lab) -> Lab:
+def nova(whole: None, lab: Lab) -> Lab:
     """The lab with Nova, its fake driver, and Neutron."""
     return start(lab, ["nova"])
 
 
 @pytest.fixture(scope="session")
-def cinder(lab: Lab) -> Lab:
+def cinder(whole: None, lab: Lab) -> Lab:
     """The lab with Cinder and its logging driver."""
     return start(lab, ["cinder"])
 
 
 @pytest.fixture(scope="module")
-def stock_mistral(asked: str | None) -> Iterator[Lab]:
+def stock_mistral(whole: None) -> Iterator[Lab]:
     """A lab of its own with Mistral as it ships, which writes its spans to its log only."""
     with temporary_lab() as lab:
         lab.options = replace(lab.options, mistral_stock=True)
@@ -79,14 +84,14 @@ def stock_mistral(asked: str | None) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def own_zaqar(asked: str | None) -> Iterator[Lab]:
+def own_zaqar(whole: None) -> Iterator[Lab]:
     """A lab of its own with a Zaqar to configure anew."""
     with temporary_lab() as lab:
         yield start(lab, ["zaqar"])
 
 
 @pytest.fixture(scope="module")
-def own_nova(asked: str | None) -> Iterator[Lab]:
+def own_nova(whole: None) -> Iterator[Lab]:
     """A lab of its own with a Nova to start anew."""
     with temporary_lab() as lab:
         yield start(lab, ["nova"])
