@@ -127,7 +127,7 @@ def loads_of(service: str, folder: Path) -> list[Load]:
 
 
 @pytest.fixture(scope="module")
-def rally(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Rally:
+def rally(whole: None, record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Rally:
     """Rally, which knows the lab."""
     found = Rally(tmp_path_factory.mktemp("rally"))
     found.use(record)
