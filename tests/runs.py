@@ -157,6 +157,12 @@ class Site:
         path.write_text(text, encoding="utf-8")
         return path
 
+    def deployment(self, spec: Mapping[str, Any], name: str = "lab") -> None:
+        """Make a deployment record, which is in use from then on."""
+        file = self.write(f"{name}.json", json.dumps(spec))
+        made = self.coord("deployment", "create", "--name", name, "--file", str(file))
+        assert made.code == 0, made.err
+
     def start(self, command: str, *arguments: str) -> Started:
         """Start a command in a session of its own, its stderr in a file."""
         err = self.home / f"stderr-{len(self._started)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -38,9 +37,7 @@ def here(cloud: FakeCloud) -> Iterator[Site]:
 
 
 def record(here: Site, cloud: FakeCloud, **more: object) -> None:
-    file = here.write("cloud.json", json.dumps(cloud.deployment(**more)))
-    made = here.coord("deployment", "create", "--name", "cloud", "--file", str(file))
-    assert made.code == 0, made.err
+    here.deployment(cloud.deployment(**more), "cloud")
 
 
 def only_others(cloud: FakeCloud) -> bool:
@@ -163,8 +160,7 @@ def test_what_cannot_work_is_told_before_the_load(
         cloud.absent.add("messaging")
     else:
         cloud.faults.append([r"POST /v3/projects", 403, 10])
-    file = here.write("spoilt.json", json.dumps(spec))
-    here.coord("deployment", "create", "--name", "spoilt", "--file", str(file))
+    here.deployment(spec, "spoilt")
     task = here.task({"scenario": {"ZaqarBasic.create_queue": {}}, "contexts": USERS})
 
     done = here.coord("run", task, "--deployment", "spoilt", "--workers", "1", "--quiet")

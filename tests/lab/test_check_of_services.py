@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,8 +23,7 @@ def check(here: Site, lab: Lab, **changes: str) -> tuple[int, dict[str, str]]:
     """`deployment check`: exit code, and result and detail of each line."""
     spec: dict[str, Any] = lab.deployment()
     spec["openstack"] |= changes
-    file = here.write("checked.json", json.dumps(spec))
-    here.coord("deployment", "create", "--name", "checked", "--file", str(file))
+    here.deployment(spec, "checked")
     done = here.coord("deployment", "check", "checked", "--timeout", "30")
     here.coord("deployment", "delete", "checked")
     lines = (line.strip() for line in done.out.splitlines()[2:])

@@ -6,7 +6,6 @@ OSBENCH_KILL_REPETITIONS sets how often (3 unless set).
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -27,13 +26,6 @@ USERS = {"users": {"tenants": 2, "users_per_tenant": 1, "user_choice_method": "r
 def here() -> Iterator[Site]:
     with site() as found:
         yield found
-
-
-def use(here: Site, lab: Lab) -> None:
-    """Have the commands of a site know the lab."""
-    file = here.write("lab.json", json.dumps(lab.deployment()))
-    made = here.coord("deployment", "create", "--name", "lab", "--file", str(file))
-    assert made.code == 0, made.err
 
 
 def named(lab: Lab) -> dict[str, set[str]]:
@@ -64,7 +56,7 @@ def bystanders(lab: Lab, names: Iterable[str]) -> Iterator[None]:
 
 @pytest.mark.parametrize("nth", range(1, REPETITIONS + 1))
 def test_kill_in_the_middle_of_create_user(here: Site, lab: Lab, nth: int) -> None:
-    use(here, lab)
+    here.deployment(lab.deployment())
     task = here.task(
         {
             "scenario": {"KeystoneBasic.create_user": {}},

@@ -33,8 +33,7 @@ def here() -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def lab(own_nova: Lab, here: Site) -> Lab:
     """The lab, known to osbench."""
-    file = here.write("lab.json", json.dumps(own_nova.deployment()))
-    assert here.coord("deployment", "create", "--name", "lab", "--file", str(file)).code == 0
+    here.deployment(own_nova.deployment())
     return own_nova
 
 

@@ -31,9 +31,7 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def here(lab: Lab) -> Iterator[Site]:
     with site() as found:
-        file = found.write("lab.json", json.dumps(lab.deployment()))
-        made = found.coord("deployment", "create", "--name", "lab", "--file", str(file))
-        assert made.code == 0, made.err
+        found.deployment(lab.deployment())
         yield found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -29,8 +28,7 @@ def flavors(lab: Lab) -> set[str]:
 
 def test_servers_get_the_flavor_that_rallys_context_makes(here: Site, nova: Lab) -> None:
     pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
-    file = here.write("lab.json", json.dumps(nova.deployment()))
-    here.coord("deployment", "create", "--name", "lab", "--file", str(file))
+    here.deployment(nova.deployment())
     task = here.task(
         {
             "scenario": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -45,9 +44,7 @@ def run(here: Site, lab: Lab, scenario: str, **admin_is: str) -> Finished:
     """Run a scenario on the lab, with other words for its administrator."""
     spec: dict[str, Any] = lab.deployment()
     spec["openstack"]["admin"] |= admin_is
-    file = here.write("cloud.json", json.dumps(spec))
-    made = here.coord("deployment", "create", "--name", "cloud", "--file", str(file))
-    assert made.code == 0, made.err
+    here.deployment(spec, "cloud")
     options = ("--deployment", "cloud", "--workers", "1", "--quiet")
     return here.coord("run", "--scenario", scenario, *options)
 

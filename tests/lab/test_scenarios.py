@@ -93,9 +93,7 @@ def ran(request: pytest.FixtureRequest, record: dict[str, Any]) -> Iterator[Ran]
     counted = ("keystone", service, *BESIDE.get(service, ()))
     with site() as here:
         loads = loads_of(service, here.home)
-        file = here.write("lab.json", json.dumps({"openstack": record}))
-        made = here.coord("deployment", "create", "--name", "lab", "--file", str(file))
-        assert made.code == 0, made.err
+        here.deployment({"openstack": record})
         before = population(lab, *counted)
         task = here.task(*(load.subtask() for load in loads))
         options = ("--json", "--workers", "2", "--wait-for-workers", "300")

@@ -83,8 +83,7 @@ def here() -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def zaqar(own_zaqar: Lab, here: Site) -> Lab:
     """The lab, known to osbench, with a pool."""
-    file = here.write("lab.json", json.dumps(own_zaqar.deployment()))
-    assert here.coord("deployment", "create", "--name", "lab", "--file", str(file)).code == 0
+    here.deployment(own_zaqar.deployment())
     start(own_zaqar, Switched([]))
     admin(own_zaqar).put(
         "/v2/pools/lab",
