@@ -97,6 +97,14 @@ def own_nova(whole: None) -> Iterator[Lab]:
         yield start(lab, ["nova"])
 
 
+@pytest.fixture(scope="module")
+def default_key() -> Iterator[Lab]:
+    """A lab of its own with services that take OSProfiler's default key."""
+    with temporary_lab() as lab:
+        lab.options = replace(lab.options, default_key=True)
+        yield start(lab, ["placement"])
+
+
 def start(lab: Lab, names: Iterable[str]) -> Lab:
     """The lab with these services; skips the test where this machine cannot run them."""
     try:

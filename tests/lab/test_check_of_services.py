@@ -45,6 +45,18 @@ def test_deployment_check_tells_what_each_service_does_with_the_key(here: Site, 
         assert "no spans" in wrong[kind]
 
 
+def test_deployment_check_names_services_that_take_the_default_key(
+    here: Site, default_key: Lab
+) -> None:
+    code, found = check(here, default_key)
+
+    assert code == 0
+    for kind in ("identity", "placement"):
+        assert " warning " in found[kind], found
+        assert "spans after" in found[kind]
+        assert "accepts OSProfiler's default key SECRET_KEY" in found[kind]
+
+
 def test_deployment_check_names_the_service_that_is_down(here: Site, lab: Lab) -> None:
     operations.stop(lab, ["placement"])
     try:

@@ -31,6 +31,8 @@ class Options:
     nova_backend: str = "threading"
     #: Whether Mistral runs as it ships: its spans then go to its log only.
     mistral_stock: bool = False
+    #: Whether services take OSProfiler's published default key beside the lab's.
+    default_key: bool = False
     #: Whether `Lab.plant` can put faults into services.
     faults: bool = False
 

@@ -24,7 +24,7 @@ def profiler(lab: Lab) -> Sections:
     return {
         "profiler": {
             "enabled": lab.options.profiler,
-            "hmac_keys": lab.hmac_key,
+            "hmac_keys": f"{lab.hmac_key},SECRET_KEY" if lab.options.default_key else lab.hmac_key,
             "trace_sqlalchemy": True,
             "connection_string": lab.trace_store,
         }
