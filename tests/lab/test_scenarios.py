@@ -43,6 +43,9 @@ BESIDE = {"nova": ("glance", "neutron")}
 #: number, which Rally takes for two queues: the queues of producers that failed stay.
 LEFT_BY_RALLY = {"zaqar": {"queues": TIMES}}
 
+#: Actions within others that are Rally's looks whether something is ready.
+LOOKS = ("glance_v2.get_image",)
+
 #: Name of an action, and those within it.
 Action = tuple[str, tuple[Any, ...]]
 
@@ -198,10 +201,13 @@ def done_in(workload: dict[str, Any]) -> list[tuple[Action, ...]]:
     return sorted(named(iteration["atomic_actions"]) for iteration in workload["data"])
 
 
-def named(actions: Sequence[dict[str, Any]]) -> tuple[Action, ...]:
-    """Names of actions and of those within, without the parts that only osbench has."""
-    return tuple(
-        (one["name"], named(one["children"]))
-        for one in actions
-        if one["name"] not in (ACCEPTED, READY)
-    )
+def named(actions: Sequence[dict[str, Any]], *, within: bool = False) -> tuple[Action, ...]:
+    """Names of actions and of those within: without osbench's two parts, without Rally's looks."""
+    found: list[Action] = []
+    for one in actions:
+        inner = named(one["children"], within=True)
+        if one["name"] in (ACCEPTED, READY):
+            found += inner
+        elif not (within and one["name"] in LOOKS):
+            found.append((one["name"], inner))
+    return tuple(found)

@@ -246,7 +246,8 @@ class GlanceImages(Servers):
     def _create(self, location: str, fields: Mapping[str, Any]) -> str:
         with ActionTimer(self, ACCEPTED):
             image = self._create_empty(fields)
-            self._send_data(f"images/{image}/file", location)
+            with ActionTimer(self, "glance_v2.upload_data"):
+                self._send_data(f"images/{image}/file", location)
         self._await_image(image)
         return image
 
