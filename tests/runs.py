@@ -18,6 +18,7 @@ from typing import Any
 import jsonschema
 import psutil
 from commands import environment
+from processes import is_living
 
 from osbench.common import keys
 from osbench.common.envelope import Sealer
@@ -228,14 +229,6 @@ class Site:
         for stray in self.private():
             with contextlib.suppress(psutil.Error):
                 stray.kill()
-
-
-def is_living(process: psutil.Process) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @contextlib.contextmanager

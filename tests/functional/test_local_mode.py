@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 from oslo_config import cfg
+from processes import is_living
 
 from osbench.common import broker, config, redis_client
 from osbench.common.errors import FleetError, StoreError
@@ -71,7 +72,7 @@ class Coordinator:
         return next(one for one in self.started if word in " ".join(one.cmdline()))
 
     def left(self) -> list[psutil.Process]:
-        return [one for one in self.started if living(one)]
+        return [one for one in self.started if is_living(one)]
 
 
 @pytest.fixture
@@ -90,13 +91,6 @@ def coordinator(runtime: Path) -> Iterator[Callable[..., Coordinator]]:
             process.kill()
 
 
-def living(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def marked(runtime: Path) -> list[psutil.Process]:
     """Processes that belong to a private folder in `runtime`."""
     found = []
@@ -106,7 +100,7 @@ def marked(runtime: Path) -> list[psutil.Process]:
                 found.append(process)
         except psutil.Error:
             continue
-    return [one for one in found if living(one)]
+    return [one for one in found if is_living(one)]
 
 
 def wait_until(true: Callable[[], bool], within_s: float = 20.0) -> bool:
@@ -266,7 +260,7 @@ def test_a_watchdog_that_was_ended_is_replaced(
 
 
 def is_watchdog(process: psutil.Process) -> bool:
-    return living(process) and "watchdog.py" in " ".join(process.cmdline())
+    return is_living(process) and "watchdog.py" in " ".join(process.cmdline())
 
 
 @pytest.mark.usefixtures("runtime")

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from commands import BIN, environment
+from processes import is_living
 from readme import REPOSITORY, blocks
 
 from servers import folder
@@ -80,7 +81,7 @@ def test_the_lab_as_its_page_says(checkout: Path) -> None:
     assert changed == {"keystone"}
     assert "zaqar: stopped" in stopped
     assert processes(checkout) == {}
-    assert not [pid for pid in untraced.values() if psutil.pid_exists(pid)]
+    assert not [pid for pid in untraced.values() if is_living(pid)]
 
 
 def test_a_second_start_leaves_all_as_it_is_and_a_third_mends_what_died(checkout: Path) -> None:
