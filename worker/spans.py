@@ -101,10 +101,12 @@ class SpanWriter:
 
     def _run(self) -> None:
         while True:
+            # asked before looking: what came in between is taken by the next look
+            closing = self._stop_by is not None
             batch = self._take()
             if batch:
                 self._settle(batch)
-            elif self._stop_by is not None:
+            elif closing:
                 break
             else:
                 self._wake.wait(_INTERVAL_S)

@@ -228,6 +228,31 @@ def test_a_full_store_is_said_and_its_refusals_are_counted(redis):
     assert "OOM" in writer.stats()["error"]
 
 
+def test_what_comes_between_the_last_look_and_the_close_is_written(redis):
+    put, closing = threading.Event(), threading.Event()
+
+    class Hesitant(SpanWriter):
+        """Sees an empty queue, and goes on when a trace has come and the end is asked for."""
+
+        def _take(self):
+            batch = super()._take()
+            if not batch and not put.is_set():
+                put.set()
+                closing.wait(10.0)
+            return batch
+
+    writer = Hesitant(redis.url, 600, 1000)
+    assert put.wait(10.0)
+    iterate(Tracer("key", "r", 1.0, writer, 1), 1)
+    closer = threading.Thread(target=writer.close, args=(10.0,))
+    closer.start()
+    wait_until(lambda: writer._stop_by is not None)
+    closing.set()
+    closer.join()
+
+    assert writer.stats() == {"written": 2, "dropped": 0, "waiting": 0, "error": ""}
+
+
 def test_another_database_and_a_user_of_the_store(redis):
     redis.client().acl_setuser(
         "tracer",
