@@ -37,8 +37,10 @@ demo: setup
 	$(BIN)/python samples/demo.py
 
 test: setup
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not alone"
-	$(BIN)/pytest -m alone
+	@code=0; \
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not alone" || code=1; \
+	$(BIN)/pytest -m alone || code=1; \
+	exit $$code
 
 lint: setup
 	$(BIN)/ruff check .

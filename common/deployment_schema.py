@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import jsonschema
 
 from osbench.common.errors import Problem
 from osbench.common.masking import mask_url
+
+if TYPE_CHECKING:
+    import jsonschema
 
 #: Names of a platform -> the platform.
 PLATFORMS = {"openstack": "openstack", "existing@openstack": "openstack", "osbench": "osbench"}
@@ -87,10 +88,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
 }
 
-_FORMATS = jsonschema.FormatChecker(formats=())
 
-
-@_FORMATS.checks("web-address", raises=ValueError)
 def _is_web_address(value: object) -> bool:
     if not isinstance(value, str):
         return True
@@ -137,7 +135,12 @@ def problems_of(spec: Any) -> list[Problem]:
 
 
 def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
-    validator = jsonschema.Draft202012Validator(SCHEMAS[PLATFORMS[name]], format_checker=_FORMATS)
+    # takes long to import, and whoever is sent a record need not check it again
+    import jsonschema  # noqa: PLC0415 - see above
+
+    formats = jsonschema.FormatChecker(formats=())
+    formats.checks("web-address", raises=ValueError)(_is_web_address)
+    validator = jsonschema.Draft202012Validator(SCHEMAS[PLATFORMS[name]], format_checker=formats)
     for error in validator.iter_errors(content):
         place = name + "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path

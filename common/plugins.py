@@ -8,7 +8,7 @@ import importlib
 import importlib.metadata
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -237,7 +237,12 @@ class Plugins:
         if kind != "scenario" and kind not in KINDS:
             raise ValueError(f"no such kind of plug-in: {kind}")
         if self._tables is None:
-            tables = {k: _entry_points(k) for k in (*KINDS, "scenario")}
+            # asked once: each question reads the files of every package that is installed
+            points = importlib.metadata.entry_points()
+            tables = {
+                k: _entry_points(k, points.select(group=f"osbench.{k}"))
+                for k in (*KINDS, "scenario")
+            }
             ours, for_rally = self._files()
             for module in plugin_files.modules(ours):
                 _add_module(tables, module)
@@ -265,11 +270,13 @@ def _add(table: dict[str, _Definition], kind: str, name: str, definition: _Defin
     table[name] = definition
 
 
-def _entry_points(kind: str) -> dict[str, _Definition]:
+def _entry_points(
+    kind: str, points: Iterable[importlib.metadata.EntryPoint]
+) -> dict[str, _Definition]:
     table: dict[str, _Definition] = {}
     # a package seen twice on the path (an editable install beside its sources) is one package
     seen: set[tuple[str, str]] = set()
-    for point in importlib.metadata.entry_points(group=f"osbench.{kind}"):
+    for point in points:
         if (point.name, point.value) in seen:
             continue
         seen.add((point.name, point.value))

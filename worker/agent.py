@@ -128,7 +128,10 @@ class Agent:
                 away = True
             except OsbenchError as error:
                 LOG.error("%s", error)
-            time.sleep(self._pause_s())
+            if self._draining.is_set():
+                time.sleep(self._pause_s())
+            else:
+                self._draining.wait(self._pause_s())
 
     def _pause_s(self) -> float:
         session = self._session

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from osbench.common.atomic import Names, Recorder
 from osbench.common.messages import Batch
 from osbench.common.scenario import OUTPUT_LIMIT, Scenario
 from osbench.worker.failures import Failures
-from osbench.worker.profiling import Tracer
+
+if TYPE_CHECKING:
+    from osbench.worker.profiling import Tracer
 
 
 @dataclass(frozen=True, kw_only=True)

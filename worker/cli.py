@@ -18,7 +18,6 @@ from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.keyring import Keyring
 from osbench.common.masking import mask_url
 from osbench.common.redis_client import connect
-from osbench.worker import presence
 from osbench.worker.supervisor import Supervisor, process_count
 
 #: Loggers that have two lines to say, at INFO, of each message.
@@ -149,6 +148,9 @@ def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
 
 
 def _check(conf: Any) -> int:
+    # nor does the supervisor need what reads messages
+    from osbench.worker import presence  # noqa: PLC0415 - see above
+
     expected = process_count(conf)
     heard = presence.heard(conf)
     click.echo(f"{heard} of {expected} worker processes are heard")

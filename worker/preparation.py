@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -14,9 +14,11 @@ from osbench.common.plugins import Plugins
 from osbench.worker.arguments import expander
 from osbench.worker.body import Body
 from osbench.worker.feed import Feed
-from osbench.worker.profiling import Tracer
 from osbench.worker.sampling import seed_of
 from osbench.worker.spans import SpanWriter
+
+if TYPE_CHECKING:
+    from osbench.worker.profiling import Tracer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,9 @@ class Preparation:
         key, store = deployment.profiler_hmac_key, deployment.profiler_conn_str
         if not key:
             return None
+        # OSProfiler takes long to import, and many a run has no use for it
+        from osbench.worker.profiling import Tracer  # noqa: PLC0415 - see above
+
         return Tracer(
             key,
             specification.run,

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
 from osbench import __version__
-from osbench.coordinator.cli.cleanup import cleanup
 from osbench.coordinator.cli.common import Group, config_option
-from osbench.coordinator.cli.deployment import deployment
-from osbench.coordinator.cli.describe import completion, config, init
-from osbench.coordinator.cli.keys import keys
-from osbench.coordinator.cli.plugin import plugin
-from osbench.coordinator.cli.results import results
-from osbench.coordinator.cli.run import run
-from osbench.coordinator.cli.runs import abort, runs, status
-from osbench.coordinator.cli.trace import trace
-from osbench.coordinator.cli.validate import validate
-from osbench.coordinator.cli.workers import workers
 
 EPILOG = """
 \b
@@ -41,30 +32,46 @@ On more hosts, once `osbench-worker` runs there:
 """
 
 
-@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+#: Command -> the module here that has it.
+COMMANDS = {
+    "abort": "runs",
+    "cleanup": "cleanup",
+    "completion": "describe",
+    "config": "describe",
+    "deployment": "deployment",
+    "init": "describe",
+    "keys": "keys",
+    "plugin": "plugin",
+    "results": "results",
+    "run": "run",
+    "runs": "runs",
+    "status": "runs",
+    "trace": "trace",
+    "validate": "validate",
+    "workers": "workers",
+}
+
+
+class Commands(Group):
+    """The commands, each imported when it is asked for: together they take a second."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"osbench.coordinator.cli.{COMMANDS[cmd_name]}")
+        found: click.Command = getattr(module, cmd_name)
+        return found
+
+
+@click.group(
+    cls=Commands,
+    # what click lists, and looks through for a name that is nearly right
+    commands=[click.Command(name) for name in COMMANDS],
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @config_option
 @click.version_option(__version__, prog_name="osbench-coord")
 def main() -> None:
     """Drive load at OpenStack-style services from many worker processes and hosts."""
-
-
-COMMANDS = (
-    init,
-    validate,
-    run,
-    status,
-    abort,
-    cleanup,
-    results,
-    trace,
-    runs,
-    workers,
-    deployment,
-    keys,
-    plugin,
-    config,
-    completion,
-)
-
-for command in COMMANDS:
-    main.add_command(command)

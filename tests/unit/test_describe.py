@@ -169,7 +169,9 @@ def test_a_scenario_that_nothing_marks_is_told_once_with_its_line(command: tuple
 def commands(group: click.Group, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command that does something, and the groups of them."""
     yield words, group
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, *words, name)
         else:

@@ -74,7 +74,7 @@ def test_commands_within_sentences_exist(document: str) -> None:
         words = span.split()
         command: click.Command = main
         while words and isinstance(command, click.Group):
-            found = command.commands.get(words[0])
+            found = command.get_command(click.Context(command), words[0])
             assert found is not None, span
             command, words = found, words[1:]
         known = {name for parameter in command.params for name in parameter.opts}

@@ -222,8 +222,8 @@ def test_a_mark_on_what_is_no_scenario(tmp_path: Path, text: str):
 def test_a_runner_that_is_no_runner(monkeypatch: pytest.MonkeyPatch):
     point = importlib.metadata.EntryPoint("wrong", "pathlib:Path", "osbench.runner")
     gone = importlib.metadata.EntryPoint("gone", "osbench.not_there:X", "osbench.sla")
-    found = {"osbench.runner": [point], "osbench.sla": [gone]}
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found.get(group, []))
+    found = importlib.metadata.EntryPoints([point, gone])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda: found)
 
     with pytest.raises(errors.PluginError, match=r"pathlib:Path\) is not a subclass of .*Runner"):
         Plugins().get("runner", "wrong")
