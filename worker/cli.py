@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from osbench import __version__
-from osbench.common import plugin_files, redis_client
+from osbench.common import logs, plugin_files, redis_client
 from osbench.common.config import load
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.keyring import Keyring
@@ -85,11 +85,7 @@ def main(
                 "[messaging] redis_url is not set: a worker needs the Redis that its "
                 "coordinator uses. Write it into osbench.conf"
             )
-        logging.basicConfig(
-            level=conf.log_level.upper(),
-            format="%(asctime)s %(process)d %(levelname)s %(message)s",
-            stream=sys.stderr,
-        )
+        logs.begin(conf.log_level, process=True)
         if conf.log_level == "INFO":
             for name in _TALKATIVE:
                 logging.getLogger(name).setLevel(logging.WARNING)

@@ -7,6 +7,7 @@ import traceback
 from types import FrameType, TracebackType
 from typing import Any
 
+from osbench.common.masking import mask_url
 from osbench.common.openstack.faults import NotReady, RequestFailed
 
 #: Limits of what is kept of one failure, characters.
@@ -94,7 +95,9 @@ class Failures:
                 message, text = message[:MESSAGE_LIMIT], _shortened(text)
             number = len(self._numbers) + 1
             self._numbers[key] = number
-            self._fresh.append([number, *map(printable, (etype, message, text))])
+            self._fresh.append(
+                [number, *map(printable, (etype, mask_url(message), mask_url(text)))]
+            )
             return number
 
     def fresh(self) -> list[list[Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ import click
 from oslo_config import cfg
 from rich.console import Console
 
+from osbench.common import logs
 from osbench.common.errors import TaskError, UsageError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Task
@@ -149,9 +149,7 @@ def run(
 
 def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
     conf = settings.conf
-    logging.basicConfig(
-        level=conf.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
-    )
+    logs.begin(conf.log_level)
     task, plugins = _task(conf, wanted)
     deployment = settings.deployment(wanted.deployment)
     problems = cloud.check(task, plugins, deployment)

@@ -51,6 +51,14 @@ def throwing(error):
     return work
 
 
+def test_a_password_in_an_address_is_in_no_failure():
+    _, ((_, _, message, shown),) = run(throwing(OSError("no answer of http://u:hunter2@host/")))
+
+    assert message == "no answer of http://***@host/"
+    assert "hunter2" not in shown
+    assert "OSError: no answer of http://***@host/" in shown
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [
