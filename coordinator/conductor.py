@@ -20,7 +20,8 @@ from osbench.coordinator.hooks.firing import Hooks
 from osbench.coordinator.member import Member
 from osbench.coordinator.shares import regrant
 from osbench.coordinator.shortfall import Shortfall
-from osbench.coordinator.state import RunState, Snapshot
+from osbench.coordinator.state import RunState
+from osbench.coordinator.status import Snapshot
 
 LOG = logging.getLogger(__name__)
 

@@ -44,8 +44,8 @@ from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary import to_json
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.specification import specify
-from osbench.coordinator.state import Interruption, RunState, Snapshot, contexts_at
-from osbench.coordinator.status import Noted
+from osbench.coordinator.state import Interruption, RunState
+from osbench.coordinator.status import Noted, Snapshot, contexts_at
 from osbench.coordinator.taskfile.data import data_files
 from osbench.coordinator.tracing import collect_traces
 
@@ -285,7 +285,8 @@ class Run:
             Concert(state, conductors).run()
 
     def _unanswered(self, number: int) -> bool:
-        return not all(p.conductor.book.ledger.accounting().well for p in self._pieces[number:][:1])
+        begun = number < len(self._pieces)
+        return begun and not self._pieces[number].conductor.book.ledger.accounting().well
 
     def _conductor(
         self,

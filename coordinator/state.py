@@ -1,4 +1,4 @@
-"""What the workloads of a run share, and how a run shows where it is."""
+"""What the workloads of a run share."""
 
 from __future__ import annotations
 
@@ -11,44 +11,6 @@ from osbench.coordinator.contexts.chain import Contexts
 from osbench.coordinator.fleet import Fleet
 from osbench.coordinator.reader import Reader
 from osbench.coordinator.rundir import RunDirectory
-
-
-@dataclass(frozen=True, kw_only=True)
-class Snapshot:
-    """How a workload stands, for progress displays."""
-
-    workload: int
-    name: str
-    #: preparing, running, stopping.
-    phase: str
-    elapsed_s: float
-    #: Iterations in the plan; None is without end.
-    planned: int | None
-    settled: int
-    ok: int
-    failed: int
-    busy: int
-    workers: int
-    away: bool
-    #: SLA criteria that the results so far do not meet.
-    failing: tuple[str, ...] = ()
-
-
-def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:
-    """How far a context is, while there is no load."""
-    return Snapshot(
-        workload=-1,
-        name="contexts",
-        phase=what,
-        elapsed_s=elapsed_s,
-        planned=planned,
-        settled=done,
-        ok=done,
-        failed=0,
-        busy=0,
-        workers=0,
-        away=False,
-    )
 
 
 @dataclass(slots=True)

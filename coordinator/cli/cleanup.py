@@ -19,7 +19,7 @@ from osbench.coordinator.contexts.objects import Objects
 from osbench.coordinator.fleet import Fleet, processes
 from osbench.coordinator.report.exit_codes import LEFT_BEHIND
 from osbench.coordinator.rundir import RunDirectory
-from osbench.coordinator.state import contexts_at
+from osbench.coordinator.status import contexts_at
 
 #: Longest wait for workers that run on after their coordinator, and time between looks, seconds.
 WAIT_S = 120.0

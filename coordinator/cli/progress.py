@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from osbench.coordinator.report.words import count
-from osbench.coordinator.state import Snapshot
+from osbench.coordinator.status import Snapshot
 
 #: Seconds between plain lines.
 PLAIN_S = 2.0

@@ -114,6 +114,22 @@ def test_what_was_claimed_is_reported_or_given_back_once(seed):
         assert engine.added == last - 1
 
 
+def test_what_is_claimed_and_not_started_is_queued_wherever_it_waits():
+    go_on = threading.Event()
+
+    with closed(lambda scenario: go_on.wait(20.0)) as engine:
+        engine.add(batch((1, 11), number=1))
+        engine.add(batch((11, 14), number=2))
+        before = engine.queued
+        engine.set_share(2)
+        until(lambda: len(engine.inflight) == 2)
+        during = engine.queued
+        go_on.set()
+        until(lambda: len(engine.rows) == 13)
+
+        assert (before, during, engine.queued) == (13, 11, 0)
+
+
 def test_nothing_starts_at_or_after_the_stop_instant():
     with closed() as engine:
         returned = Books(engine).returned
