@@ -38,7 +38,7 @@ demo: setup
 
 test: setup
 	@code=0; \
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not alone" || code=1; \
+	$(BIN)/pytest --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone" || code=1; \
 	$(BIN)/pytest -m alone || code=1; \
 	exit $$code
 

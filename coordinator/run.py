@@ -156,7 +156,7 @@ class Run:
                 self._refused = str(error)
             except OsbenchError as error:
                 self._cut_short(error)
-            farewell.await_spans(state)
+            _await_spans(state, self._pieces)
             collected = collect_traces(
                 directory,
                 self._pieces,
@@ -278,8 +278,7 @@ class Run:
                 self._conductor(state, number, subtask, workload, *given)
                 for number, (workload, given) in enumerate(zip(group, ready, strict=True), first)
             ]
-            if any(piece.sampling.rate for piece in earlier):
-                farewell.await_spans(state)
+            _await_spans(state, earlier)
             for piece in earlier:
                 piece.conductor.crew.freeze_spans()
             Concert(state, conductors).run()
@@ -343,6 +342,12 @@ class Run:
         for piece in self._pieces:
             piece.conductor.abandon()
         self._broken = f"the run could not go on: {error}"
+
+
+def _await_spans(state: RunState, pieces: Sequence[Piece]) -> None:
+    """Let workers write out the spans of workloads, where they have any."""
+    if any(piece.sampling.rate for piece in pieces):
+        farewell.await_spans(state)
 
 
 def _poll(state: RunState) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -23,6 +25,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write what the code prints now to tests/golden instead of comparing with it",
     )
     parser.addoption("--lab", metavar="DIR", help="use the lab that runs in this folder")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the lab first: they take longest, and others run beside them."""
+    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
+
+
+class Scheduling(LoadFileScheduling):
+    """Gives a process the tests of a file, and one process those of the lab: they share it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return "tests/lab" if file.startswith("tests/lab/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    """Have `--numprocesses` divide the tests so."""
+    return Scheduling(config, log)
 
 
 @pytest.fixture

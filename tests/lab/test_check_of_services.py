@@ -10,7 +10,7 @@ from runs import Site, site
 from services import operations
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from osprofiler.drivers import base
 from services.catalogue import admin
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 def test_keystone_issues_a_token_and_lists_itself_in_the_catalogue(keystone: Lab) -> None:

@@ -16,7 +16,7 @@ from runs import Site, site
 from services.catalogue import admin
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 
 REPETITIONS = int(os.environ.get("OSBENCH_KILL_REPETITIONS", "3"))
 USERS = {"users": {"tenants": 2, "users_per_tenant": 1, "user_choice_method": "round_robin"}}

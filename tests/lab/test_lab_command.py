@@ -16,7 +16,7 @@ from readme import REPOSITORY, blocks
 
 from servers import folder
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 # `make` of the checkout sets .venv up; the interpreter of the tests is set up.
 MAKE = '#!/bin/sh\nexec /usr/bin/make --assume-old=setup BIN={bin} "$@"\n'

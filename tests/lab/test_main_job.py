@@ -16,7 +16,7 @@ from commands import coord
 from osprofiler.drivers import base
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 TIMES = 24
 

@@ -10,7 +10,7 @@ from runs import Site, site
 from services.catalogue import admin
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 FLAVOR = "made-by-rally"
 

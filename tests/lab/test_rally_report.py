@@ -13,7 +13,7 @@ from commands import coord
 from rally_command import Rally, workloads
 from test_sla_rally import Rally as Judge
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 CHARTS = '{"additive": [{"title": "Load", "chart_plugin": "Lines", "data": [["one", 1]]}]}'
 

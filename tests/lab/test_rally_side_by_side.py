@@ -21,7 +21,7 @@ from osbench.common.context import Surroundings
 from osbench.common.deployment import Deployment
 from osbench.common.rally.context import context_class
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(3600)]
 
 #: The samples ask for 100 iterations by 10 users, and for 150 users in the cloud: more of the
 #: same, for which one Keystone on SQLite takes an hour.

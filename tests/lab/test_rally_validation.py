@@ -13,7 +13,7 @@ from osbench.coordinator.cli import main
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 TASKS = {
     "keystone": "KeystoneBasic.create_user@rally: [{}]",

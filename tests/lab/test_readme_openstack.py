@@ -13,7 +13,7 @@ from services.lab import Lab
 
 from servers import folder
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from runs import Finished, Site, site
 from services.catalogue import admin
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 PASSWORD = "member-of-nothing-much"
 

@@ -25,7 +25,7 @@ from span_chains import Trace
 
 from osbench.worker.scenarios.openstack import ACCEPTED, READY
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 
 #: The fixture with the services that each task needs.
 FIXTURES = {

@@ -17,7 +17,7 @@ from osprofiler import profiler
 from services.catalogue import admin
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 #: Service type, path, and the spans that one GET of it leaves, as project/name.
 REQUESTS = [

@@ -22,7 +22,7 @@ from services.faults import NotStarted
 from services.lab import Lab
 from services.zaqar import Zaqar
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 AS_SHIPPED = "zaqar.transport.wsgi.app:application"
 
