@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from osbench.common.masking import mask_url
+
 
 class OsbenchError(Exception):
-    """A broken run or a refused input. `exit_code` is what a command ends with."""
+    """A broken run or a refused input. `exit_code` is what a command ends with.
+
+    Its text is for people and files: secrets of addresses in it are hidden.
+    """
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return mask_url(super().__str__())
 
 
 class UsageError(OsbenchError):
@@ -60,7 +68,7 @@ class Problem:
 
     def __init__(self, place: str, message: str) -> None:
         self.place = place
-        self.message = message
+        self.message = mask_url(message)
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.place else self.message

@@ -10,7 +10,10 @@ from typing import Any
 MASK = "***"
 
 _USERINFO = re.compile(r"(?<=://)\S*@")
-_QUERY_SECRET = re.compile(r"(?i)([?&][^=&\s]*(?:pass|secret|token|key)[^=&\s]*=)[^&\s]*")
+_QUERY_SECRET = re.compile(
+    r"(?i)([?&][^=&\s]*(?:pass|secret|token|key|credential|signature|(?<![a-z])sig(?![a-z]))"
+    r"[^=&\s]*=)[^&\s]*"
+)
 _SECRET_NAME = re.compile(
     r"(?i)(pass(word|wd|phrase)?|secret|token|(^|[^a-z])keys?|apikey|credentials?)$"
 )

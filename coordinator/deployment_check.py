@@ -42,14 +42,19 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
     if deployment.admin:
         subjects.append(("admin", deployment.admin))
     subjects += [(f"users[{index}]", user) for index, user in enumerate(deployment.users)]
+    able: list[Credential] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(lambda each: _authenticate(each[0], each[1], timeout_s), subjects)
+        tried = pool.map(lambda each: _authenticate(each[0], each[1], timeout_s), subjects)
+        for (_, credential), finding in zip(subjects, tried, strict=True):
+            if finding.ok:
+                able.append(credential)
+            yield finding
     for name, address in deployment.services.items():
         yield _service(name, address, timeout_s)
     yield _key(deployment)
     yield _store(deployment, timeout_s)
-    if subjects and deployment.platform == "openstack":
-        for said in look(deployment, subjects[0][1], timeout_s):
+    if able and deployment.platform == "openstack":
+        for said in look(deployment, able[0], timeout_s):
             yield Finding(
                 subject=said.service, ok=said.ok, detail=said.detail, warning=said.warning
             )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -71,6 +72,8 @@ class _Asked:
     answered_at: dict[str, float] = field(default_factory=dict)
     problem: str = ""
     facts: list[str] = field(default_factory=list)
+    #: Status of an answer that is no success: what follows may be due to that.
+    refused: int = 0
     #: Its clock minus ours, seconds: at least and at most.
     clock: tuple[float, float] = (-math.inf, math.inf)
     #: Seconds from its answer to its first span, by key.
@@ -109,9 +112,12 @@ def _ask(one: _Asked, cloud: Cloud, keys: Sequence[str], store: Any) -> None:
             begin = time.time()
             answer = cloud.send("GET", url, headers={**cloud.headers(name), **headers})
             _clock(one, answer, begin, time.time())
-            if answer.status_code >= 500:
-                one.problem = f"answers with {answer.status_code}"
+            if answer.status_code >= 500 or answer.status_code == HTTPStatus.UNAUTHORIZED:
+                token = " to a good token" if answer.status_code < 500 else ""
+                one.problem = f"answers with {answer.status_code}{token}"
                 return
+            if answer.status_code >= 400:
+                one.refused = answer.status_code
             one.answered_at[key] = time.monotonic()
     except DeploymentError as error:
         one.problem = str(error)
@@ -223,6 +229,10 @@ def _said(one: _Asked, key: str | None, *, stored: bool) -> Said:
     low, high = one.clock
     warning = low > CLOCK_S or high < -CLOCK_S
     facts = list(one.facts)
+    if one.refused:
+        facts.append(f"answers with {one.refused}")
+        # whether others have a page at their address is not known
+        warning = warning or one.kind in _BY_TYPE
     if math.isfinite(low):
         facts.append(f"clock {(low + high) / 2:+.1f} s (to {abs(high - low) / 2:.1f} s)")
     if not stored:

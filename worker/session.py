@@ -11,6 +11,7 @@ from time import monotonic_ns
 from osbench.common.clock import Offset
 from osbench.common.envelope import Sealer, Vault
 from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.masking import mask_url
 from osbench.common.messages import Batch, Control, Specification
 from osbench.common.outcomes import Outcome
 from osbench.common.store import Store
@@ -236,7 +237,7 @@ class Session:
         except OsbenchError as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
-            problem = f"preparing failed: {type(error).__name__}: {spoken(error)}"
+            problem = f"preparing failed: {type(error).__name__}: {mask_url(spoken(error))}"
         # a workload that was left meanwhile must not take the place of the one that followed it
         with self._lock:
             if workload == self._preparing:

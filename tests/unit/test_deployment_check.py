@@ -43,6 +43,15 @@ def test_every_credential_is_tried_and_a_wrong_password_is_told(auth_url):
     assert "pw-wrong" not in str(findings)
 
 
+def test_services_are_looked_at_as_the_first_who_gets_a_token(auth_url):
+    wrong, right = user("admin", "pw-wrong"), user("guest", PASSWORD)
+
+    findings = found({"openstack": {"auth_url": auth_url, "admin": wrong, "users": [right]}})
+
+    assert findings["admin"].ok is False
+    assert "identity" in findings
+
+
 def test_a_cloud_that_is_not_there_fails_with_a_short_reason():
     url = f"http://127.0.0.1:{free_port()}/v3"
 

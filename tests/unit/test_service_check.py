@@ -79,6 +79,25 @@ def test_a_service_that_fails_is_named(cloud, traces):
     assert said["identity"].ok
 
 
+def test_a_service_that_does_not_take_the_token_fails(cloud, traces):
+    cloud.faults.append([r"GET /glance/v2/images", 401, 10])
+
+    said = found(cloud, traces)
+
+    assert not said["image"].ok
+    assert said["image"].detail == "answers with 401 to a good token"
+
+
+def test_a_service_that_refuses_the_request_is_told_of(cloud, traces):
+    cloud.faults.append([r"GET /glance/v2/images", 403, 10])
+
+    said = found(cloud, traces)
+
+    assert said["image"].ok
+    assert said["image"].warning
+    assert "answers with 403" in said["image"].detail
+
+
 def test_version_and_clock_are_told(cloud, traces):
     said = found(cloud, traces)
 
