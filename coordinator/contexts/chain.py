@@ -117,7 +117,8 @@ class Contexts:
         )
 
     def _set_up(self, number: int, named: Named, surroundings: Surroundings) -> None:
-        entry = Entry(workload=number, name=named.name, config=named.config)
+        before = [one.name for one in self._objects.entries if one.workload == number]
+        entry = Entry(workload=number, name=named.name, config=named.config, after=before)
         self._objects.add(entry)
         name = named.name
         try:
@@ -160,15 +161,21 @@ def undo(
 ) -> list[str]:
     """Undo the contexts of one workload, or of all; answers why some of them could not be.
 
-    Those stay among the objects, to be tried again. `crashed` says that the run did not end,
-    `unanswered` that iterations have failed.
+    Those stay among the objects, to be tried again, and so do those that were set up before one
+    of them: it needs what they have made. `crashed` says that the run did not end, `unanswered`
+    that iterations have failed.
     """
     problems = []
     history = history or History()
+    # by workload: the context that could not be undone
+    stuck: dict[int, str] = {}
     for entry in reversed(objects.entries[:]):
         if workload is not None and entry.workload != workload:
             continue
         name = entry.name
+        if entry.workload in stuck:
+            problems.append(f"context {name} is kept for context {stuck[entry.workload]}")
+            continue
         surroundings = Surroundings(
             run=objects.run,
             deployment=objects.deployment,
@@ -179,13 +186,25 @@ def undo(
         )
         try:
             with history.cleanup(entry.workload, name):
+                _check_before(objects, entry)
                 _instance(objects, plugins, entry, surroundings).cleanup()
         except Exception as error:
             LOG.debug("context %s", name, exc_info=True)
             problems.append(f"context {name} cannot be undone: {_reason(error)}")
+            stuck[entry.workload] = name
             continue
         objects.remove(entry)
     return problems
+
+
+def _check_before(objects: Objects, entry: Entry) -> None:
+    """Raise ContextError where a context is gone whose users, say, this one would act as."""
+    there = {other.name for other in objects.entries if other.workload == entry.workload}
+    gone = ", ".join(name for name in entry.after if name not in there)
+    if gone:
+        raise ContextError(
+            f"it needs what {gone} had made, which is gone: remove by hand what it has left"
+        )
 
 
 def _instance(

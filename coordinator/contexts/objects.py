@@ -31,6 +31,8 @@ class Entry:
     name: str
     config: Any
     made: dict[str, Any] = field(default_factory=dict)
+    #: Names of the contexts of its workload that were set up before it.
+    after: list[str] = field(default_factory=list)
 
 
 class Objects:

@@ -10,7 +10,7 @@ from osbench.common.errors import ContextError, TaskError
 from osbench.common.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.chain import Contexts, contexts_of, undo
-from osbench.coordinator.contexts.objects import FILE, KEY, Objects
+from osbench.coordinator.contexts.objects import FILE, KEY, Entry, Objects
 from osbench.coordinator.taskfile import checked
 
 PLUGIN = """
@@ -182,14 +182,42 @@ def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plug
     found = Objects.load(folder, folder.parents[1])
     again = undo(found, plugins)
 
-    assert contexts.left == again == ["context second cannot be undone: OSError"]
+    told = ["context second cannot be undone: OSError", "context first is kept for context second"]
+    assert contexts.left == again == told
     history = {passage.name: passage for passage in contexts.history.of(0)}
     assert list(history) == ["first", "second", "third"]
     assert history["second"].setup.error is None
     assert history["second"].cleanup.error.etype == "OSError"
-    assert history["first"].cleanup.started_at >= history["second"].cleanup.finished_at
+    assert history["second"].cleanup.started_at >= history["third"].cleanup.finished_at
+    assert history["first"].cleanup is None
     assert log == ["cleanup second {'second': 'made by second'}"]
-    assert [entry.name for entry in Objects.load(folder, folder.parents[1]).entries] == ["second"]
+    left = Objects.load(folder, folder.parents[1]).entries
+    assert [entry.name for entry in left] == ["first", "second"]
+
+
+def test_other_workloads_are_undone_whatever_one_keeps(objects, plugins, log):
+    for number, fail in enumerate(["no", "cleanup", "no"]):
+        objects.add(Entry(workload=number, name="first", config={}))
+        objects.add(Entry(workload=number, name="second", config={"fail": fail}, after=["first"]))
+
+    problems = undo(objects, plugins)
+
+    assert len(problems) == 2
+    assert [(entry.workload, entry.name) for entry in objects.entries] == [
+        (1, "first"),
+        (1, "second"),
+    ]
+
+
+def test_a_context_is_not_undone_as_somebody_else(objects, plugins, log):
+    objects.add(Entry(workload=0, name="second", config={}, after=["first"]))
+    # another workload's is no help
+    objects.add(Entry(workload=1, name="first", config={}))
+
+    (problem,) = undo(objects, plugins)
+
+    assert "context second cannot be undone: it needs what first had made" in problem
+    assert log == ["cleanup first {}"]
 
 
 def test_a_coordinator_that_died_leaves_what_cleanup_needs(plugins, log, folder):
