@@ -99,5 +99,5 @@ def _event(found: re.Match[str]) -> Event | None:
 def _object(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}

@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
+from osbench.coordinator.traces.cleaning import clean_span, clean_text
 from osbench.coordinator.traces.saying import DETAIL, of_opentelemetry
 from osbench.coordinator.traces.spans import (
     LATEST_S,
@@ -25,6 +26,8 @@ from osbench.coordinator.traces.spans import (
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 _ERROR = (2, "STATUS_CODE_ERROR")
 _HEX = frozenset("0123456789abcdef")
+#: What reading a span of another shape raises; `int` of an infinite number is an OverflowError.
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 _VALUES = ("stringValue", "boolValue", "doubleValue")
 
 
@@ -68,9 +71,12 @@ class OtlpSpans:
                 scopes = _list(group.get("scopeSpans") or group.get("instrumentationLibrarySpans"))
                 for written in (span for scope in scopes for span in _list(scope.get("spans"))):
                     try:
-                        yield trace_key(written["traceId"]), self._span(written, about)
-                    except (KeyError, TypeError, ValueError, AttributeError):
+                        found = clean_span(self._span(written, about))
+                        trace_id = clean_text(trace_key(written["traceId"]))
+                    except (*_WRONG, RecursionError):
                         self.skipped += 1
+                    else:
+                        yield trace_id, found
 
     def _span(self, written: Mapping[str, Any], about: Mapping[str, Any]) -> Span:
         own = _attributes(written)
@@ -181,7 +187,7 @@ def _attributes(owner: Mapping[str, Any]) -> dict[str, Any]:
         for name in _VALUES:
             if name in value:
                 found[str(pair.get("key"))] = value[name]
-        with suppress(KeyError, TypeError, ValueError):
+        with suppress(*_WRONG):
             found[str(pair.get("key"))] = int(value["intValue"])
     return found
 

@@ -7,10 +7,12 @@ with the same id. Services on other hosts write late, twice, or never.
 from __future__ import annotations
 
 import calendar
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from osbench.coordinator.traces.cleaning import clean_span, clean_text
 from osbench.coordinator.traces.saying import Saying, of_osprofiler
 from osbench.coordinator.traces.spans import (
     LATEST_S,
@@ -61,7 +63,7 @@ def event_of(written: Mapping[str, Any]) -> Event:
             str(info.get("host") or ""),
             info,
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("an event of another shape") from None
 
 
@@ -83,11 +85,29 @@ def service_name(project: str, service: str) -> str:
 
 
 def instant_us(text: str) -> int:
-    """Microseconds since 1970 of `2020-02-27T08:04:25.789433`, UTC. Raises ValueError."""
-    fraction = text[20:26]
-    return _second(text[:19]) * 1_000_000 + (int(fraction.ljust(6, "0")) if fraction else 0)
+    """Microseconds since 1970 of `2020-02-27T08:04:25.789433`, UTC unless it names another offset.
+
+    Raises ValueError.
+    """
+    rest = text[19:]
+    # as OSProfiler writes it
+    if len(rest) == 7 and rest[1:].isdecimal():
+        return _second(text[:19]) * 1_000_000 + int(rest[1:])
+    found = _REST.match(rest)
+    if found is None:
+        raise ValueError("an instant of another form")
+    ahead_s = 0
+    if found["hours"]:
+        ahead_s = int(found["hours"]) * 3600 + int(found["sign"] + found["minutes"]) * 60
+    fraction = (found["fraction"] or "")[:6].ljust(6, "0")
+    return (_second(text[:19]) - ahead_s) * 1_000_000 + int(fraction)
 
 
+#: What follows the second: a fraction, and `Z` or an offset.
+_REST = re.compile(
+    r"(?:[.,](?P<fraction>[0-9]+))?"
+    r"(?:Z|(?P<hours>(?P<sign>[+-])[0-9]{2}):?(?P<minutes>[0-9]{2}))?\Z"
+)
 #: Where year, month, day, hour, minute and second begin, and their digits.
 _PARTS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
 
@@ -114,7 +134,7 @@ def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trac
         by_trace.setdefault(event.trace_id, []).append(event)
     groups: dict[str, list[Event]] = {}
     for written, group in by_trace.items():
-        groups.setdefault(trace_key(written), []).extend(group)
+        groups.setdefault(clean_text(trace_key(written)), []).extend(group)
     return {trace_id: _trace(trace_id, group, everything) for trace_id, group in groups.items()}
 
 
@@ -136,7 +156,14 @@ def _trace(trace_id: str, events: Iterable[Event], everything: bool) -> Trace:
 
 def _order(event: Event) -> tuple[Any, ...]:
     # of two with the same instant always the same one, whatever they say
-    return event[5], event[3], event[2], event[6], event[7], repr(event[8]), event[9] or 0
+    return event[5], event[3], event[2], event[6], event[7], _repr(event[8]), event[9] or 0
+
+
+def _repr(info: Mapping[str, Any]) -> str:
+    try:
+        return repr(info)
+    except RecursionError:
+        return ""
 
 
 def _place(span: Span) -> tuple[int, str]:
@@ -163,19 +190,21 @@ def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
     if duration < 0:
         duration, marks = 0, STEPPED
     said = _said(start, stop, everything)
-    return Span(
-        span_key(event.span_id),
-        "" if event.parent_id == event.trace_id else span_key(event.parent_id),
-        event.name,
-        event.service,
-        event.host,
-        begin,
-        duration,
-        said.detail,
-        "",
-        said.error,
-        marks,
-        said.attributes,
+    return clean_span(
+        Span(
+            span_key(event.span_id),
+            "" if event.parent_id == event.trace_id else span_key(event.parent_id),
+            event.name,
+            event.service,
+            event.host,
+            begin,
+            duration,
+            said.detail,
+            "",
+            said.error,
+            marks,
+            said.attributes,
+        )
     )
 
 
@@ -190,4 +219,7 @@ def _said(start: Event | None, stop: Event | None, everything: bool) -> Saying:
     for name in _SHARED:
         if name in last and isinstance(first.get(name), dict) and isinstance(last[name], dict):
             info[name] = {**first[name], **last[name]}
-    return of_osprofiler(info, everything=everything)
+    try:
+        return of_osprofiler(info, everything=everything)
+    except RecursionError:
+        return Saying()

@@ -101,14 +101,14 @@ class RedisTraces:
             found: list[Any] = json.loads(b"[" + b",".join(raw) + b"]")
             if len(found) == len(raw):
                 return found
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         return [self._decoded_one(one) for one in raw]
 
     def _decoded_one(self, raw: bytes) -> Any:
         try:
             return json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def _send(

@@ -3,6 +3,7 @@ import json
 import pytest
 from synthetic_traces import MS, Work, events_of, shuffled, spans_of, traces
 
+from osbench.coordinator.traces.archive import Spool
 from osbench.coordinator.traces.pairing import event_of, instant_us, pair
 from osbench.coordinator.traces.spans import LOST_START, LOST_STOP, STEPPED, span_key, trace_key
 
@@ -148,12 +149,67 @@ def test_an_id_in_capitals_is_the_same_trace():
     assert len(found.spans) == len(written.spans)
 
 
+def _odd_events():
+    start, stop = events_of(spans_of(Work(name="a", start=10, length=20)))
+    deep = json.loads('{"a":' * 700 + "1" + "}" * 700)
+    return [
+        start
+        | {
+            "name": "a\ud800-start",
+            "project": "x\udfff",
+            "info": {
+                "host": "h\ud800",
+                "run": "r\ud800",
+                "iteration": 2**70,
+                "etype": "E\ud800",
+                "db": {"statement": "SELECT \ud800"},
+                "deep": deep,
+            },
+        },
+        # twice at one instant: they are put in order by what they say
+        stop | {"info": {"deep": deep}},
+        stop | {"info": {"deep": deep, "x": 1}},
+    ]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_odd_values_cost_no_trace(tmp_path, everything):
+    trace = read(_odd_events(), everything=everything)
+
+    spool = Spool(tmp_path / "spool")
+    spool.add(trace)
+    (found,) = spool
+    spool.close()
+
+    (span,) = found.spans
+    assert (span.name, span.service, span.host) == ("a?", "x?/" + span.service[3:], "h?")
+    assert (span.detail, span.error) == ("SELECT ?", "E?")
+    assert span.attributes["iteration"] == str(2**70)
+    assert ("..." in json.dumps(span.attributes)) == everything
+
+
+def test_an_event_that_is_nested_without_end_is_none():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    with pytest.raises(ValueError, match="shape"):
+        event_of(WRITTEN | {"info": {"host": deep}})
+
+
 @pytest.mark.parametrize(
     ("text", "micros"),
     [
         ("1970-01-01T00:00:01.000002", 1_000_002),
         ("1970-01-01T00:00:01.5", 1_500_000),
         ("1970-01-01 00:00:01", 1_000_000),
+        ("1970-01-01T00:00:01.789Z", 1_789_000),
+        ("1970-01-01T00:00:01.000002Z", 1_000_002),
+        ("1970-01-01T00:00:01Z", 1_000_000),
+        ("1970-01-01T00:00:01.000002345", 1_000_002),
+        ("1970-01-01T00:00:01.5+00:00", 1_500_000),
+        ("1970-01-01T01:30:01.000002+01:30", 1_000_002),
+        ("1970-01-01T00:00:01-0100", 3601_000_000),
     ],
 )
 def test_instants(text, micros):
@@ -163,6 +219,7 @@ def test_instants(text, micros):
 @pytest.mark.parametrize(
     "text",
     [
+        *("1970-01-01T00:00:01.x", "1970-01-01T00:00:01 CET", "1970-01-01T00:00:01.5Zulu"),
         *("", "yesterday", "1970-01-01", "1970x01x01T00x00x01.0", "x" * 26),
         # sums of these would not fit 64 bits
         *("9999-01-01T00:00:00.0", "0001-01-01T00:00:00.0"),
