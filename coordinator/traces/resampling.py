@@ -54,14 +54,15 @@ def difference(
     """Compare two groups, a line each, with columns that sum to what is to be explained.
 
     p-values are those of the first group's mean being no greater, `two_sided` of no other.
-    `clusters` has a number, from 0, for each line of the first group: those with the same number
-    are drawn together.
+    `clusters` has a number for each line of the first group: those with the same number are drawn
+    together.
     """
     chance = np.random.default_rng(seed)
-    if clusters is None or len(slow) > _MOST:
-        clusters = np.arange(min(len(slow), _MOST))
-    slow, base = _some(slow, _MOST, chance), _some(base, _MOST, chance)
-    drawn = _means(slow, clusters, chance) - _means(base, np.arange(len(base)), chance)
+    if clusters is None:
+        clusters = np.arange(len(slow))
+    slow, clusters = _some(slow, clusters, _MOST, chance)
+    base, alone = _some(base, np.arange(len(base)), _MOST, chance)
+    drawn = _means(slow, clusters, chance) - _means(base, alone, chance)
     total = drawn.sum(axis=1)
     # where the sum may be nothing, nothing is known of a share of it
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
@@ -79,7 +80,7 @@ def difference(
         share_high=share_high,
         total_low=float(total_low),
         total_high=float(total_high),
-        p=corrected(_permuted(slow, base, chance, two_sided)),
+        p=corrected(_permuted(slow, base, clusters, chance, two_sided)),
     )
 
 
@@ -94,10 +95,14 @@ def corrected(p: Floats) -> Floats:
     return found
 
 
-def _some(rows: Floats, most: int, chance: np.random.Generator) -> Floats:
-    if len(rows) <= most:
-        return rows
-    return rows[chance.choice(len(rows), most, replace=False)]
+def _some(
+    rows: Floats, clusters: Ints, most: int, chance: np.random.Generator
+) -> tuple[Floats, Ints]:
+    """Rows drawn without replacement, with their clusters, numbered from 0."""
+    if len(rows) > most:
+        drawn = chance.choice(len(rows), most, replace=False)
+        rows, clusters = rows[drawn], clusters[drawn]
+    return rows, np.unique(clusters, return_inverse=True)[1]
 
 
 def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
@@ -112,23 +117,36 @@ def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
     return found
 
 
-def _permuted(slow: Floats, base: Floats, chance: np.random.Generator, two_sided: bool) -> Floats:
-    slow, base = _some(slow, _MOST_PERMUTED, chance), _some(base, _MOST_PERMUTED, chance)
+def _permuted(
+    slow: Floats, base: Floats, clusters: Ints, chance: np.random.Generator, two_sided: bool
+) -> Floats:
+    """p-values of the means' difference, where whole clusters change sides."""
+    slow, clusters = _some(slow, clusters, _MOST_PERMUTED, chance)
+    base, alone = _some(base, np.arange(len(base)), _MOST_PERMUTED, chance)
+    first = int(clusters.max()) + 1
+    unit = np.concatenate((clusters, first + alone))
+    sizes = np.bincount(unit)
     both = np.concatenate((slow, base))
     both = both - both.mean(axis=0)
-    first = len(slow)
-    seen = both[:first].sum(axis=0)
-    if two_sided:
-        seen = np.abs(seen)
-    labels = np.zeros(len(both), np.float32)
+    sums = np.zeros((len(sizes), both.shape[1]))
+    np.add.at(sums, unit, both)
+    labels = np.zeros(len(sizes), np.float32)
     labels[:first] = 1
-    narrow = both.astype(np.float32)
-    # a sum that is the same but for rounding is as great
-    seen = seen - 1e-5 * np.abs(both).sum(axis=0)
+
+    def apart(sums: Floats, count: Floats) -> Floats:
+        # the sums of both sides are 0, so those of one side tell the difference of means
+        found = sums * (1 / count + 1 / (len(both) - count))
+        return np.abs(found) if two_sided else found
+
+    taken = np.array([[len(slow)]], np.float64)
+    seen = apart(both[: len(slow)].sum(axis=0)[None], taken)
+    # a difference that is the same but for rounding is as great
+    seen = seen - apart(1e-5 * np.abs(both).sum(axis=0)[None], taken)
+    narrow = np.column_stack((sums, sizes)).astype(np.float32)
     reached = np.zeros(both.shape[1])
     for _ in range(0, _PERMUTATIONS, 200):
         order = chance.permuted(np.tile(labels, (200, 1)), axis=1)
-        sums = order @ narrow
-        reached += ((np.abs(sums) if two_sided else sums) >= seen).sum(axis=0)
+        drawn = (order @ narrow).astype(np.float64)
+        reached += (apart(drawn[:, :-1], drawn[:, -1:]) >= seen).sum(axis=0)
     p: Floats = (1 + reached) / (1 + _PERMUTATIONS)
     return p

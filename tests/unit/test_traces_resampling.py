@@ -54,3 +54,29 @@ def test_two_sided_sees_less_as_well(less):
 
     assert difference(slow, base, two_sided=True).p[0] < 0.01
     assert bool(difference(slow, base).p[0] < 0.01) is not less
+
+
+def test_of_many_rows_those_of_one_accident_still_stand_together():
+    """Two stalls that hold thousands of requests up tell nothing of what is usual."""
+    chance = np.random.default_rng(6)
+    base = chance.normal(10, 1, (400, 2))
+    slow = chance.normal(10, 1, (4000, 2))
+    slow[:, 0] += 30
+
+    stalls = difference(slow, base, clusters=np.repeat([7, 9], 2000))
+    always = difference(slow, base, clusters=np.arange(4000))
+
+    assert (stalls.share_low[0], stalls.share_high[0]) == (0.0, 1.0)
+    assert always.share_low[0] > 0.9
+
+
+def test_one_accident_is_one_of_as_many_as_there_are_requests_without_it():
+    chance = np.random.default_rng(7)
+    base = chance.normal(10, 1, (30, 1))
+    slow = chance.normal(12, 1, (40, 1))
+
+    once = difference(slow, base, clusters=np.zeros(40, np.int64))
+
+    # any of 31 may be the one that is apart
+    assert once.p[0] > 0.02
+    assert difference(slow, base).p[0] < 0.01
