@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 
@@ -10,6 +11,8 @@ from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.faults import RequestFailed
 from osbench.common.openstack.resources import Kind, delete, find, kinds
 from osbench.coordinator.contexts.reach import Reach
+
+LOG = logging.getLogger(__name__)
 
 #: After the last object is gone, wait so long and look once more: a service may still be at a
 #: request whose sender was not waited for. Longer where it was killed or has given up.
@@ -36,18 +39,36 @@ def sweep(
 ) -> int:
     """Delete everything of some services or kinds with a name of ours; answers how many objects.
 
-    All these names have the same beginning. Raises ContextError where something stays.
+    All these names have the same beginning. A kind that cannot be looked through, or of which
+    something stays, does not keep the others: raises ContextError once they are through.
     """
     gone, again = 0, False
+    left = [kind for name in what for kind in kinds(name)]
+    problems: list[str] = []
     while True:
-        found = sum(
-            _Sweep(reach, kind, beginning, is_ours).run() for name in what for kind in kinds(name)
-        )
+        found = 0
+        for kind in left[:]:
+            try:
+                found += _Sweep(reach, kind, beginning, is_ours).run()
+            except Exception as error:
+                LOG.debug("sweep of %s", kind.name, exc_info=True)
+                problems.append(_told(kind, error))
+                left.remove(kind)
         gone += found
         if not found and (again or not settle_s):
-            return gone
+            break
         again = True
         time.sleep(settle_s)
+    if problems:
+        raise ContextError("; ".join(problems))
+    return gone
+
+
+def _told(kind: Kind, error: Exception) -> str:
+    if isinstance(error, ContextError):
+        return str(error)
+    text = str(error).strip().partition("\n")[0]
+    return f"{kind.name}: {type(error).__name__}: {text}"
 
 
 class _Sweep:

@@ -53,7 +53,7 @@ def test_what_a_failing_sweep_left_is_removed_by_the_next(cloud, tmp_path):
 
     assert left == (4, 3, 3)
     for told in (contexts.left, again):
-        assert "context cleanup cannot be undone: RequestFailed: GET" in told[0]
+        assert "context cleanup cannot be undone: queues: RequestFailed: GET" in told[0]
         assert told[1:] == [
             "context zaqar_queues is kept for context cleanup",
             "context users is kept for context cleanup",

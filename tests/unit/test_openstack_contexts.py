@@ -350,6 +350,32 @@ def test_what_cannot_be_removed_is_told_with_the_reason(cloud):
     assert cloud.named("users") == ["admin"]
 
 
+def test_a_service_that_fails_does_not_keep_the_others(cloud, monkeypatch):
+    monkeypatch.setattr("osbench.coordinator.contexts.reach.PAUSES_S", (0.0,) * 4)
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["nova", "zaqar", "keystone.users", "keystone.roles"])
+    leave(cloud, "users", made_by(chain, 1))
+    leave(cloud, "roles", made_by(chain, 2))
+    cloud.faults += [
+        [r"GET /nova/servers", 503, 10_000],
+        [r"GET /zaqar/", 403, 10_000],
+        [r"DELETE /v3/users", 403, 10_000],
+    ]
+
+    with pytest.raises(ContextError) as caught:
+        chain.undo()
+
+    assert [text.partition(" GET ")[0] for text in str(caught.value).split("; ")[:2]] == [
+        "servers: RequestFailed:",
+        "queues: RequestFailed:",
+    ]
+    assert "1 users are left: DELETE " in str(caught.value)
+    assert len(cloud.named("roles")) == 3
+    cloud.faults.clear()
+    chain.undo()
+    assert cloud.named("users") == ["admin"]
+
+
 def test_nothing_is_looked_for_where_no_iteration_began(cloud):
     cloud.absent.add("compute")
     chain = Chain(cloud)
