@@ -59,6 +59,8 @@ class FakeCloud(LoopbackServer):
         #: The Redis of the trace store, and the keys that a service takes, by its path.
         self.traces: Any = None
         self.trace_keys: dict[str, list[str]] = {}
+        #: Servers go into ERROR where they are to be deleted.
+        self.undeletable = False
         #: Seconds that making a user takes.
         self.slow_s = 0.0
         self.make("users", {"name": ADMIN, "password": PASSWORD, "domain_id": "default"})
@@ -222,7 +224,9 @@ class _Handler(QuietHandler):
             elif server["status"] == "BUILD" and server["made_at"] + BUILD_S < time.monotonic():
                 server["status"] = "ACTIVE"
         if self.command == "DELETE":
-            if rest[1] in servers:
+            if rest[1] in servers and self.server.undeletable:
+                servers[rest[1]] |= {"status": "ERROR", "fault": {"message": "it cannot go"}}
+            elif rest[1] in servers:
                 servers[rest[1]].setdefault("gone_at", time.monotonic() + BUILD_S)
             return self._answer(204 if rest[1] in servers else 404, None)
         return self._objects(rest[0], rest[1:], data, rest[0][:-1], {"status": "BUILD"})

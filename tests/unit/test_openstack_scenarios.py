@@ -25,7 +25,7 @@ from osbench.worker import jsonpath
 from osbench.worker.actors import Actors
 from osbench.worker.failures import Failures
 from osbench.worker.profiling import Tracer
-from osbench.worker.scenarios.nova import server_fields
+from osbench.worker.scenarios import server_arguments
 
 RUN = "20260401-120000-ab12"
 PLUGINS = Plugins()
@@ -300,24 +300,64 @@ def test_a_server_is_accepted_and_then_ready_and_polls_are_not_traced(cloud):
 
 
 def test_arguments_of_novaclient_become_those_of_nova():
-    fields, microversion = server_fields(
+    disk = {"uuid": "v", "source_type": "volume", "boot_index": 1}
+
+    sent, microversion = server_arguments.body(
+        {"name": "s", "imageRef": "i"},
         {
-            "nics": [{"net-id": "n"}],
+            "nics": [{"net-id": "n", "v4-fixed-ip": "10.0.0.5", "port-id": ""}],
             "meta": {"a": "b"},
             "userdata": "text",
             "security_groups": ["web"],
             "key_name": "k",
-        }
+            "scheduler_hints": {"group": "g"},
+            "admin_pass": "p",
+            "disk_config": "AUTO",
+            "files": {"/etc/motd": "text"},
+            "block_device_mapping_v2": [disk],
+            "auto_assign_nic": True,
+        },
     )
 
     assert microversion == ""
-    assert fields == {
-        "networks": [{"uuid": "n"}],
-        "metadata": {"a": "b"},
-        "user_data": "dGV4dA==",
-        "security_groups": [{"name": "web"}],
-        "key_name": "k",
+    disks = sent["server"].pop("block_device_mapping_v2")
+    assert [one["uuid"] for one in disks] == ["i", "v"]
+    assert sent == {
+        "server": {
+            "name": "s",
+            "imageRef": "i",
+            "networks": [{"uuid": "n", "fixed_ip": "10.0.0.5"}],
+            "metadata": {"a": "b"},
+            "user_data": "dGV4dA==",
+            "security_groups": [{"name": "web"}],
+            "key_name": "k",
+            "adminPass": "p",
+            "OS-DCF:diskConfig": "AUTO",
+            "personality": [{"path": "/etc/motd", "contents": "dGV4dA=="}],
+        },
+        "os:scheduler_hints": {"group": "g"},
     }
+
+
+def test_many_servers_are_booted_with_a_request_each(cloud, tmp_path):
+    (tmp_path / "image").write_bytes(b"data")
+    args = {
+        "container_format": "bare",
+        "disk_format": "raw",
+        "image_location": str(tmp_path / "image"),
+        "flavor": {"id": "f"},
+        "number_instances": 3,
+    }
+    workload = Workload(cloud, "GlanceImages.create_image_and_boot_instances", args)
+
+    found = workload.run()
+
+    assert found["nova.boot_servers"] == 1
+    assert found["nova.boot_servers > accepted"] == 1
+    assert found[f"nova.boot_servers > {READY}"] == 3
+    assert requests(cloud).count("POST /nova/servers") == 3
+    assert [one["status"] for one in things(cloud, "servers")] == ["ACTIVE"] * 3
+    assert not any("max_count" in one for one in things(cloud, "servers"))
 
 
 def test_a_request_of_the_task_is_checked(cloud):
@@ -378,12 +418,41 @@ def test_what_never_gets_ready_is_told(cloud):
         workload.run()
 
 
+def test_a_server_that_cannot_be_deleted_is_told(cloud):
+    args = {"image": {"id": "i"}, "flavor": {"id": "f"}}
+    workload = Workload(cloud, "NovaServers.boot_and_delete_server", args, timeout_s=20.0)
+    cloud.undeletable = True
+
+    with pytest.raises(NotReady, match="the server is in ERROR: it cannot go"):
+        workload.run()
+
+
 @pytest.mark.parametrize(
     ("name", "args", "said"),
     [
         ("MistralWorkbooks.list_workbooks", {}, "has no service of type workflowv2 .public.; it"),
         ("KeystoneBasic.create_user", {"session": "mine"}, "must be per_user or per_iteration"),
         ("NovaServers.boot_server", {"image": {"name": "x"}}, "there is no image 'x'; there are"),
+        (
+            "NovaServers.boot_server",
+            {"flavor": {"id": "f"}, "block_device_mapping": {"vda": "v"}},
+            "^block_device_mapping: no argument for servers that .* NAME@rally does it",
+        ),
+        (
+            "NovaServers.boot_server",
+            {"nics": [{"net-name": "n"}]},
+            "^nics: net-name is not known, .* NAME@rally does it",
+        ),
+        (
+            "NovaServers.boot_server",
+            {"auto_assign_nic": True},
+            "^auto_assign_nic: .* use nics, or NAME@rally",
+        ),
+        (
+            "GlanceImages.create_image_and_boot_instances",
+            {"boot_server_kwargs": {"name": "n"}},
+            "^name in boot_server_kwargs: no argument",
+        ),
         ("OpenStack.request", {"service_type": "dns"}, "has no service of type dns"),
         (
             "OpenStack.request",

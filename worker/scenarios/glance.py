@@ -15,6 +15,7 @@ from osbench.common.atomic import ActionTimer, action_timer
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.faults import NotReady
+from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.nova import Servers, sought
 from osbench.worker.scenarios.openstack import ACCEPTED, openstack
 
@@ -37,6 +38,9 @@ class GlanceImages(Servers):
         if location and context["args"].get("import_method") != "web-download":
             local_copy(str(location))
         flavor = context["args"].get("flavor")
+        server_arguments.check(
+            context["args"].get("boot_server_kwargs") or {}, "boot_server_kwargs"
+        )
         context["flavor"] = sought(cloud, "flavor", flavor) if flavor else ""
 
     @openstack("GlanceImages.list_images", services=("glance",))
@@ -233,7 +237,7 @@ class GlanceImages(Servers):
         properties: dict[str, Any] | None = None,
         boot_server_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create an image and boot so many servers from it with one request."""
+        """Create an image and boot so many servers from it, with a request each."""
         image = self._create(
             image_location,
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +11,10 @@ from osbench.common.atomic import ActionTimer, action_timer
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.faults import NotReady
+from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.openstack import ACCEPTED, OpenStackScenario, openstack
 
 _SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova",)}
-#: The first microversion that takes "none" and "auto" for networks.
-_WITHOUT_NETWORKS = "2.37"
 #: Where things are looked for by name: service, path, key.
 _LISTS = {"image": ("glance", "images"), "flavor": ("nova", "flavors")}
 
@@ -31,31 +30,25 @@ class Servers(OpenStackScenario):
         return server
 
     def _boot_many(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
+        """Boot servers with a request each, then await each of them."""
         with ActionTimer(self, "nova.boot_servers"):
             with ActionTimer(self, ACCEPTED):
-                name = self.new_name()
-                self._post_server(image, {**wanted, "min_count": count, "max_count": count}, name)
-            found = self.cloud.document(
-                "GET", "nova", "servers", params={"name": f"^{name}"}, traced=False
-            )
-            for server in found["servers"]:
-                self._await_server(f"servers/{server['id']}")
+                servers = [self._post_server(image, wanted) for _ in range(count)]
+            for server in servers:
+                self._await_server(f"servers/{server}")
 
-    def _post_server(self, image: str, wanted: Mapping[str, Any], name: str = "") -> str:
-        fields, microversion = server_fields(wanted)
-        fields |= {"name": name or self.new_name(), "flavorRef": self.context["flavor"]}
+    def _post_server(self, image: str, wanted: Mapping[str, Any]) -> str:
+        fields = {"name": self.new_name(), "flavorRef": self.context["flavor"]}
         if image:
             fields["imageRef"] = image
-        found = self.cloud.document(
-            "POST", "nova", "servers", json={"server": fields}, microversion=microversion
-        )
+        sent, microversion = server_arguments.body(fields, wanted)
+        found = self.cloud.document("POST", "nova", "servers", json=sent, microversion=microversion)
         return str(found["server"]["id"])
 
     def _await_server(self, path: str) -> None:
         def look() -> bool | None:
             found = self.cloud.document("GET", "nova", path, traced=False)["server"]
-            if found["status"] == "ERROR":
-                raise NotReady(f"the server is in ERROR: {found.get('fault', {}).get('message')}")
+            _refuse_error(found)
             return True if found["status"] == "ACTIVE" else None
 
         self.wait_until("the server", look)
@@ -66,12 +59,15 @@ class NovaServers(Servers):
 
     `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
     fits one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are those
-    of Nova's API for new servers.
+    of novaclient for new servers. `auto_assign_nic` must be false where there are no `nics`.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Find image and flavor."""
+        """See that the arguments can be sent; find image and flavor."""
+        name = context["scenario"].partition("@")[0].rpartition(".")[2]
+        named = set(inspect.signature(getattr(cls, name)).parameters) - {"auto_assign_nic"}
+        server_arguments.check({k: v for k, v in context["args"].items() if k not in named})
         for what in ("image", "flavor"):
             given = context["args"].get(what)
             context[what] = sought(cloud, what, given) if given else ""
@@ -133,7 +129,10 @@ class NovaServers(Servers):
 
             def look() -> bool | None:
                 answer = self.cloud.request("GET", "nova", path, expected=(200, 404), traced=False)
-                return True if answer.status_code == 404 else None
+                if answer.status_code == 404:
+                    return True
+                _refuse_error(answer.json()["server"])
+                return None
 
             self.wait_until("the end of the server", look)
 
@@ -149,6 +148,11 @@ class NovaServers(Servers):
             if not document.get("servers_links"):
                 return found
             params["marker"] = found[-1]["id"]
+
+
+def _refuse_error(server: Mapping[str, Any]) -> None:
+    if server["status"] == "ERROR":
+        raise NotReady(f"the server is in ERROR: {server.get('fault', {}).get('message')}")
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
@@ -170,27 +174,3 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
         count = "no" if not fitting else "more than one"
         raise DeploymentError(f"there is {count} {what} {name!r}; there are {there or 'none'}")
     return str(fitting[0]["id"])
-
-
-def server_fields(wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The body for a new server from arguments as novaclient takes them, and its microversion."""
-    fields = dict(wanted)
-    microversion = ""
-    nics = fields.pop("nics", None)
-    if isinstance(nics, str):
-        fields["networks"], microversion = nics, _WITHOUT_NETWORKS
-    elif nics:
-        fields["networks"] = [_network(nic) for nic in nics]
-    if "meta" in fields:
-        fields["metadata"] = fields.pop("meta")
-    if "userdata" in fields:
-        fields["user_data"] = base64.b64encode(fields.pop("userdata").encode()).decode()
-    groups = fields.get("security_groups")
-    if groups and isinstance(groups[0], str):
-        fields["security_groups"] = [{"name": name} for name in groups]
-    return fields, microversion
-
-
-def _network(nic: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"net-id": "uuid", "port-id": "port", "v4-fixed-ip": "fixed_ip"}
-    return {names.get(key, key): value for key, value in nic.items()}

@@ -1,0 +1,134 @@
+"""Arguments for new servers, named as novaclient names them, as Nova's API has them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from osbench.common.errors import DeploymentError
+
+#: The first microversion that takes "none" and "auto" for networks.
+_WITHOUT_NETWORKS = "2.37"
+#: Arguments that Nova's API calls otherwise.
+_RENAMED = {
+    "meta": "metadata",
+    "admin_pass": "adminPass",
+    "disk_config": "OS-DCF:diskConfig",
+    "access_ip_v4": "accessIPv4",
+    "access_ip_v6": "accessIPv6",
+}
+#: Arguments that are sent as they are; Nova takes some of them from a later microversion on.
+_SAME = frozenset(
+    (
+        "availability_zone",
+        "block_device_mapping_v2",
+        "config_drive",
+        "description",
+        "host",
+        "hostname",
+        "hypervisor_hostname",
+        "key_name",
+        "max_count",
+        "min_count",
+        "tags",
+        "trusted_image_certificates",
+    )
+)
+_NICS = {
+    "net-id": "uuid",
+    "port-id": "port",
+    "v4-fixed-ip": "fixed_ip",
+    "v6-fixed-ip": "fixed_ip",
+    "tag": "tag",
+}
+_PICKED = "auto_assign_nic"
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _networks(nics: Any) -> Any:
+    if isinstance(nics, str):
+        return nics
+    return [{_NICS[key]: value for key, value in nic.items() if value} for nic in nics]
+
+
+def _groups(groups: Iterable[Any]) -> list[Any]:
+    return [{"name": group} if isinstance(group, str) else group for group in groups]
+
+
+def _personality(files: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"path": path, "contents": _encoded(text)} for path, text in sorted(files.items())]
+
+
+#: Arguments whose values differ, too: the name and the value of Nova's API.
+_OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
+    {
+        "nics": ("networks", _networks),
+        "userdata": ("user_data", _encoded),
+        "security_groups": ("security_groups", _groups),
+        "files": ("personality", _personality),
+    }
+)
+
+
+def check(wanted: Mapping[str, Any], place: str = "") -> None:
+    """See before the load that all arguments can be sent; `place` is the argument they stand in.
+
+    Raises DeploymentError.
+    """
+    within = f" in {place}" if place else ""
+    known = _SAME | _RENAMED.keys() | _OTHERS.keys() | {"scheduler_hints", _PICKED}
+    unknown = sorted(set(wanted) - known)
+    if unknown:
+        raise DeploymentError(
+            f"{unknown[0]}{within}: no argument for servers that osbench knows; it knows "
+            f"{', '.join(sorted(known))}; where Rally has it, NAME@rally does it"
+        )
+    nics = wanted.get("nics")
+    if wanted.get(_PICKED) and not nics:
+        raise DeploymentError(
+            f"{_PICKED}{within}: osbench does not pick networks; use nics, or NAME@rally"
+        )
+    for nic in () if nics is None or isinstance(nics, str) else nics:
+        for key in sorted(set(nic) - _NICS.keys()):
+            raise DeploymentError(
+                f"nics{within}: {key} is not known, {', '.join(sorted(_NICS))} are; where Rally "
+                "has it, NAME@rally does it"
+            )
+
+
+def body(fields: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The body of a request for a server, and the microversion it needs, "" for any.
+
+    `fields` are Nova's (`name`, `flavorRef`, `imageRef`), `wanted` those that `check` has seen.
+    """
+    server = dict(fields)
+    for name, value in wanted.items():
+        if value is None:
+            continue
+        if name in _SAME:
+            server[name] = value
+        elif name in _RENAMED:
+            server[_RENAMED[name]] = value
+        elif name in _OTHERS:
+            other, translate = _OTHERS[name]
+            server[other] = translate(value)
+    disks = wanted.get("block_device_mapping_v2")
+    if disks and "imageRef" in fields:
+        # Nova wants the image among the disks then, as novaclient puts it there
+        own = {
+            "uuid": fields["imageRef"],
+            "source_type": "image",
+            "destination_type": "local",
+            "boot_index": 0,
+            "delete_on_termination": True,
+        }
+        server["block_device_mapping_v2"] = [own, *disks]
+    whole: dict[str, Any] = {"server": server}
+    if wanted.get("scheduler_hints"):
+        whole["os:scheduler_hints"] = wanted["scheduler_hints"]
+    return whole, _WITHOUT_NETWORKS if isinstance(server.get("networks"), str) else ""
