@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from osbench.common.atomic import ActionTimer, action_timer
+from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.faults import RequestFailed
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack, without_nothing
 
 #: What of an update would keep the clean-up from finding a user again.
 _NAMES = ("name", "domain_name")
+#: What arguments that hold arguments may have.
+_TAKEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "create_user_kwargs": ("default_role", "domain_name", "enabled", "password", "project_id"),
+        "create_role_kwargs": ("domain_name",),
+        # with a user or a project it lists what they have been given, never the new role
+        "list_role_kwargs": ("domain_name",),
+    }
+)
+#: The domain of what is made where the task names none.
+_DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
@@ -29,11 +42,23 @@ class KeystoneBasic(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Find the domain of the administrator, which is that of what is made."""
+        """See that arguments can be used, and find the domains of what is made."""
+        args = context["args"]
+        _check(args)
         credential = cloud.account.credential
         granted = cloud.account.token(cloud.session())
         own = credential.project_domain_name
-        context["domains"] = {own: granted.project_domain_id} if own else {"Default": "default"}
+        known = {own: granted.project_domain_id} if own else {_DEFAULT: "default"}
+        context["domains"] = known
+        nested = [args.get(name) or {} for name in _TAKEN]
+        wanted = {one.get("domain_name") for one in (args, *nested)} - {None}
+        needs = cls.method(context).needs
+        if needs.admin and not needs.users:
+            # all that make users and projects; others ask as a user, who may not see domains
+            wanted.add(_DEFAULT)
+        for name in sorted(wanted - known.keys()):
+            found = cloud.document("GET", "keystone", "domains", params={"name": name})["domains"]
+            known[name] = str(found[0]["id"]) if found else name
 
     # scenarios
 
@@ -108,9 +133,6 @@ class KeystoneBasic(OpenStackScenario):
     ) -> None:
         """Create a user, update it, and see that it is updated."""
         changes = dict(update_user_kwargs or {})
-        refused = [name for name in _NAMES if name in changes]
-        if refused:
-            raise ValueError(f"update_user_kwargs must not change {', '.join(refused)}")
         user = self._create_user(**(create_user_kwargs or {}))
         self._update_user(user["id"], changes)
         found = self.admin.document("GET", "keystone", f"users/{user['id']}")["user"]
@@ -371,11 +393,16 @@ class KeystoneBasic(OpenStackScenario):
         return f"users/{self.cloud.user_id}/credentials/OS-EC2"
 
     def _domain(self, name: str | None) -> str:
-        """Id of a domain; asked for once in a process."""
-        known: dict[str, str] = self.context["domains"]
-        wanted = name or "Default"
-        if wanted not in known:
-            params = {"name": wanted}
-            found = self.admin.document("GET", "keystone", "domains", params=params)["domains"]
-            known[wanted] = str(found[0]["id"]) if found else wanted
-        return known[wanted]
+        return str(self.context["domains"][name or _DEFAULT])
+
+
+def _check(args: Mapping[str, Any]) -> None:
+    for place, names in _TAKEN.items():
+        for name in sorted(set(args.get(place) or {}) - set(names)):
+            raise DeploymentError(
+                f"{place} cannot have {name}: osbench takes {', '.join(names)}; what is made has "
+                "names of osbench's own, and new roles are not among those that somebody has"
+            )
+    refused = [name for name in _NAMES if name in (args.get("update_user_kwargs") or {})]
+    if refused:
+        raise DeploymentError(f"update_user_kwargs must not change {', '.join(refused)}")

@@ -65,8 +65,7 @@ class NovaServers(Servers):
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """See that the arguments can be sent; find image and flavor."""
-        name = context["scenario"].partition("@")[0].rpartition(".")[2]
-        named = set(inspect.signature(getattr(cls, name)).parameters) - {"auto_assign_nic"}
+        named = set(inspect.signature(cls.method(context)).parameters) - {"auto_assign_nic"}
         server_arguments.check({k: v for k, v in context["args"].items() if k not in named})
         for what in ("image", "flavor"):
             given = context["args"].get(what)

@@ -108,7 +108,7 @@ class OpenStackScenario(Scenario):
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Get tokens and find services. Raises DeploymentError where something is not there."""
         name = context["scenario"].partition("@")[0]
-        needs: Needs = getattr(cls, name.rpartition(".")[2]).needs
+        needs: Needs = cls.method(context).needs
         deployment = openstack_of(context.get("deployment"), name)
         wish = context["args"].get("session", PER_USER)
         if wish not in (PER_USER, PER_ITERATION):
@@ -135,6 +135,11 @@ class OpenStackScenario(Scenario):
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Look up before the load what arguments name; `context["args"]` are the workload's."""
+
+    @classmethod
+    def method(cls, context: Mapping[str, Any]) -> Any:
+        """The method of the workload's scenario, as `openstack` marked it."""
+        return getattr(cls, context["scenario"].partition("@")[0].rpartition(".")[2])
 
     def new_name(self) -> str:
         """A name by which what it names is found again, whatever happens."""
