@@ -13,12 +13,34 @@ from functools import lru_cache
 #: Characters of a detail; what differs only beyond them is told apart by a hash.
 LIMIT = 200
 
-_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
-# one without an end was cut off
-_STRING = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|\\?\Z)|\$(\w*)\$.*?\$\1\$", re.S)
-#: What is quoted twice is a name in standard SQL, and a string in MySQL unless it is one word.
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.|"")*"')
+#: Comments and all that is quoted, found together: each may hold what looks like another. Dialects
+#: read some of it differently, and osbench does not know whose a statement is; from where they
+#: part everything is `rest`, and goes. So does what was cut off within quotes or a comment.
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>
+        /\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/   # nested ones end late in PostgreSQL alone
+        | --(?=\s)[^\r\n]*(?=\r?\n|\Z)
+        | (?:--|\#)[^\r\n'"`$]*(?=\r?\n|\Z)         # operators elsewhere: no quote may follow
+    )
+    | (?P<string>
+        '[^'\\]*(?:(?:''|\\[^'])[^'\\]*)*'          # whether \\' ends it depends
+        | \$(?<![\w$]\$)(?P<tag>[^\W\d]\w*|)\$.*?\$(?P=tag)\$
+    )
+    | (?P<quoted>"[^"\\]*(?:(?:""|\\[^"])[^"\\]*)*")
+    | (?P<name>`[^`'"\r\n]*`)
+    | (?P<rest>(?:/\*|--|\#|['"`]|\$(?<![\w$]\$)(?:[^\W\d]\w*)?\$).*)
+    """,
+    re.S | re.X,
+)
+#: What is quoted twice is a name in standard SQL and a string in MySQL. It is taken for a name
+#: only where no string can stand, or none is likely to.
 _WORD = re.compile(r'"\w+"\Z')
+_BEFORE_NAME = re.compile(
+    r"(?:\.|\b(?:SELECT|DISTINCT|FROM|JOIN|INTO|UPDATE|TABLE|AS|WHERE|SET|(?:ORDER|GROUP)\s+BY)\s+)\Z",
+    re.I,
+)
+_AFTER_NAME = re.compile(r"\s*\.")
 _BOUND = re.compile(r"%\(\w+\)s|%s|(?<![:\w]):\w+|\$\d+|@\w+")
 _NUMBER = re.compile(r"(?<![\w.\"`])[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?)\b", re.I)
 _LIST = re.compile(r"\(\s*\?(?:\s*,\s*\?)*\s*\)")
@@ -37,9 +59,7 @@ def statement(sql: str) -> str:
 
     Many columns that are selected are `...`.
     """
-    text = _COMMENT.sub(" ", sql)
-    text = _STRING.sub("?", text)
-    text = _QUOTED.sub(lambda found: found[0] if _WORD.match(found[0]) else "?", text)
+    text = _TOKEN.sub(_without_value, sql)
     text = _BOUND.sub("?", text)
     text = _NUMBER.sub("?", text)
     text = _LIST.sub("(...)", text)
@@ -63,6 +83,24 @@ def cut(text: str) -> str:
         return text
     mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{text[: LIMIT - 12]}... {mark}"
+
+
+def _without_value(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if kind == "comment":
+        return " "
+    if kind == "name" or (kind == "quoted" and _is_name(found)):
+        return found[0]
+    return "?"
+
+
+def _is_name(found: re.Match[str]) -> bool:
+    text, start = found.string, found.start()
+    if not _WORD.match(found[0]):
+        return False
+    # a few characters before it tell: all of them for each name would take time by its square
+    before = text[max(start - 20, 0) : start]
+    return bool(_BEFORE_NAME.search(before) or _AFTER_NAME.match(text, found.end()))
 
 
 def _part(part: str) -> str:

@@ -26,6 +26,70 @@ def test_statements_lose_their_values(sql, normal):
     assert statement(sql) == normal
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM t WHERE a = 'x--y'\n AND token = 'secret'",
+        "SELECT x FROM t WHERE a = 'x/*y' AND token = 'secret' /* z */",
+        "SELECT x FROM t WHERE a = 'x#y'\n AND token = 'secret'",
+        "INSERT INTO t VALUES ('C:\\', 'secret')",
+        "INSERT INTO t VALUES ('C:\\\\', 'secret')",
+        "INSERT INTO t VALUES ('it\\'s', 'secret')",
+        'SELECT x FROM t WHERE password = "secret"',
+        'SELECT x FROM t WHERE password="secret"',
+        'SELECT x FROM t WHERE password IN ("a", "secret")',
+        'SELECT x FROM t WHERE password LIKE "secret"',
+        'SELECT x FROM t WHERE password BETWEEN "a" AND "secret"',
+        'ALTER USER a IDENTIFIED BY "secret"',
+        "SELECT x FROM t WHERE a = \"it's\" AND b = 'secret'",
+        'SELECT x FROM t WHERE a = \'say "\' AND b = "secret"',
+        'SELECT x FROM t WHERE a = "C:\\" AND b = "x secret"',
+        "SELECT x # don't\nFROM t WHERE a = 'secret'",
+        "SELECT x -- don't\nFROM t WHERE a = 'secret'",
+        "SELECT x --don't\nFROM t WHERE a = 'secret'",
+        "SELECT x /* don't */ FROM t WHERE a = 'secret'",
+        "SELECT x /* a /* don't */ ' */ FROM t WHERE a = 'secret'",
+        "SELECT x FROM t WHERE a #>> '{x\nsecret}' = 'y'",
+        "SELECT x FROM t WHERE `it's` = 'secret'",
+        "SELECT x FROM t WHERE a = $$it's$$ AND b = 'secret'",
+        "SELECT x FROM t WHERE a = $q$ $$ ' $q$ AND b = 'secret'",
+        "SELECT x FROM t WHERE a = $q$secret",
+        "SELECT x FROM t /* secret",
+        "SELECT x -- a\r don't\nFROM t WHERE a = 'secret'",
+    ],
+)
+def test_no_literal_is_left_however_it_is_quoted(sql):
+    found = statement(sql)
+
+    assert "secret" not in found
+    assert found.split()[0] == sql.split()[0]
+
+
+@pytest.mark.parametrize(
+    ("sql", "normal"),
+    [
+        (
+            "SELECT x FROM t WHERE a = 'x--y'\n AND token = 'secret' LIMIT 1",
+            "SELECT x FROM t WHERE a = ? AND token = ? LIMIT ?",
+        ),
+        ("SELECT x -- don't\nFROM t WHERE a = 'b'", "SELECT x FROM t WHERE a = ?"),
+        ("SELECT x # why\nFROM t WHERE a = 'b'", "SELECT x FROM t WHERE a = ?"),
+        (
+            "INSERT INTO t VALUES ('C:\\dir', 'b') RETURNING x",
+            "INSERT INTO t VALUES (...) RETURNING x",
+        ),
+        ("SELECT `a`, `b` FROM `t` WHERE `a` = 'x'", "SELECT `a`, `b` FROM `t` WHERE `a` = ?"),
+        (
+            'SELECT "t"."a" FROM "t" WHERE "t"."a" = "u"."b" ORDER BY "a"',
+            'SELECT "t"."a" FROM "t" WHERE "t"."a" = "u"."b" ORDER BY "a"',
+        ),
+        ("SELECT a$b$c FROM t WHERE d$e$f = 'x'", "SELECT a$b$c FROM t WHERE d$e$f = ?"),
+    ],
+)
+def test_what_no_dialect_reads_differently_keeps_its_rest(sql, normal):
+    assert statement(sql) == normal
+
+
 def test_many_columns_leave_room_for_the_tables():
     columns = ", ".join(f"images.column_{name} AS images_{name}" for name in "abcdef")
     inner = f"SELECT DISTINCT {columns} FROM images WHERE images.deleted = 0"
