@@ -23,8 +23,9 @@ from osbench.coordinator.traces.spans import Trace, is_trace_key, uuid_form
 #: Lists of events, and what a service with `filter_error_trace` leaves of a failed one beside it.
 _EVENTS, _ERRORS = "osprofiler_opt", "osprofiler_error"
 
-#: Traces of one pipeline; its answers are in memory at once.
+#: Traces of one pipeline, and events of one: its answers are in memory at once.
 _CHUNK = 200
+_TOGETHER = 50_000
 
 #: Events of one trace that are read, the oldest ones: a thread of a service that has kept a
 #: trace goes on writing into it without end.
@@ -47,7 +48,7 @@ class RedisTraces:
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
         """What is stored of these traces. Raises StoreError where the store fails."""
-        for ids in _chunks(wanted):
+        for ids in self._groups(wanted):
             # the newest event is the head of its list
             for trace_id, raw in zip(ids, self._send("LRANGE", ids, -EVENTS, -1), strict=True):
                 events = list(self._events(raw))
@@ -87,6 +88,20 @@ class RedisTraces:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+    def _groups(self, wanted: Collection[str]) -> Iterator[list[str]]:
+        """Ids whose events are read at once: fewer where threads go on writing into traces."""
+        for ids in _chunks(wanted):
+            group: list[str] = []
+            events = 0
+            for trace_id, length in zip(ids, self._send("LLEN", ids), strict=True):
+                more = min(int(length), EVENTS)
+                if group and events + more > _TOGETHER:
+                    yield group
+                    group, events = [], 0
+                group.append(trace_id)
+                events += more
+            yield group
 
     def _events(self, raw: Sequence[bytes]) -> Iterator[Event]:
         for written in self._decoded(raw):
