@@ -12,6 +12,15 @@ from xdist.scheduler import LoadFileScheduling
 
 GOLDEN = Path(__file__).parent / "golden"
 
+#: Files of tests/lab that share a lab of several services; the others share a Keystone.
+SEVERAL = (
+    "test_check_of_services.py",
+    "test_killed_run.py",
+    "test_refusals.py",
+    "test_scenarios.py",
+    "test_services.py",
+)
+
 # machines of very different speed run these: a slow example is no failure
 hypothesis.settings.register_profile("osbench", deadline=None)
 hypothesis.settings.load_profile("osbench")
@@ -33,11 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Scheduling(LoadFileScheduling):
-    """Gives a process the tests of a file, and one process those of the lab: they share it."""
+    """Gives a process the tests of a file; those that share a lab go to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        return "tests/lab" if file.startswith("tests/lab/") else file
+        folder, _, name = file.rpartition("/")
+        if folder != "tests/lab":
+            return file
+        return f"{folder} {'services' if name in SEVERAL else 'keystone'}"
 
 
 @pytest.hookimpl(optionalhook=True)
