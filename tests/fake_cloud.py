@@ -32,6 +32,7 @@ _SERVICES = {
     "compute": "nova",
     "image": "glance",
     "placement": "placement",
+    "block-storage": "cinder",
 }
 #: What services call themselves in spans, by their paths.
 _PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
@@ -59,7 +60,7 @@ class FakeCloud(LoopbackServer):
         #: The Redis of the trace store, and the keys that a service takes, by its path.
         self.traces: Any = None
         self.trace_keys: dict[str, list[str]] = {}
-        #: Servers go into ERROR where they are to be deleted.
+        #: Servers and volumes go into an error where they are to be deleted.
         self.undeletable = False
         #: Seconds that making a user takes.
         self.slow_s = 0.0
@@ -239,6 +240,12 @@ class _Handler(QuietHandler):
             images[rest[1]] |= {"status": "active", "size": len(data)}
             return self._answer(204, None)
         return self._objects("images", rest[1:], data, "", {"status": "queued"})
+
+    def _cinder(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if self.command == "DELETE" and self.server.undeletable:
+            self.server.objects["volumes"][rest[1]]["status"] = "error_deleting"
+            return self._answer(202, None)
+        return self._objects("volumes", rest[1:], data, "volume", {"status": "available"})
 
     def _placement(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         self._objects(rest[0], rest[1:], data, "", {})

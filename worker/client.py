@@ -33,7 +33,7 @@ class Client(Cloud):
     ) -> requests.Response:
         """Send a request; `traced=False` keeps it out of the iteration's trace."""
         transport = self._sessions.transport()
-        before, transport.call = transport.call, Call(self._scenario, url, traced=traced)
+        before, transport.call = transport.call, Call(self._scenario, method, url, traced=traced)
         try:
             return super().send(method, url, **options)
         finally:

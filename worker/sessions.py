@@ -116,19 +116,20 @@ class Call:
     timed: it is counted and timed apart.
     """
 
-    __slots__ = ("_begun", "_status", "_url", "scenario", "traced")
+    __slots__ = ("_begun", "_itself", "_status", "scenario", "traced")
 
-    def __init__(self, scenario: Scenario, url: str, *, traced: bool) -> None:
+    def __init__(self, scenario: Scenario, method: str, url: str, *, traced: bool) -> None:
         self.scenario = scenario
-        self._url = url
+        self._itself = (method, url)
         #: Whether services may write spans for it: they may not for what only waits.
         self.traced = traced
         self._begun = False
         self._status = 0
 
-    def beside(self, url: str) -> str | None:
+    def beside(self, method: str, url: str) -> str | None:
         """What this message is beside the request itself; None for that."""
-        if url.endswith("/auth/tokens") and url != self._url:
+        sent = (method, url)
+        if url.endswith("/auth/tokens") and method == "POST" and sent != self._itself:
             return REAUTHENTICATION
         if not self._begun:
             self._begun = True
@@ -162,7 +163,7 @@ class Transport(requests.Session):
         call = self.call
         if call is None:
             return super().request(method, url, headers=self._sent(url, headers), **options)
-        extra = call.beside(url)
+        extra = call.beside(method, url)
         if extra is None:
             sent = self._sent(url, headers, traced=call.traced)
             answer = super().request(method, url, headers=sent, **options)

@@ -116,6 +116,17 @@ def test_a_token_that_is_refused_is_renewed_and_both_are_timed_apart(cloud):
     assert workload.run(2) == {"keystone_v3.create_user": 1}
 
 
+def test_a_new_token_is_not_taken_for_a_request_to_the_same_address(cloud):
+    args = {"service_type": "identity", "path": "auth/tokens", "status": 404}
+    workload = Workload(cloud, "OpenStack.request", args)
+    cloud.tokens.clear()
+
+    found = workload.run()
+
+    assert found["openstack.get_identity > re-authentication"] == 1
+    assert found["openstack.get_identity > retry"] == 1
+
+
 def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud):
     workload = Workload(cloud, "KeystoneBasic.add_and_remove_user_role")
     user = workload.context["actors"].user(1)
@@ -438,12 +449,22 @@ def test_what_never_gets_ready_is_told(cloud):
         workload.run()
 
 
-def test_a_server_that_cannot_be_deleted_is_told(cloud):
-    args = {"image": {"id": "i"}, "flavor": {"id": "f"}}
-    workload = Workload(cloud, "NovaServers.boot_and_delete_server", args, timeout_s=20.0)
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        (
+            "NovaServers.boot_and_delete_server",
+            {"image": {"id": "i"}, "flavor": {"id": "f"}},
+            "the server is in ERROR: it cannot go",
+        ),
+        ("CinderVolumes.create_and_delete_volume", {"size": 1}, "the volume is in error_deleting"),
+    ],
+)
+def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
+    workload = Workload(cloud, name, args, timeout_s=20.0)
     cloud.undeletable = True
 
-    with pytest.raises(NotReady, match="the server is in ERROR: it cannot go"):
+    with pytest.raises(NotReady, match=said):
         workload.run()
 
 
@@ -498,6 +519,8 @@ def test_a_server_that_cannot_be_deleted_is_told(cloud):
     ],
 )
 def test_what_is_not_there_is_told_before_the_load(cloud, name, args, said):
+    cloud.absent.add("workflowv2")
+
     with pytest.raises(DeploymentError, match=said):
         Workload(cloud, name, args)
 

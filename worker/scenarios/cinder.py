@@ -53,7 +53,10 @@ class CinderVolumes(OpenStackScenario):
                 answer = self.cloud.request(
                     "GET", "cinder", path, expected=(200, 404), traced=False
                 )
-                return True if answer.status_code == 404 else None
+                if answer.status_code == 404:
+                    return True
+                _refuse_error(answer.json()["volume"]["status"])
+                return None
 
             self.wait_until("the end of the volume", look)
 
@@ -87,8 +90,12 @@ class CinderVolumes(OpenStackScenario):
         def look() -> str | None:
             found = self.cloud.document("GET", "cinder", f"volumes/{volume}", traced=False)
             status = found["volume"]["status"]
-            if status.startswith("error"):
-                raise NotReady(f"the volume is in {status}")
+            _refuse_error(status)
             return volume if status == "available" else None
 
         return self.wait_until("the volume", look)
+
+
+def _refuse_error(status: str) -> None:
+    if status.startswith("error"):
+        raise NotReady(f"the volume is in {status}")
