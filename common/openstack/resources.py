@@ -6,13 +6,22 @@ Everything is found by its name (see `names`), and deleted by its id.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.faults import RequestFailed
+
+#: Domains of Keystone that are looked through.
+MOST_DOMAINS = 500
+
+
+def _none(_: Cloud) -> Sequence[Mapping[str, Any]]:
+    return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +43,8 @@ class Kind:
     everywhere: bool = False
     #: Parameters of the list for a beginning of names, beside that of the page.
     narrowed: Callable[[str, Cloud], Mapping[str, Any]] = lambda beginning, cloud: {}
+    #: Parameters of further lists, which show what the first leaves out.
+    further: Callable[[Cloud], Sequence[Mapping[str, Any]]] = _none
     #: Objects that are asked for at once, with the last one's id as `marker`; 0 is all of them.
     page: int = 500
     #: Added to the path of a deletion.
@@ -54,8 +65,23 @@ def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
     return {"name": f"^{beginning}"}
 
 
-#: A workflow of a workbook has the workbook's name before its own.
-_WORKFLOW = re.compile(r"\..+\Z", re.DOTALL)
+def _hidden(_: Cloud) -> Sequence[Mapping[str, Any]]:
+    return ({"os_hidden": "true"},)
+
+
+def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
+    """Keystone lists the roles of no domain, and users perhaps of one: each domain's apart."""
+    try:
+        found = cloud.document("GET", "keystone", "domains")["domains"]
+    except RequestFailed as error:
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+        return ()
+    return [{"domain_id": domain["id"]} for domain in found[:MOST_DOMAINS]]
+
+
+#: What is in a workbook has the workbook's name before its own.
+_IN_WORKBOOK = re.compile(r"\..+\Z", re.DOTALL)
 
 #: Kinds by service, in the order in which they are deleted.
 KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
@@ -76,7 +102,14 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             Kind(name="volumes", service="cinder", path="volumes", key="volumes", slow=True),
         ),
         "glance": (
-            Kind(name="images", service="glance", path="images", key="images", narrowed=_own),
+            Kind(
+                name="images",
+                service="glance",
+                path="images",
+                key="images",
+                narrowed=_own,
+                further=_hidden,
+            ),
         ),
         "mistral": (
             Kind(
@@ -85,7 +118,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="executions",
                 key="executions",
                 named="workflow_name",
-                appended=_WORKFLOW,
+                appended=_IN_WORKBOOK,
                 forced="?force=true",
             ),
             Kind(
@@ -93,7 +126,16 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 service="mistral",
                 path="workflows",
                 key="workflows",
-                appended=_WORKFLOW,
+                appended=_IN_WORKBOOK,
+            ),
+            Kind(
+                name="actions",
+                service="mistral",
+                path="actions",
+                key="actions",
+                appended=_IN_WORKBOOK,
+                # the marker is a name or an id, as Mistral's age has it
+                page=0,
             ),
             Kind(
                 name="workbooks",
@@ -134,9 +176,15 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 key=name,
                 everywhere=True,
                 narrowed=_starts,
+                further=further,
                 page=0,
             )
-            for name in ("users", "projects", "roles", "services")
+            for name, further in (
+                ("users", _domains),
+                ("projects", _domains),
+                ("roles", _domains),
+                ("services", _none),
+            )
         ),
     }
 )
@@ -166,7 +214,18 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
     """Ids of the objects of a kind with names of ours, which begin so, as one account sees them."""
-    params = dict(kind.narrowed(beginning, cloud))
+    seen: set[str] = set()
+    narrowed = kind.narrowed(beginning, cloud)
+    for more in ({}, *kind.further(cloud)):
+        for one in _listed(kind, cloud, {**narrowed, **more}):
+            identity = str(one[kind.identified])
+            if identity not in seen and _fits(one, kind, is_ours):
+                seen.add(identity)
+                yield identity
+
+
+def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The objects of one list, page after page."""
     if kind.page:
         params["limit"] = kind.page
     seen: set[str] = set()
@@ -175,7 +234,7 @@ def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool
         page = document.get(kind.key, [])
         fresh = [one for one in page if str(one[kind.identified]) not in seen]
         seen.update(str(one[kind.identified]) for one in fresh)
-        yield from (str(one[kind.identified]) for one in fresh if _fits(one, kind, is_ours))
+        yield from fresh
         # a service that does not know the marker answers with the same page again
         if not kind.page or not fresh:
             return

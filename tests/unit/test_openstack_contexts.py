@@ -300,6 +300,80 @@ def test_queues_much_like_those_of_the_context_stay(cloud):
     assert cloud.named("queues") == [f"{first}0", first.replace("-0-0", "-0-2")]
 
 
+def in_domains(cloud: FakeCloud, chain: Chain) -> None:
+    """Leave a user and a role in two domains beside the administrator's."""
+    for domain in ("east", "west"):
+        cloud.objects["domains"][domain] = {"id": domain, "name": domain}
+    for kind in ("users", "roles"):
+        for number, domain in enumerate(("default", "east", "west")):
+            cloud.make(kind, {"name": made_by(chain, number), "domain_id": domain})
+        cloud.make(kind, {"name": "somebody's", "domain_id": "east"})
+
+
+def test_users_and_roles_of_every_domain_are_removed(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["keystone.users", "keystone.roles"])
+    in_domains(cloud, chain)
+
+    chain.undo()
+
+    assert cloud.named("users") == ["admin", "somebody's"]
+    assert cloud.named("roles") == ["admin", "member", "reader", "somebody's"]
+
+
+def test_one_domain_is_enough_for_who_may_not_list_them(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["keystone.users"])
+    in_domains(cloud, chain)
+    cloud.faults.append([r"GET /v3/domains", 403, 10_000])
+
+    chain.undo()
+
+    assert len(cloud.named("users")) == 4
+
+
+def test_hidden_images_are_removed_too(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["glance"])
+    for number, hidden in enumerate((True, False)):
+        cloud.make("images", {"name": made_by(chain, number), "os_hidden": hidden})
+        cloud.make("images", {"name": "somebody's", "os_hidden": hidden})
+
+    chain.undo()
+
+    assert cloud.named("images") == ["somebody's"] * 2
+
+
+@pytest.mark.parametrize("several", [["mistral"], ["mistral.actions"]])
+def test_actions_of_workbooks_are_removed_and_no_others(cloud, several):
+    cloud.absent.clear()
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, several)
+    ours = made_by(chain, 1)
+    others = [f"{ours}-copy.greet", "std.echo", f"x.{ours}", f"osb-{RUN}-0-i1-0123456789abcdef.a"]
+    leave(cloud, "actions", f"{ours}.greet", f"{ours}.deeply.nested", *others)
+
+    chain.undo()
+
+    assert cloud.named("actions") == sorted(others)
+
+
+def test_actions_of_the_workbooks_of_a_context_are_removed(cloud, tmp_path):
+    cloud.absent.clear()
+    file = tmp_path / "workbook.yaml"
+    file.write_text("version: '2.0'")
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    made = chain.made
+    made.append((Workbooks, {"definition": str(file)}, {"workbooks": {}}))
+    name = f"osb-{RUN}-0-c-workbooks-0-0"
+    leave(cloud, "actions", f"{name}.greet", f"{name}0.greet", "std.echo")
+
+    chain.undo()
+
+    assert cloud.named("actions") == sorted([f"{name}0.greet", "std.echo"])
+
+
 def test_an_administrator_who_may_not_look_is_told_before_the_load(cloud):
     cloud.faults.append([r"GET /v3/users", 403, 1])
     chain = Chain(cloud)
