@@ -18,12 +18,18 @@ _RAW = "meta.raw_payload."
 class OsprofilerReports:
     """The traces of some reports."""
 
-    def __init__(self, reports: Sequence[Mapping[str, Any]], *, everything: bool = False) -> None:
-        """`everything` keeps arguments, parameters and queries."""
+    def __init__(
+        self,
+        reports: Sequence[Mapping[str, Any]],
+        *,
+        everything: bool = False,
+        skipped: int = 0,
+    ) -> None:
+        """`everything` keeps arguments, parameters and queries; `skipped` reports are missing."""
         self._reports = reports
         self._everything = everything
-        #: Events that are none.
-        self.skipped = 0
+        #: Reports and events that could not be read.
+        self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
         """Every trace."""
@@ -41,7 +47,11 @@ class OsprofilerReports:
             if not isinstance(node, Mapping):
                 self.skipped += 1
                 continue
-            nodes += node.get("children") or ()
+            children = node.get("children") or []
+            if isinstance(children, list):
+                nodes += children
+            else:
+                self.skipped += 1
             info = node.get("info")
             for name, written in info.items() if isinstance(info, Mapping) else ():
                 if name.startswith(_RAW):

@@ -19,6 +19,7 @@ from osbench.coordinator.traces.spans import (
     STEPPED,
     Span,
     Trace,
+    better,
     span_key,
     trace_key,
 )
@@ -34,12 +35,18 @@ _VALUES = ("stringValue", "boolValue", "doubleValue")
 class OtlpSpans:
     """The traces of some export requests."""
 
-    def __init__(self, requests: Sequence[Mapping[str, Any]], *, everything: bool = False) -> None:
-        """`everything` keeps all attributes."""
+    def __init__(
+        self,
+        requests: Sequence[Mapping[str, Any]],
+        *,
+        everything: bool = False,
+        skipped: int = 0,
+    ) -> None:
+        """`everything` keeps all attributes; `skipped` requests could not be read."""
         self._requests = requests
         self._everything = everything
-        #: Spans of another shape.
-        self.skipped = 0
+        #: Requests that could not be read, and spans of another shape.
+        self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
         """Every trace."""
@@ -49,9 +56,8 @@ class OtlpSpans:
             known = found.setdefault(trace_id, {})
             seen[trace_id] = seen.get(trace_id, 0) + 1
             other = known.setdefault(span.span_id, span)
-            # of a span that was sent twice always the same one
-            if other is not span and repr(span) < repr(other):
-                known[span.span_id] = span
+            if other is not span:
+                known[span.span_id] = better(span, other)
         for trace_id, known in found.items():
             spans = sorted(known.values(), key=lambda span: (span.start_ns, span.span_id))
             yield Trace(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.report.words import count
 from osbench.coordinator.traces.mistral_log import MistralLog, is_trace_point
 from osbench.coordinator.traces.osprofiler_json import OsprofilerReports
 from osbench.coordinator.traces.otlp import OtlpSpans
-from osbench.coordinator.traces.spans import Span, Trace
+from osbench.coordinator.traces.spans import Span, Trace, better
 
 #: What a collector may write to one file.
 _SIGNALS = frozenset(("resourceSpans", "resourceMetrics", "resourceLogs"))
@@ -43,8 +44,8 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
     `everything` keeps arguments, parameters and queries. Raises UsageError for another file.
     """
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            begin = file.readline().lstrip("\ufeff \t")
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            begin = file.readline()
             while begin and not begin.strip():
                 begin = file.readline()
             if begin.lstrip()[:1] in ("{", "["):
@@ -63,7 +64,7 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
 
 def _json(path: Path, text: str, everything: bool) -> FileSource:
     try:
-        documents = _documents(text)
+        documents, bad = _documents(text)
     except ValueError as error:
         raise UsageError(f"{path} is not JSON that can hold traces: {error}") from None
     except RecursionError:
@@ -71,34 +72,58 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
     members = [one.keys() if isinstance(one, dict) else () for one in documents]
     is_otlp = all(map(_SIGNALS.intersection, members))
     if is_otlp and any("resourceSpans" in names for names in members):
-        return OtlpSpans(documents, everything=everything)
-    if members and all("children" in names for names in members):
-        return OsprofilerReports(documents, everything=everything)
+        return OtlpSpans(documents, everything=everything, skipped=bad)
+    if members and all(isinstance(one, dict) and _is_report(one) for one in documents):
+        return OsprofilerReports(documents, everything=everything, skipped=bad)
+    if bad:
+        raise UsageError(
+            f"{path} is not JSON that can hold traces: {count(bad, 'line')} of it are none"
+        )
     raise UsageError(f"{path} is JSON, but neither OTLP's nor that of OSProfiler's `trace show`")
 
 
-def _documents(text: str) -> list[Any]:
+def _is_report(document: Mapping[str, Any]) -> bool:
+    return isinstance(document.get("children"), list)
+
+
+def _documents(text: str) -> tuple[list[Any], int]:
+    """What a file holds, and how many lines cannot be read, such as an unfinished last one."""
     try:
         whole = json.loads(text)
-    except ValueError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    return whole if isinstance(whole, list) else [whole]
+    except (ValueError, RecursionError):
+        found, bad = [], 0
+        # no other ends of lines: strings may hold them
+        for line in filter(str.strip, text.split("\n")):
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError):
+                bad += 1
+        if not found:
+            raise
+        return found, bad
+    return (whole if isinstance(whole, list) else [whole]), 0
 
 
 def merge(parts: Iterable[Trace]) -> Trace:
     """One trace of what several sources know of it; a span that two know counts once.
 
+    The order of the parts does not matter.
+
     Raises ValueError without parts.
     """
     known: dict[str, Span] = {}
-    trace_id, count, duplicates = None, 0, 0
+    trace_id, spans_seen, duplicates = None, 0, 0
     for part in parts:
         trace_id = part.trace_id
         duplicates += part.duplicates
         for span in part.spans:
-            count += 1
-            known.setdefault(span.span_id, span)
+            spans_seen += 1
+            other = known.setdefault(span.span_id, span)
+            if other is not span:
+                known[span.span_id] = better(span, other)
     if trace_id is None:
         raise ValueError("nothing to merge")
     spans = sorted(known.values(), key=lambda span: (span.start_ns, span.span_id))
-    return Trace(trace_id=trace_id, spans=tuple(spans), duplicates=duplicates + count - len(known))
+    return Trace(
+        trace_id=trace_id, spans=tuple(spans), duplicates=duplicates + spans_seen - len(known)
+    )

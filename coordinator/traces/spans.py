@@ -78,6 +78,23 @@ class Trace:
         )
 
 
+def better(one: Span, other: Span) -> Span:
+    """Of two records of a span the one to keep, whichever comes first.
+
+    That is the one with start and stop, then the longer one.
+    """
+    return min(one, other, key=_worth)
+
+
+def _worth(span: Span) -> tuple[bool, bool, int, str]:
+    return (
+        bool(span.marks & (LOST_STOP | LOST_START)),
+        bool(span.marks),
+        -span.duration_ns,
+        repr(span),
+    )
+
+
 def trace_key(text: str) -> str:
     """A trace id without dashes, in lower case: the same for OSProfiler and OpenTelemetry."""
     return text.replace("-", "").lower()

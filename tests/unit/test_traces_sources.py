@@ -173,6 +173,8 @@ def test_opentelemetrys_own_words_are_understood():
     [
         {"startTimeUnixNano": str(10**25)},
         {"startTimeUnixNano": "-1"},
+        {"startTimeUnixNano": float("inf")},
+        {"endTimeUnixNano": float("nan")},
         {"endTimeUnixNano": "soon"},
         {"traceId": 7},
         {"spanId": None},
@@ -182,8 +184,8 @@ def test_a_span_that_cannot_be_is_skipped_and_no_other(broken):
     request = to_otlp(traces(1))
     spans = request["resourceSpans"][0]["scopeSpans"][0]["spans"]
     spans.append(spans[0] | {"spanId": "ab" * 8} | broken)
-    odd = {"key": "x", "value": {"intValue": "none"}}
-    request["resourceSpans"][0]["resource"]["attributes"].append(odd)
+    odd = [{"key": "x", "value": {"intValue": value}} for value in ("none", float("inf"))]
+    request["resourceSpans"][0]["resource"]["attributes"] += odd
 
     source = OtlpSpans([request])
     (found,) = source.all()
@@ -216,9 +218,61 @@ def test_what_two_sources_know_of_a_trace_counts_once():
     assert found.duplicates == 4
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_what_two_sources_know_of_a_span_the_whole_and_longer_one_counts(turned):
+    (trace,) = traces(1)
+    first, second, third, *rest = trace.spans
+    broken = (
+        first._replace(duration_ns=0, marks=LOST_STOP),
+        second._replace(duration_ns=10**12, marks=LOST_START),
+        third._replace(duration_ns=third.duration_ns - 1),
+        *rest,
+    )
+    part = type(trace)(trace_id=trace.trace_id, spans=broken)
+
+    parts = [trace, part]
+    found = merge(parts[::-1] if turned else parts)
+
+    assert found.spans == trace.spans
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_a_span_that_was_sent_without_and_with_its_end_the_whole_one_counts(turned):
+    first, second = to_otlp(traces(1)), to_otlp(traces(1))
+    for group in first["resourceSpans"]:
+        for span in group["scopeSpans"][0]["spans"]:
+            span["endTimeUnixNano"] = "0"
+
+    requests = [first, second]
+    (found,) = OtlpSpans(requests[::-1] if turned else requests).all()
+
+    assert found.is_whole
+
+
+def test_an_unfinished_line_costs_no_other(tmp_path):
+    one, other = (json.dumps(to_otlp([trace]), ensure_ascii=False) for trace in traces(2))
+    one = one.replace('"name": "', '"name": "\u2028\x85', 1)
+    source = open_file(written(tmp_path, f"\ufeff{one}\r\n{other}\n{other[:200]}"))
+
+    assert len(list(source.all())) == 2
+    assert source.skipped == 1
+
+
+def test_a_report_without_an_end_costs_no_other(tmp_path):
+    (trace,) = traces(1)
+    report = report_of(trace)
+    report["children"].append({"children": 5})
+    text = f"{json.dumps(report)}\n{json.dumps(report)[:99]}\n"
+    source = open_file(written(tmp_path, text))
+
+    assert len(list(source.all())) == 1
+    assert source.skipped == 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        *('{"children": 5}', '{"children": {}}', '{"x": 1}\n{"resourceSpans": [', "{\n}\n{\n{}\n"),
         *("", "just a log\n", "{}", "[1, 2]", '{"resourceSpans"', '{"children": []}\n{"x": 1}'),
         "[" * 100_000,
     ],
