@@ -1,7 +1,7 @@
 """A small OpenStack cloud in a thread: what scenarios and contexts make is kept and can be counted.
 
-Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance and Placement under
-/placement. It knows no roles beyond their names: everybody may do everything, unless a test says
+Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance, Placement under
+/placement and the lists of Mistral under /mistral. It knows no roles beyond their names: everybody may do everything, unless a test says
 otherwise with `faults`.
 """
 
@@ -33,6 +33,7 @@ _SERVICES = {
     "image": "glance",
     "placement": "placement",
     "block-storage": "cinder",
+    "workflowv2": "mistral",
 }
 #: What services call themselves in spans, by their paths.
 _PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
@@ -55,8 +56,8 @@ class FakeCloud(LoopbackServer):
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
         self.faults: list[list[Any]] = []
-        #: Types that the catalogue lacks.
-        self.absent: set[str] = set()
+        #: Types that the catalogue lacks: Mistral, unless a test wants it.
+        self.absent: set[str] = {"workflowv2"}
         #: The Redis of the trace store, and the keys that a service takes, by its path.
         self.traces: Any = None
         self.trace_keys: dict[str, list[str]] = {}
@@ -250,6 +251,9 @@ class _Handler(QuietHandler):
     def _placement(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         self._objects(rest[0], rest[1:], data, "", {})
 
+    def _mistral(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        self._objects(rest[1], rest[2:], data, "", {})
+
     def _objects(
         self, kind: str, rest: list[str], data: bytes, wrapped: str, more: dict[str, Any]
     ) -> None:
@@ -264,7 +268,7 @@ class _Handler(QuietHandler):
             made.setdefault("uuid", made["id"])
             return self._answer(201, {wrapped: made} if wrapped else made)
         if not rest:
-            found = [one for one in kept.values() if self._fits(one)]
+            found = [one for one in kept.values() if self._fits(one) and self._shown(kind, one)]
             return self._answer(200, {kind: [] if "marker" in self.params else found})
         if rest[0] not in kept:
             return self._answer(404, {"error": {"message": f"Could not find {rest[0]}."}})
@@ -280,6 +284,16 @@ class _Handler(QuietHandler):
         beginning = self.params.get("name__startswith", "")
         exact = self.params.get("name", name)
         return name.startswith(beginning) and bool(re.search(exact, name))
+
+    def _shown(self, kind: str, one: dict[str, Any]) -> bool:
+        """Whether a list shows an object: of one domain, or of none, and hidden or not."""
+        if kind == "images":
+            return str(one.get("os_hidden", False)).lower() == self.params.get("os_hidden", "false")
+        if kind not in ("users", "roles"):
+            return True
+        # users as where each domain has a driver of its own
+        usual = "default" if kind == "users" else None
+        return bool(one.get("domain_id", usual) == self.params.get("domain_id", usual))
 
     def _answer(self, status: int, document: Any, **headers: str) -> None:
         self.answer(
