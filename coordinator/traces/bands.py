@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 #: Keys that are tested; what remains is summed up.
 TESTED = 60
-#: Traces of a band that are looked at; more change nothing but the time it takes.
+#: Traces of a band that are drawn from; more change nothing but the time it takes.
 _MOST = 5000
 _EXEMPLARS = 3
 #: A part of the slow traces' time at least on one host, for the host to be named.
@@ -184,16 +184,14 @@ def exemplar(features: Features, at: int) -> Exemplar:
 class _Comparison:
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
-        self._slow, self._base = _thinned(slow, _MOST), _thinned(middle.base, _MOST)
-        self._times = (
-            features.dense(self._slow, features.time) / 1e9,
-            features.dense(self._base, features.time) / 1e9,
-        )
-        self._calls = [
-            features.dense(rows, features.calls).mean(axis=0) for rows in (self._slow, self._base)
-        ]
-        slow_times, base_times = self._times
-        self._excess = slow_times.mean(axis=0) - base_times.mean(axis=0)
+        self._slow = slow
+        # means are those of all, so that they sum to the whole
+        both = (slow, middle.base)
+        self._means = [features.mean(rows, features.time) / 1e9 for rows in both]
+        self._calls = [features.mean(rows, features.calls) for rows in both]
+        self._excess = self._means[0] - self._means[1]
+        drawn = [_thinned(rows, _MOST) for rows in both]
+        self._times = [features.dense(rows, features.time) / 1e9 for rows in drawn]
         # the greatest differences are tested one by one, all others together
         order = np.argsort(-np.abs(self._excess), kind="stable")
         self._tested = order[:TESTED]
@@ -203,7 +201,11 @@ class _Comparison:
             for table in self._times
         ]
         self.found: Difference = difference(
-            tables[0], tables[1], middle.seed, clusters=_episodes(middle, self._slow)
+            tables[0],
+            tables[1],
+            middle.seed,
+            clusters=_episodes(middle, drawn[0]),
+            tests=int((self._means[0] + self._means[1] > 0).sum()),
         )
         self._tails = self._tail(middle.all, between)
 
@@ -216,7 +218,8 @@ class _Comparison:
     def _cause(self, column: int, key: int) -> Cause:
         slow, base = (table[:, key] for table in self._times)
         calls_slow, calls_base = (float(calls[key]) for calls in self._calls)
-        excess, slow_s, base_s = float(self._excess[key]), _mean(slow), _mean(base)
+        slow_s, base_s = (float(means[key]) for means in self._means)
+        excess = float(self._excess[key])
         # a call that the middle does not make is one more, as long as it is
         each_base = base_s / calls_base if calls_base else slow_s / max(calls_slow, 1e-300)
         more = (calls_slow - calls_base) * each_base
@@ -224,7 +227,7 @@ class _Comparison:
         difference = self.found
         share_low = float(difference.share_low[column])
         whole = float(self._excess.sum())
-        base_share = base_s / max(float(self._times[1].sum(axis=1).mean()), 1e-300)
+        base_share = base_s / max(float(self._means[1].sum()), 1e-300)
         clear = bool(
             difference.total_low > 0
             and float(difference.p[column]) < 0.05

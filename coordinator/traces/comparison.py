@@ -121,34 +121,38 @@ def _changes(
 ) -> tuple[list[Change], tuple[float, float]]:
     keys = list(dict.fromkeys((*before.keys, *after.keys)))
     place = {key: at for at, key in enumerate(keys)}
-    times, calls = [], []
+    times: list[NDArray[np.float64]] = []
+    means: list[NDArray[np.float64]] = []
+    calls: list[NDArray[np.float64]] = []
     for features, some in zip((before, after), rows, strict=True):
+        columns = [place[key] for key in features.keys]
+        # means are those of all, so that they sum to the whole
+        for found, values in ((means, features.time), (calls, features.calls)):
+            found.append(np.zeros(len(keys)))
+            found[-1][columns] = features.mean(some, values)
         thin = some
         if len(some) > _MOST:
             thin = some[np.linspace(0, len(some) - 1, _MOST).astype(int)]
-        columns = [place[key] for key in features.keys]
         table = np.zeros((len(thin), len(keys)))
         table[:, columns] = features.dense(thin, features.time) / 1e9
         times.append(table)
-        number = np.zeros(len(keys))
-        number[columns] = features.dense(thin, features.calls).mean(axis=0)
-        calls.append(number)
-    means = [table.mean(axis=0) for table in times]
+    means = [found / 1e9 for found in means]
     order = np.argsort(-np.abs(means[1] - means[0]), kind="stable")
     tested, rest = order[:_TESTED], order[_TESTED:]
     tables = [np.column_stack((table[:, tested], table[:, rest].sum(axis=1))) for table in times]
-    found = difference(tables[1], tables[0], seed, two_sided=True)
+    tests = int((means[0] + means[1] > 0).sum())
+    drawn = difference(tables[1], tables[0], seed, two_sided=True, tests=tests)
     changes = [
         _change(
             keys[key],
             (float(means[0][key]), float(means[1][key])),
             (float(calls[0][key]), float(calls[1][key])),
-            (float(found.low[column]), float(found.high[column])),
-            float(found.p[column]),
+            (float(drawn.low[column]), float(drawn.high[column])),
+            float(drawn.p[column]),
         )
         for column, key in enumerate(tested.tolist())
     ]
-    return changes, (found.total_low, found.total_high)
+    return changes, (drawn.total_low, drawn.total_high)
 
 
 def _change(

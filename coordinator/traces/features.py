@@ -85,6 +85,15 @@ class Features:
         summed = np.bincount(flat, weights, len(rows) * size)
         return np.asarray(summed.reshape(len(rows), size), np.float64)
 
+    def mean(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
+        """The means of `values` (by entry) over some traces, by key."""
+        inside = np.zeros(len(self), bool)
+        inside[rows] = True
+        at = inside[self.rows()]
+        keys = self.key_of_place()[self.place[at]]
+        summed = np.bincount(keys, values[at], minlength=len(self.keys))
+        return np.asarray(summed / max(len(rows), 1), np.float64)
+
     def to_dict(self) -> dict[str, Any]:
         """A form for msgpack."""
         return {

@@ -1,5 +1,6 @@
+import numpy as np
 import pytest
-from synthetic_traces import Fault, find, many_queries, slow_query, stretch, traces
+from synthetic_traces import Fault, find, many_queries, slow_query, stretch, table_of, traces
 
 from osbench.coordinator.traces.comparison import compare_runs
 from osbench.coordinator.traces.digest import digest_of
@@ -50,8 +51,27 @@ def test_a_few_requests_that_waited_for_a_service_to_wake_up_are_no_difference()
     assert found.changes[0].about == "SELECT prices"
 
 
+def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
+    chance = np.random.default_rng(3)
+    shape = (12_000, 3)
+
+    (found,) = compare_runs(*(table_of(chance.integers(0, most, shape)) for most in (10**6, 10**7)))
+
+    assert sum(one.added_s for one in found.changes) == pytest.approx(found.added_s, rel=1e-9)
+
+
 def test_too_few_traces_are_not_compared():
     (found,) = compare_runs(features(count=29), features(seed=2))
 
     assert not found.changes
     assert found.sentence == "Too few traces to compare: 29 and 150, 30 are needed of each."
+
+
+def test_p_values_are_corrected_for_all_keys_not_only_for_the_greatest_changes():
+    """Of 1,900 parts that differ by chance each of the 60 greatest changes is below 0.05 alone."""
+    chance = np.random.default_rng(1)
+
+    (found,) = compare_runs(*(table_of(chance.integers(0, 1000, (40, 1900))) for _ in range(2)))
+
+    assert len(found.changes) == 20
+    assert not any(change.real for change in found.changes)
