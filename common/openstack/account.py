@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from keystoneauth1 import access, exceptions
 from keystoneauth1.session import Session
@@ -72,13 +73,11 @@ class Account:
 
         Raises DeploymentError where the catalogue does not have it.
         """
-        key = (service.types, service.version)
+        key = (service.types, service.version, service.wished)
         known = self._addresses.get(key)
         if known is None:
             url = self._url(service.types, session).rstrip("/")
-            if service.version and not _is_version(url.rpartition("/")[2]):
-                url = f"{url}/{service.version}"
-            known = self._addresses[key] = url
+            known = self._addresses[key] = versioned(url, service)
         return known
 
     def _url(self, types: tuple[str, ...], session: Session) -> str:
@@ -101,6 +100,23 @@ class Account:
             f"the catalogue of {self.credential.auth_url} has no service of type {types[0]} "
             f"({place}); it has {', '.join(there) or 'none'}"
         )
+
+
+def versioned(url: str, service: Service) -> str:
+    """The address with the version of its API: that of the catalogue, unless another is wished."""
+    if not service.version:
+        return url
+    if not service.wished:
+        there = _is_version(url.rpartition("/")[2])
+        return url if there else f"{url}/{service.version}"
+    path = urlsplit(url).path
+    parts = path.split("/")
+    # a project's id may follow
+    for place, part in enumerate(parts):
+        if _is_version(part):
+            parts[place] = service.version
+            return url.removesuffix(path) + "/".join(parts)
+    return f"{url}/{service.version}"
 
 
 def _is_version(part: str) -> bool:

@@ -73,7 +73,7 @@ class Cloud:
             # only authenticating raises it here
             raise refusal(self.account.credential, error) from error
         except exceptions.ConnectionError as error:
-            raise unreachable(f"{method} {_shown(url)}", error) from error
+            raise unreachable(_asked(error) or f"{method} {_shown(url)}", error) from error
         wanted = answer.status_code in expected if expected else answer.status_code < 400
         if not wanted:
             raise _failed(method, url, answer)
@@ -115,10 +115,22 @@ class Cloud:
             headers["Client-ID"] = CLIENT_ID
         if known.microversion:
             wish = self._versions.get(service)
-            version = wish.version if wish is not None and "." in wish.version else wanted
+            wished = wish.version.removeprefix("v") if wish is not None else ""
+            version = wished if "." in wished else wanted
             if version:
                 headers["OpenStack-API-Version"] = f"{known.microversion} {version}"
         return headers
+
+
+def _asked(error: BaseException) -> str:
+    """The request that got no answer: it may be the one for a token, or a hop of a redirect."""
+    found: BaseException | None = error
+    while found is not None:
+        request = getattr(found, "request", None)
+        if isinstance(found, requests.RequestException) and request is not None:
+            return f"{request.method} {_shown(request.url)}"
+        found = found.__cause__ or found.__context__
+    return ""
 
 
 def _failed(method: str, url: str, answer: requests.Response) -> RequestFailed:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from osbench.common.errors import DeploymentError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
@@ -15,8 +17,12 @@ class Service:
     types: tuple[str, ...]
     #: First part of every path, where the catalogue does not name a version; "" for none.
     version: str = ""
+    #: Whether the version replaces that of the catalogue.
+    wished: bool = False
     #: Its name in the header OpenStack-API-Version; "" where it has no microversions.
     microversion: str = ""
+    #: The version that its microversions belong to.
+    major: str = ""
     #: It wants to know which client asks.
     client_id: bool = False
 
@@ -27,10 +33,10 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
         "glance": Service(types=("image",), version="v2"),
         "zaqar": Service(types=("messaging",), version="v2", client_id=True),
         "mistral": Service(types=("workflowv2", "workflow"), version="v2"),
-        "nova": Service(types=("compute",), microversion="compute"),
+        "nova": Service(types=("compute",), microversion="compute", major="2"),
         "neutron": Service(types=("network",), version="v2.0"),
-        "cinder": Service(types=("block-storage", "volumev3"), microversion="volume"),
-        "placement": Service(types=("placement",), microversion="placement"),
+        "cinder": Service(types=("block-storage", "volumev3"), microversion="volume", major="3"),
+        "placement": Service(types=("placement",), microversion="placement", major="1"),
         "heat": Service(types=("orchestration",)),
         "octavia": Service(types=("load-balancer",), version="v2.0"),
         "ceilometer": Service(types=("metering",)),
@@ -49,11 +55,25 @@ class ApiVersion:
 
 
 def overridden(service: Service, wish: ApiVersion | None) -> Service:
-    """The service with another type or version of its path."""
+    """The service with another type or version of its path.
+
+    Raises DeploymentError for a version that cannot be chosen.
+    """
     if wish is None:
         return service
     types = (wish.service_type,) if wish.service_type else service.types
-    version = service.version
-    if wish.version and not service.microversion:
-        version = f"v{wish.version.lstrip('v')}"
-    return replace(service, types=types, version=version)
+    asked = wish.version.removeprefix("v")
+    if not asked:
+        return replace(service, types=types)
+    if service.microversion:
+        # the type in the catalogue says which API it is; with a dot it goes into a header
+        if "." not in asked and asked != service.major and not wish.service_type:
+            raise DeploymentError(
+                f"api_versions: there is no version {wish.version} of {types[0]} to choose; give "
+                f"a microversion ({service.major}.N), or the service_type that has it"
+            )
+        return replace(service, types=types)
+    version = f"v{asked}"
+    if service.version.startswith(f"{version}."):
+        version = service.version
+    return replace(service, types=types, version=version, wished=True)

@@ -17,9 +17,10 @@ from recording_server import recording_server
 from osbench.common.atomic import WIDTH
 from osbench.common.deployment import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack import names
+from osbench.common.openstack import account, names, services
 from osbench.common.openstack.faults import NotReady, RequestFailed, explanation
 from osbench.common.openstack.people import Person, turn
+from osbench.common.openstack.services import ApiVersion
 from osbench.common.plugins import Plugins
 from osbench.worker import jsonpath
 from osbench.worker.actors import Actors
@@ -289,6 +290,43 @@ def test_domains_are_looked_for_before_the_load(cloud):
         assert things(cloud, "users")[-1]["domain_id"] == domain
 
 
+@pytest.mark.parametrize(
+    ("service", "path", "version", "address"),
+    [
+        ("keystone", "v3", "", "v3"),
+        ("keystone", "v3", "4", "v4"),
+        ("glance", "image", "", "image/v2"),
+        ("glance", "image", "1", "image/v1"),
+        ("glance", "image/v2", "v3", "image/v3"),
+        ("neutron", "v2.0", "2", "v2.0"),
+        ("neutron", "", "2", "v2.0"),
+        ("heat", "v1/0a1b", "1", "v1/0a1b"),
+        ("heat", "v1/0a1b", "2", "v2/0a1b"),
+        ("nova", "v2.1", "2.37", "v2.1"),
+        ("nova", "v2.1", "2", "v2.1"),
+        ("cinder", "v3/0a1b", "3", "v3/0a1b"),
+    ],
+)
+def test_a_version_that_is_wished_is_that_of_the_address(service, path, version, address):
+    known = services.overridden(services.SERVICES[service], ApiVersion(version=version))
+
+    found = account.versioned(f"http://host:1/{path}".rstrip("/"), known)
+
+    assert found == f"http://host:1/{address}"
+
+
+@pytest.mark.parametrize(("service", "version"), [("nova", "3"), ("cinder", "2")])
+def test_a_version_that_cannot_be_chosen_is_told_before_the_load(cloud, service, version):
+    scenario = {"nova": "NovaServers.list_servers", "cinder": "CinderVolumes.list_volumes"}[service]
+    wish = {service: {"version": version}}
+
+    with pytest.raises(DeploymentError, match=f"api_versions: there is no version {version} of"):
+        Workload(cloud, scenario, api_versions=wish)
+
+    wish[service]["service_type"] = "compute"
+    Workload(cloud, scenario, api_versions=wish)
+
+
 def test_creating_a_queue_reaches_zaqar(cloud):
     workload = Workload(cloud, "ZaqarBasic.create_queue", {"metadata": {"a": 1}})
     cloud.seen.clear()
@@ -419,6 +457,15 @@ def test_a_refusal_tells_request_status_reason_and_an_id(cloud):
     text = f"POST {cloud.url}/v3/users: 403 Forbidden: as the test says (for example request req-"
     assert str(caught.value).startswith(text)
     assert caught.value.status == 403
+
+
+def test_an_address_that_cannot_be_reached_is_the_one_told(cloud):
+    workload = Workload(cloud, "ZaqarBasic.create_queue")
+    workload.context["actors"].someone.login.auth_url = "http://127.0.0.1:1/v3"
+    cloud.tokens.clear()
+
+    with pytest.raises(ConnectionError, match=r"^POST http://127\.0\.0\.1:1/v3/auth/tokens: "):
+        workload.run()
 
 
 def test_failures_that_differ_in_ids_only_are_one(cloud):
