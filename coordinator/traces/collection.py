@@ -72,6 +72,10 @@ class _Read:
     gaps: set[str] = field(default_factory=set)
     #: How often it was read, where more than once: the last reading counts.
     again: dict[str, int] = field(default_factory=dict)
+    #: What files hold of the traces, what of them could not be read, and why: as read last.
+    parts: dict[str, Trace] = field(default_factory=dict)
+    skipped: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 class Collection:
@@ -119,20 +123,25 @@ class Collection:
         ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
         store = None
         read = _Read()
-        parts = self._from_files(ids)
+        self._from_files(ids, read)
         try:
             if conn_str:
                 store = RedisTraces(conn_str, everything=self._settings.everything)
-                self._from_store(store, ids, parts, spool, read)
+                self._from_store(store, ids, spool, read)
         except StoreError as error:
             self._notes.append(f"traces could not all be collected: {error}")
-            store = None
-        for trace_id in parts.keys() - read.events.keys():
-            spool.add(parts[trace_id])
-            read.survey.add(parts[trace_id])
+            # what was not read may still be looked at in the store
+            unread = set(ids) - read.events.keys()
+        else:
+            unread = set()
+        self._skipped += read.skipped
+        self._notes += read.notes
+        for trace_id in read.parts.keys() - read.events.keys():
+            spool.add(read.parts[trace_id])
+            read.survey.add(read.parts[trace_id])
         digest, kept = self._digest(rows, reasons, drawn, spool, read)
         if store is not None:
-            self._tidy(store, everything, kept, read)
+            self._tidy(store, everything, kept | unread, read)
         features = digest.table.close()
         sentences = {answer.name: answer.sentence for answer in explain(features).answers}
         self._archive.close(features, self._described(digest, len(rows), kept))
@@ -142,31 +151,43 @@ class Collection:
             by_workload[int(rows.workload[at])] += trace_id in kept
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
 
-    def _from_files(self, ids: Sequence[str]) -> dict[str, Trace]:
+    def _from_files(self, ids: Sequence[str], read: _Read) -> None:
         found: dict[str, Trace] = {}
+        read.parts, read.skipped, read.notes = found, 0, []
         for path in self._settings.files:
             try:
                 source = open_file(path, everything=self._settings.everything)
                 for trace in source.read(ids):
                     other = found.get(trace.trace_id)
                     found[trace.trace_id] = merge([other, trace]) if other else trace
-                self._skipped += source.skipped
+                read.skipped += source.skipped
             except UsageError as error:
-                self._notes.append(f"traces: {error}")
-        return found
+                read.notes.append(f"traces: {error}")
 
     def _from_store(
         self,
         store: RedisTraces,
         ids: Sequence[str],
-        parts: Mapping[str, Trace],
         spool: Spool,
         read: _Read,
     ) -> None:
         """Read everything, and again what grows, until nothing does or time is up."""
+        try:
+            self._until_quiet(store, ids, spool, read)
+            self._files_again(store, ids, spool, read)
+        finally:
+            self._skipped += store.skipped
+
+    def _until_quiet(
+        self,
+        store: RedisTraces,
+        ids: Sequence[str],
+        spool: Spool,
+        read: _Read,
+    ) -> None:
         deadline = time.monotonic() + self._settings.late_s
         before = dict(zip(ids, store.lengths(ids), strict=True))
-        self._read(store, ids, before, parts, spool, read)
+        self._read(store, ids, before, spool, read)
         quiet = time.monotonic()
         while self._wanted() and time.monotonic() < deadline:
             if not read.gaps and time.monotonic() - quiet >= _QUIET_S:
@@ -175,22 +196,33 @@ class Collection:
             lengths = dict(zip(ids, store.lengths(ids), strict=True))
             grown = [trace for trace in ids if lengths[trace] > read.events.get(trace, 0)]
             if grown:
-                self._read(store, grown, lengths, parts, spool, read)
+                self._read(store, grown, lengths, spool, read)
                 quiet = time.monotonic()
-        self._skipped += store.skipped
+
+    def _files_again(
+        self, store: RedisTraces, ids: Sequence[str], spool: Spool, read: _Read
+    ) -> None:
+        """Read what has come into files meanwhile: collectors write what they have now and then."""
+        if not self._settings.files:
+            return
+        before = read.parts
+        self._from_files(ids, read)
+        grown = [one for one in read.events if read.parts.get(one) != before.get(one)]
+        lengths = dict(zip(grown, store.lengths(grown), strict=True))
+        self._read(store, grown, lengths, spool, read)
 
     def _read(
         self,
         store: RedisTraces,
         ids: Sequence[str],
         lengths: Mapping[str, int],
-        parts: Mapping[str, Trace],
         spool: Spool,
         read: _Read,
     ) -> None:
         for found in store.read(ids):
             trace_id = found.trace_id
-            trace = merge([found, parts[trace_id]]) if trace_id in parts else found
+            part = read.parts.get(trace_id)
+            trace = merge([found, part]) if part is not None else found
             spool.add(trace)
             read.survey.add(trace)
             if trace_id in read.events:
