@@ -11,7 +11,7 @@ from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.words import count, duration
 from osbench.coordinator.traces.features import Features, Ints
 from osbench.coordinator.traces.keys import Key
-from osbench.coordinator.traces.quantiles import ENOUGH, far_out
+from osbench.coordinator.traces.quantiles import ENOUGH, far_out, usable
 from osbench.coordinator.traces.resampling import difference
 from osbench.coordinator.traces.sentences import words
 
@@ -111,8 +111,7 @@ def _rows(features: Features, name: str) -> Ints:
     """Traces of a group, fastest first."""
     number = features.groups.index(name)
     chosen = (features.group == number) & (features.outcome == Outcome.OK)
-    whole = chosen & features.whole
-    rows = np.flatnonzero(whole if 2 * whole.sum() >= chosen.sum() else chosen)
+    rows = usable(features, np.flatnonzero(chosen))
     return rows[np.argsort(features.total[rows], kind="stable")]
 
 

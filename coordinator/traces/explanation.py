@@ -24,6 +24,7 @@ from osbench.coordinator.traces.quantiles import (
     far_out,
     limits,
     slow_bands,
+    usable,
 )
 from osbench.coordinator.traces.sentences import too_few, why_slow
 
@@ -112,13 +113,8 @@ def _is_clear(answer: Answer) -> bool:
 
 
 def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
-    rows = np.flatnonzero(features.group == number)
-    whole = rows[features.whole[rows]]
-    # where hardly a trace is whole, what they lack is not a matter of chance
-    used = whole if 2 * len(whole) >= len(rows) else rows
-    ok, failed = _ordered(features, used)
-    far = far_out(features, ok)
-    near = ok[: len(ok) - far]
+    rows, near, beyond, failed = _parted(features, number)
+    ok, far = np.concatenate((near, beyond)), len(beyond)
     middle = Middle(features=features, base=cut(near, *MIDDLE), all=near, seed=seed)
     bands = tuple(
         compare(middle, label, cut(near, *limits(label)), limits(label))
@@ -128,14 +124,14 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
         name=name,
         traces=len(ok),
         failed=len(failed),
-        incomplete=len(rows) - len(used),
+        incomplete=rows - len(ok) - len(failed),
         p50_s=_at(features, ok, 0.5),
         p95_s=_at(features, ok, 0.95),
         p99_s=_at(features, ok, 0.99),
         sentence="",
         bands=bands,
         far=far,
-        farthest=tuple(exemplar(features, at) for at in ok[len(near) :][::-1][:_FARTHEST].tolist()),
+        farthest=tuple(exemplar(features, at) for at in beyond[::-1][:_FARTHEST].tolist()),
         failures=compare(middle, "failed", failed, (math.nan, math.nan)) if len(failed) else None,
         variance=variance(features, near),
         shapes=shapes(features, ok),
@@ -154,18 +150,25 @@ def members(features: Features, band: str) -> frozenset[str]:
     between = None if band == "failed" else limits(band)
     found: list[str] = []
     for number in range(len(features.groups)):
-        ok, failed = _ordered(features, np.flatnonzero(features.group == number))
-        near = ok[: len(ok) - far_out(features, ok)]
+        _, near, _, failed = _parted(features, number)
         chosen = cut(near, *between) if between else failed
         found += [features.traces[at] for at in chosen.tolist()]
     return frozenset(found)
 
 
-def _ordered(features: Features, rows: Ints) -> tuple[Ints, Ints]:
-    """Those that succeeded, fastest first, and those that failed."""
-    succeeded = features.outcome[rows] == Outcome.OK
-    ok, failed = rows[succeeded], rows[~succeeded]
-    return ok[np.argsort(features.total[ok], kind="stable")], failed
+def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
+    """Traces of a group, incomplete ones too, and those that are explained.
+
+    These are those that succeeded, fastest first, those of them that are far out, and those that
+    failed.
+    """
+    rows = np.flatnonzero(features.group == number)
+    used = usable(features, rows)
+    succeeded = features.outcome[used] == Outcome.OK
+    ok, failed = used[succeeded], used[~succeeded]
+    ok = ok[np.argsort(features.total[ok], kind="stable")]
+    near = len(ok) - far_out(features, ok)
+    return len(rows), ok[:near], ok[near:], failed
 
 
 def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:

@@ -52,6 +52,13 @@ def cut(ordered: Ints, low: int, high: int) -> Ints:
     return ordered[_place(count, low) : _place(count, high)]
 
 
+def usable(features: Features, rows: Ints) -> Ints:
+    """Those of some traces that can be compared: the whole ones, all where most are not."""
+    whole = rows[features.whole[rows]]
+    # where hardly a trace is whole, what they lack is not a matter of chance
+    return whole if 2 * len(whole) >= len(rows) else rows
+
+
 def far_out(features: Features, ordered: Ints) -> int:
     """How many of the slowest of some traces, fastest first, are no part of their tail.
 

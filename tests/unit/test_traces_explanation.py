@@ -18,7 +18,7 @@ from synthetic_traces import (
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.digest import Digest, Survey, digest_of
-from osbench.coordinator.traces.explanation import explain
+from osbench.coordinator.traces.explanation import explain, members
 from osbench.coordinator.traces.features import Features
 from osbench.coordinator.traces.keys import DETAILS, KEYS, OTHER, Key, Vocabulary
 from osbench.coordinator.traces.quantiles import cut, limits, slow_bands
@@ -139,6 +139,23 @@ def test_lost_stops_and_missing_parents_are_counted_and_do_not_hide_the_fault():
     assert 150 < census.incomplete < 250
     assert 150 < census.services["stock/engine"].orphan < 250
     assert census.services["shop/api"].orphan == 0
+
+
+def test_the_traces_of_a_band_are_those_that_are_explained():
+    """Incomplete ones among the slowest are in no band."""
+    chance = np.random.default_rng(4)
+    times = chance.integers(1000, 2000, (1000, 3))
+    whole = np.ones(1000, bool)
+    whole[:100] = False
+    times[:100] *= 10
+    features = table_of(times, whole=whole)
+
+    (answer,) = explain(features).answers
+
+    for band in answer.bands:
+        found = members(features, band.name)
+        assert len(found) == band.traces
+        assert {one.trace_id for one in band.exemplars} <= found
 
 
 def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
