@@ -429,6 +429,19 @@ def test_many_servers_are_booted_with_a_request_each(cloud, tmp_path):
     assert not any("max_count" in one for one in things(cloud, "servers"))
 
 
+def test_a_later_run_fetches_an_image_anew(cloud):
+    args = {"container_format": "bare", "disk_format": "raw"}
+    with recording_server() as images:
+        args["image_location"] = f"{images.url}/status/200"
+        for _ in range(2):
+            workload = Workload(cloud, "GlanceImages.create_and_list_image", args)
+            workload.run(1)
+            workload.run(2)
+        fetched = len(images.taken())
+
+    assert fetched == 2
+
+
 def test_a_request_of_the_task_is_checked(cloud):
     args = {
         "service_type": "identity",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import tempfile
-import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,8 @@ _FAILED = ("killed", "deleted", "pending_delete", "error")
 class GlanceImages(Servers):
     """Rally's `GlanceImages` scenarios.
 
-    `image_location` is a file on each worker's host, or a URL that each process fetches once.
+    `image_location` is a file on each worker's host, or a URL that each process
+    fetches once for each workload.
     """
 
     @classmethod
@@ -36,7 +36,7 @@ class GlanceImages(Servers):
         """Have the image's data here before the load."""
         location = context["args"].get("image_location")
         if location and context["args"].get("import_method") != "web-download":
-            local_copy(str(location))
+            context["data"] = LocalCopy(str(location))
         flavor = context["args"].get("flavor")
         server_arguments.check(
             context["args"].get("boot_server_kwargs") or {}, "boot_server_kwargs"
@@ -61,7 +61,6 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image, list all images, and find it among them."""
         image = self._create(
-            image_location,
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
         )
         found = {one["id"] for one in self._list()}
@@ -80,7 +79,6 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and get it."""
         image = self._create(
-            image_location,
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
         )
         with ActionTimer(self, "glance_v2.get_image"):
@@ -99,7 +97,6 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and delete it."""
         image = self._create(
-            image_location,
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
         )
         self._delete(image)
@@ -117,7 +114,6 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and download its data."""
         image = self._create(
-            image_location,
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
         )
         with ActionTimer(self, "glance_v2.download_image"):
@@ -125,9 +121,8 @@ class GlanceImages(Servers):
                 "GET", "glance", f"images/{image}/file", headers={"Accept": "*/*"}, stream=True
             )
             size = sum(map(len, answer.iter_content(_BLOCK)))
-        self.checked(
-            size == local_copy(image_location).stat().st_size, "the image came back with other data"
-        )
+        wanted = self.context["data"].path.stat().st_size
+        self.checked(size == wanted, "the image came back with other data")
 
     @openstack("GlanceImages.create_and_update_image", **_SCENARIO)
     def create_and_update_image(
@@ -145,7 +140,6 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and change its name and limits."""
         image = self._create(
-            image_location,
             _fields(
                 container_format,
                 disk_format,
@@ -176,9 +170,7 @@ class GlanceImages(Servers):
         min_ram: int = 0,
     ) -> None:
         """Create an image and deactivate it."""
-        image = self._create(
-            image_location, _fields(container_format, disk_format, visibility, min_disk, min_ram)
-        )
+        image = self._create(_fields(container_format, disk_format, visibility, min_disk, min_ram))
         with ActionTimer(self, "glance_v2.deactivate_image"):
             self.cloud.request("POST", "glance", f"images/{image}/actions/deactivate")
 
@@ -206,7 +198,7 @@ class GlanceImages(Servers):
         wanted: dict[str, Any] = {"method": {"name": import_method}}
         if import_method == "glance-direct":
             with ActionTimer(self, "glance_v2.stage_image_data"):
-                self._send_data(f"images/{image}/stage", image_location)
+                self._send_data(f"images/{image}/stage")
         else:
             wanted["method"]["uri"] = image_location
         if stores:
@@ -239,7 +231,6 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and boot so many servers from it, with a request each."""
         image = self._create(
-            image_location,
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
         )
         self._boot_many(image, number_instances, boot_server_kwargs or {})
@@ -247,11 +238,11 @@ class GlanceImages(Servers):
     # atomic actions
 
     @action_timer("glance_v2.create_image")
-    def _create(self, location: str, fields: Mapping[str, Any]) -> str:
+    def _create(self, fields: Mapping[str, Any]) -> str:
         with ActionTimer(self, ACCEPTED):
             image = self._create_empty(fields)
             with ActionTimer(self, "glance_v2.upload_data"):
-                self._send_data(f"images/{image}/file", location)
+                self._send_data(f"images/{image}/file")
         self._await_image(image)
         return image
 
@@ -259,8 +250,8 @@ class GlanceImages(Servers):
         wanted = {**fields, "name": self.new_name()}
         return str(self.cloud.document("POST", "glance", "images", json=wanted)["id"])
 
-    def _send_data(self, path: str, location: str) -> None:
-        with local_copy(location).open("rb") as data:
+    def _send_data(self, path: str) -> None:
+        with self.context["data"].path.open("rb") as data:
             self.cloud.request("PUT", "glance", path, data=data, headers=_DATA)
 
     def _await_image(self, image: str) -> None:
@@ -309,30 +300,24 @@ def _fields(
     }
 
 
-_FETCHING = threading.Lock()
+class LocalCopy:
+    """The file of that name, or what a URL gives now. Raises DeploymentError."""
 
-
-def local_copy(location: str) -> Path:
-    """The file of that name, or one with what the URL gives. Raises DeploymentError."""
-    with _FETCHING:
-        return _fetched(location)[0]
-
-
-@functools.lru_cache(maxsize=8)
-def _fetched(location: str) -> tuple[Path, Any]:
-    if "://" not in location:
-        path = Path(location).expanduser()
-        if not path.is_file():
-            raise DeploymentError(f"there is no file {location} on this host")
-        return path, None
-    # without a name: the process may end in any way and leaves nothing
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - kept open with its path
-    try:
-        with requests.get(location, stream=True, timeout=60) as answer:
-            answer.raise_for_status()
-            for block in answer.iter_content(_BLOCK):
-                file.write(block)
-    except requests.RequestException as error:
-        raise DeploymentError(f"{location} cannot be fetched: {error}") from None
-    file.flush()
-    return Path(f"/proc/self/fd/{file.fileno()}"), file
+    def __init__(self, location: str) -> None:
+        if "://" not in location:
+            self.path = Path(location).expanduser()
+            if not self.path.is_file():
+                raise DeploymentError(f"there is no file {location} on this host")
+            return
+        # without a name: the process may end in any way and leaves nothing
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - kept open with its path
+        weakref.finalize(self, file.close)
+        self.path = Path(f"/proc/self/fd/{file.fileno()}")
+        try:
+            with requests.get(location, stream=True, timeout=60) as answer:
+                answer.raise_for_status()
+                for block in answer.iter_content(_BLOCK):
+                    file.write(block)
+        except requests.RequestException as error:
+            raise DeploymentError(f"{location} cannot be fetched: {error}") from None
+        file.flush()

@@ -105,7 +105,7 @@ class MistralExecutions(Mistral):
                 "workflow_name": workflow,
                 "input": wf_input,
                 "params": json.dumps(given) if given else None,
-                # by it an execution is found whose answer was lost
+                # says in Mistral's own lists which iteration made it
                 "description": self.new_name(),
             }
         )
