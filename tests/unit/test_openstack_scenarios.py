@@ -27,6 +27,7 @@ from osbench.worker.actors import Actors
 from osbench.worker.failures import Failures
 from osbench.worker.profiling import Tracer
 from osbench.worker.scenarios import server_arguments
+from osbench.worker.scenarios.nova import sought
 
 RUN = "20260401-120000-ab12"
 PLUGINS = Plugins()
@@ -406,6 +407,23 @@ def test_arguments_of_novaclient_become_those_of_nova():
         },
         "os:scheduler_hints": {"group": "g"},
     }
+
+
+@pytest.mark.parametrize(("what", "more"), [("image", "next"), ("flavor", "flavors_links")])
+def test_images_and_flavors_are_looked_for_on_all_pages(cloud, monkeypatch, what, more):
+    pages = {
+        None: {f"{what}s": [{"id": "1", "name": "first"}], more: [{"rel": "next"}]},
+        "1": {f"{what}s": [{"id": "2", "name": "second"}]},
+    }
+    workload = Workload(cloud, "ZaqarBasic.create_queue")
+    workload.run()
+    client = workload.last.cloud
+    monkeypatch.setattr(client, "document", lambda *_, params: pages[params.get("marker")])
+
+    assert sought(client, what, {"name": "second"}) == "2"
+    assert sought(client, what, {"name": "^sec"}) == "2"
+    with pytest.raises(DeploymentError, match=f"there is no {what} '.', and it is no regular"):
+        sought(client, what, {"name": "("})
 
 
 def test_many_servers_are_booted_with_a_request_each(cloud, tmp_path):

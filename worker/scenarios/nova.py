@@ -15,6 +15,8 @@ from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.openstack import ACCEPTED, OpenStackScenario, openstack
 
 _SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova",)}
+#: Images or flavors asked for at once; services may give fewer.
+_PAGE = 1000
 #: Where things are looked for by name: service, path, key.
 _LISTS = {"image": ("glance", "images"), "flavor": ("nova", "flavors")}
 
@@ -160,16 +162,31 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
     if "id" in wanted:
         return str(wanted["id"])
     name = str(wanted.get("name") or wanted.get("regex") or "")
-    service, path = _LISTS[what]
-    found = cloud.document("GET", service, path, params={"limit": 1000})[path]
+    found = _listed(cloud, *_LISTS[what])
     fitting = [one for one in found if one["name"] == name]
     if not fitting:
         try:
-            fitting = [one for one in found if re.search(name, one["name"] or "")]
+            pattern = re.compile(name)
         except re.error as error:
-            raise DeploymentError(f"{what} {name!r} is no regular expression: {error}") from None
+            raise DeploymentError(
+                f"there is no {what} {name!r}, and it is no regular expression: {error}"
+            ) from None
+        fitting = [one for one in found if pattern.search(one["name"] or "")]
     if len(fitting) != 1:
         there = ", ".join(sorted(str(one["name"]) for one in (fitting or found))[:10])
         count = "no" if not fitting else "more than one"
         raise DeploymentError(f"there is {count} {what} {name!r}; there are {there or 'none'}")
     return str(fitting[0]["id"])
+
+
+def _listed(cloud: Cloud, service: str, path: str) -> list[dict[str, Any]]:
+    """All images or flavors, page after page."""
+    found: list[dict[str, Any]] = []
+    params: dict[str, Any] = {"limit": _PAGE}
+    while True:
+        document = cloud.document("GET", service, path, params=params)
+        found += document[path]
+        # Glance says so by the one, Nova by the other
+        if not (document.get("next") or document.get(f"{path}_links")):
+            return found
+        params["marker"] = found[-1]["id"]
