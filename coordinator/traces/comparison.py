@@ -13,7 +13,7 @@ from osbench.coordinator.traces.features import Features, Ints
 from osbench.coordinator.traces.keys import Key
 from osbench.coordinator.traces.quantiles import ENOUGH, far_out, usable
 from osbench.coordinator.traces.resampling import difference
-from osbench.coordinator.traces.sentences import words
+from osbench.coordinator.traces.sentences import gaps, words
 
 _MOST = 5000
 _TESTED = 60
@@ -59,6 +59,8 @@ class Comparison:
     traces_after: int
     #: Of each, those that are too far beyond all others to be a part of the means.
     far: tuple[int, int]
+    #: Incomplete ones among those that are compared: none, unless most of a run's are.
+    gaps: tuple[int, int]
     mean_before_s: float
     mean_after_s: float
     added_s: float
@@ -96,6 +98,10 @@ def _group(before: Features, after: Features, name: str, seed: int) -> Compariso
         "traces_before": len(rows[0]),
         "traces_after": len(rows[1]),
         "far": tuple(far),
+        "gaps": tuple(
+            int((~features.whole[some]).sum())
+            for features, some in zip((before, after), rows, strict=True)
+        ),
         "mean_before_s": means[0],
         "mean_after_s": means[1],
         "added_s": means[1] - means[0],
@@ -104,7 +110,11 @@ def _group(before: Features, after: Features, name: str, seed: int) -> Compariso
         **{f"p{p}_s": tuple(_percentile(total, p) for total in totals) for p in (50, 95, 99)},
     }
     draft = Comparison(**found, sentence="")  # type: ignore[arg-type]  # one dict of several types
-    return replace(draft, sentence=_sentence(draft, enough))
+    notes = (
+        gaps(lost, len(some), f"traces {when}")
+        for lost, some, when in zip(draft.gaps, rows, ("before", "after"), strict=True)
+    )
+    return replace(draft, sentence="".join((_sentence(draft, enough), *notes)))
 
 
 def _rows(features: Features, name: str) -> Ints:

@@ -26,7 +26,7 @@ from osbench.coordinator.traces.quantiles import (
     slow_bands,
     usable,
 )
-from osbench.coordinator.traces.sentences import too_few, why_slow
+from osbench.coordinator.traces.sentences import gaps, too_few, why_slow
 
 _SHOWN = 10
 _FARTHEST = 3
@@ -63,6 +63,8 @@ class Answer:
     traces: int
     failed: int
     incomplete: int
+    #: Incomplete ones among the others: none, unless most are.
+    gaps: int
     p50_s: float
     p95_s: float
     p99_s: float
@@ -125,6 +127,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
         traces=len(ok),
         failed=len(failed),
         incomplete=rows - len(ok) - len(failed),
+        gaps=int((~features.whole[np.concatenate((ok, failed))]).sum()),
         p50_s=_at(features, ok, 0.5),
         p95_s=_at(features, ok, 0.95),
         p99_s=_at(features, ok, 0.99),
@@ -139,7 +142,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     )
     told = answer.told
     sentence = why_slow(told) if told else too_few(len(near), len(cut(near, LEAST, 100)))
-    return replace(answer, sentence=sentence)
+    return replace(answer, sentence=sentence + gaps(answer.gaps, rows))
 
 
 def members(features: Features, band: str) -> frozenset[str]:

@@ -41,6 +41,16 @@ def too_few(traces: int, slow: int) -> str:
     )
 
 
+def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
+    """What is to be known where incomplete traces were compared; "" where none were."""
+    if not incomplete:
+        return ""
+    return (
+        f" Most of the {which}, {count(incomplete)} of {count(traces)}, are incomplete and"
+        " compared all the same: what they lack counts as time of what is around it."
+    )
+
+
 def words(key: Key) -> str:
     """A key as part of a sentence."""
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):

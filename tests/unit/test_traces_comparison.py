@@ -51,6 +51,21 @@ def test_a_few_requests_that_waited_for_a_service_to_wake_up_are_no_difference()
     assert found.changes[0].about == "SELECT prices"
 
 
+def test_where_most_traces_are_incomplete_the_sentence_says_that_they_are_compared():
+    times = np.random.default_rng(4).integers(1000, 2000, (100, 3))
+    whole = table_of(times)
+    lost = table_of(times, whole=np.arange(100) < 40)
+
+    (found,) = compare_runs(whole, lost)
+
+    assert found.gaps == (0, 60)
+    assert (
+        "Most of the traces after, 60 of 100, are incomplete and compared all the same"
+        in found.sentence
+    )
+    assert "incomplete" not in compare_runs(whole, whole)[0].sentence
+
+
 def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
     chance = np.random.default_rng(3)
     shape = (12_000, 3)

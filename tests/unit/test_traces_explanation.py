@@ -158,6 +158,19 @@ def test_the_traces_of_a_band_are_those_that_are_explained():
         assert {one.trace_id for one in band.exemplars} <= found
 
 
+def test_where_most_traces_are_incomplete_the_sentence_says_that_they_are_compared():
+    chance = np.random.default_rng(4)
+    some, most = np.arange(700) < 300, np.arange(700) >= 300
+    times = chance.integers(1000, 2000, (700, 3))
+
+    left_out, used = (explain(table_of(times, whole=~lost)).answers[0] for lost in (some, most))
+
+    assert (left_out.traces, left_out.incomplete, left_out.gaps) == (400, 300, 0)
+    assert "incomplete" not in left_out.sentence
+    assert (used.traces, used.incomplete, used.gaps) == (700, 0, 400)
+    assert "Most of the traces, 400 of 700, are incomplete and compared" in used.sentence
+
+
 def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
     chance = np.random.default_rng(3)
 
