@@ -41,6 +41,8 @@ class Census:
     traces: int = 0
     #: Without the span of their iteration, so that nothing can be said of them.
     rootless: int = 0
+    #: Without any root, so that their topmost spans were taken for roots.
+    headless: int = 0
     #: With spans whose start or stop was not recorded.
     incomplete: int = 0
     lost_stops: int = 0

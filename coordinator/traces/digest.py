@@ -67,10 +67,11 @@ class Digest:
         self._add(tree, root, group, iteration, outcome, whole, kept)
         self.census.leave_out(tree)
 
-    def add_any(self, trace: Trace) -> None:
+    def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
         """Take a trace of whatever; its roots are compared with those of the same kind."""
         whole = self.census.add(trace)
-        tree = Tree(trace, self.clocks)
+        tree = Tree(trace, self.clocks, any_root=any_root)
+        self.census.headless += tree.headless
         paths = []
         for root in list(tree.roots):
             span = tree.spans[root]
@@ -110,13 +111,16 @@ class Digest:
         )
 
 
-def digest_of(traces: Iterable[Trace]) -> Digest:
-    """What some traces come to, all of them in memory."""
+def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
+    """What some traces come to, all of them in memory.
+
+    `any_root` takes the topmost spans of a trace without a root for its roots.
+    """
     found = list(traces)
     survey = Survey()
     for trace in found:
         survey.add(trace)
     digest = Digest(survey)
     for trace in found:
-        digest.add_any(trace)
+        digest.add_any(trace, any_root=any_root)
     return digest

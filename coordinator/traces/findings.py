@@ -39,6 +39,11 @@ def lacks(census: Census) -> Iterator[str]:
         )
     if census.rootless:
         yield f"{count(census.rootless, 'trace')} without the span of their iteration: left out"
+    if census.headless:
+        yield (
+            f"{count(census.headless, 'trace')} begin in a service whose spans are not there:"
+            " their topmost spans are taken for roots"
+        )
     worst = sorted(
         ((name, spans) for name, spans in census.services.items() if spans.stale + spans.orphan),
         key=lambda item: (-item[1].stale - item[1].orphan, item[0]),

@@ -40,10 +40,12 @@ class Material:
     #: Traces there were, and entries that could not be read.
     traced: int
     skipped: int
+    #: Of traces that have no root the topmost spans are: their callers write elsewhere.
+    any_root: bool = False
 
     def planted(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
-        tree = Tree(trace, self.clocks)
+        tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
         paths = []
         for root in roots:
@@ -90,7 +92,7 @@ def of_file(path: Path, *, everything: bool = False) -> Material:
                 else ""
             )
         )
-    digest = digest_of(found)
+    digest = digest_of(found, any_root=True)
     return Material(
         name=path.name,
         features=digest.table.close(),
@@ -101,6 +103,7 @@ def of_file(path: Path, *, everything: bool = False) -> Material:
         traces=lambda: iter(found),
         traced=len(found),
         skipped=source.skipped,
+        any_root=True,
     )
 
 

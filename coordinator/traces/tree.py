@@ -17,9 +17,13 @@ ORPHAN, STALE = "orphan", "stale"
 class Tree:
     """Spans by position in their trace, with instants by the clock of their root's host."""
 
-    __slots__ = ("children", "end", "left_out", "parent", "roots", "spans", "start", "trace_id")
+    __slots__ = (
+        *("children", "end", "headless", "left_out", "parent", "roots", "spans", "start"),
+        "trace_id",
+    )
 
-    def __init__(self, trace: Trace, clocks: Clocks) -> None:
+    def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
+        """`any_root` takes the topmost spans of a trace without a root for its roots."""
         self.trace_id = trace.trace_id
         self.spans = trace.spans
         count = len(trace.spans)
@@ -33,6 +37,10 @@ class Tree:
         #: Why spans stand in no tree, by position.
         self.left_out: dict[int, str] = {}
         self._link()
+        #: Whether its roots have spans around them that are elsewhere.
+        self.headless = any_root and not self.roots
+        if self.headless:
+            self.roots = [at for at, parent in enumerate(self.parent) if parent < 0]
         reached = list(self._correct(clocks))
         if len(reached) < count:
             self.left_out = dict.fromkeys(set(range(count)).difference(reached), ORPHAN)

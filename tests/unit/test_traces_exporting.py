@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import json
 import re
 
 from google.protobuf import json_format
@@ -13,8 +14,10 @@ from synthetic_traces import Fault, many_queries, traces
 from osbench.coordinator.traces.census import Census
 from osbench.coordinator.traces.clocks import Clocks
 from osbench.coordinator.traces.digest import digest_of
+from osbench.coordinator.traces.explanation import explain
 from osbench.coordinator.traces.exporting import chrome, folded
-from osbench.coordinator.traces.material import Material
+from osbench.coordinator.traces.findings import findings
+from osbench.coordinator.traces.material import Material, of_file
 from osbench.coordinator.traces.otlp import OtlpSpans, to_otlp
 from osbench.coordinator.traces.spans import LOST_STOP, Span, Trace
 
@@ -132,3 +135,45 @@ def test_folded_stacks_have_frames_and_a_number():
 
     assert all(re.fullmatch(r"[^;\n]+(;[^;\n]+)* \d+", line) for line in lines)
     assert "s a,b c 7 5" in lines
+
+
+def test_a_file_of_one_service_whose_callers_write_elsewhere_is_shown_by_itself(tmp_path):
+    whole = list(traces(700, Fault(share=0.05, harm=many_queries)))
+    found = [
+        Trace(
+            trace_id=one.trace_id,
+            spans=tuple(span for span in one.spans if span.service == "shop/api"),
+        )
+        for one in whole
+    ]
+    assert not any(not span.parent_id for one in found for span in one.spans)
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(to_otlp(found)))
+
+    some = of_file(path)
+
+    first = next(some.traces())
+    tree, paths = some.planted(first)
+    assert len(paths) == len(tree.roots) > 0
+    assert not tree.left_out
+    assert len(some.features) == 700
+    assert sum(row.critical_s for row in some.ranking) > 0
+    assert explain(some.features).answers[0].sentence
+    assert chrome(some, [first])["traceEvents"]
+    assert list(folded(some, [first]))
+    assert next(iter(findings(some.census, some.clocks, 0))) == (
+        "700 traces begin in a service whose spans are not there: their topmost spans are taken"
+        " for roots"
+    )
+
+
+def test_a_trace_with_its_root_keeps_what_has_lost_its_parent_left_out(tmp_path):
+    (trace,) = traces(1)
+    lost = tuple(span for span in trace.spans if span.name != "wsgi")
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(to_otlp([Trace(trace_id=trace.trace_id, spans=lost)])))
+
+    some = of_file(path)
+
+    assert some.census.headless == 0
+    assert sum(service.orphan for service in some.census.services.values()) > 0
