@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from osbench.common.context import Context, Surroundings, untold
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.masking import mask_url
 from osbench.common.plugin_names import NATIVE
 from osbench.common.plugins import Plugins
 from osbench.common.task import Named, Workload
@@ -225,7 +226,7 @@ def _class(plugins: Plugins, name: str) -> type[Context]:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error).strip().partition("\n")[0]
+    text = mask_url(str(error).strip().partition("\n")[0])
     if isinstance(error, OsbenchError):
         return text
     text = text[:TOLD]

@@ -244,6 +244,21 @@ def test_a_coordinator_that_died_leaves_what_cleanup_needs(plugins, log, folder)
     assert list(folder.iterdir()) == []
 
 
+def test_secrets_of_addresses_are_not_told(objects, plugins, monkeypatch):
+    def failing(*_):
+        raise OSError("http://ann:swordfish@mirror.example/disk?token=sesame is not there")
+
+    monkeypatch.setattr(plugins.get("context", "first"), "setup", failing)
+    monkeypatch.setattr(plugins.get("context", "first"), "cleanup", failing)
+    contexts, manager = around(objects, plugins, workload(first={}))
+
+    with pytest.raises(ContextError) as caught, manager:
+        pass
+
+    for said in (str(caught.value), *contexts.left):
+        assert "http://***@mirror.example/disk?token=*** is not there" in said
+
+
 def test_what_cannot_be_stored_is_a_failing_setup(objects, plugins, log):
     _, manager = around(objects, plugins, workload(unstorable={}))
 
