@@ -1,8 +1,8 @@
 """A small OpenStack cloud in a thread: what scenarios and contexts make is kept and can be counted.
 
 Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance, Placement under
-/placement and the lists of Mistral under /mistral. It knows no roles beyond their names: everybody may do everything, unless a test says
-otherwise with `faults`.
+/placement and the lists of Mistral under /mistral. It knows no roles beyond their names: everybody
+may do everything, unless a test says otherwise with `faults`.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class FakeCloud(LoopbackServer):
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
         self.faults: list[list[Any]] = []
+        #: Requests that are served and answered with 503: regular expression, times.
+        self.lost: list[list[Any]] = []
         #: Types that the catalogue lacks: Mistral, unless a test wants it.
         self.absent: set[str] = {"workflowv2"}
         #: The Redis of the trace store, and the keys that a service takes, by its path.
@@ -120,6 +122,7 @@ class _Handler(QuietHandler):
             time.sleep(cloud.slow_s)
         cloud.seen.append((self.command, self.path, headers))
         with cloud.lock:
+            self.lost = False
             fault = self._fault(f"{self.command} {path}")
             if fault:
                 return self._answer(fault, {"error": {"message": "as the test says"}})
@@ -133,6 +136,7 @@ class _Handler(QuietHandler):
                 version = {"id": "v3.14", "status": "stable"}
                 return self._answer(300, {"versions": {"values": [version]}})
             self._trace(service, headers)
+            self.lost = self._is_lost(f"{self.command} {path}")
             handle = getattr(self, f"_{service}", None)
             if handle is None:
                 return self._answer(404, {})
@@ -157,6 +161,13 @@ class _Handler(QuietHandler):
                 fault[2] -= 1
                 return int(fault[1])
         return 0
+
+    def _is_lost(self, what: str) -> bool:
+        for lost in self.server.lost:
+            if lost[1] and re.search(lost[0], what):
+                lost[1] -= 1
+                return True
+        return False
 
     def _authenticate(self, body: dict[str, Any]) -> None:
         cloud = self.server
@@ -215,7 +226,12 @@ class _Handler(QuietHandler):
         if self.command == "DELETE":
             queues.pop(rest[1], None)
             return self._answer(204, None)
-        self.server.make("queues", {"id": rest[1], "name": rest[1], "project": who["project"]})
+        if rest[1] in queues and len(rest) == 2:
+            return self._answer(204, None)
+        if rest[1] not in queues:
+            self.server.make("queues", {"id": rest[1], "name": rest[1], "project": who["project"]})
+        if rest[2:] == ["messages"] and self.command == "POST":
+            queues[rest[1]].setdefault("messages", []).extend(json.loads(data)["messages"])
         return self._answer(201, None)
 
     def _nova(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
@@ -288,6 +304,8 @@ class _Handler(QuietHandler):
     def _shown(self, kind: str, one: dict[str, Any]) -> bool:
         """Whether a list shows an object: of one domain, or of none, and hidden or not."""
         if kind == "images":
+            if "tag" in self.params and self.params["tag"] not in one.get("tags", ()):
+                return False
             return str(one.get("os_hidden", False)).lower() == self.params.get("os_hidden", "false")
         if kind not in ("users", "roles"):
             return True
@@ -297,7 +315,10 @@ class _Handler(QuietHandler):
 
     def _answer(self, status: int, document: Any, **headers: str) -> None:
         self.answer(
-            status, document, **{"X-Openstack-Request-Id": f"req-{uuid.uuid4()}"}, **headers
+            503 if self.lost else status,
+            document,
+            **{"X-Openstack-Request-Id": f"req-{uuid.uuid4()}"},
+            **headers,
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.context import Context
+from osbench.common.errors import ContextError
 from osbench.common.openstack.services import SERVICES
 from osbench.coordinator.contexts.reach import Reach
 
@@ -13,7 +14,8 @@ from osbench.coordinator.contexts.reach import Reach
 class ApiVersions(Context):
     """Has scenarios use a version of an API, or a service type of the catalogue.
 
-    The version of nova, cinder and placement is a microversion where it has a dot.
+    The version of nova, cinder and placement is a microversion where it has a dot, and stands in
+    quotes then.
     """
 
     NAME: ClassVar[str] = "api_versions"
@@ -38,7 +40,7 @@ class ApiVersions(Context):
         """Keep what was asked for; a service's name is looked up for its type."""
         self.made["api_versions"] = {
             name: {
-                "version": str(wish.get("version", "")),
+                "version": _version(name, wish.get("version", "")),
                 "service_type": wish.get("service_type") or self._type(wish.get("service_name")),
             }
             for name, wish in self.config.items()
@@ -58,3 +60,12 @@ class ApiVersions(Context):
                 return str(service["type"])
         there = ", ".join(sorted(str(service.get("name")) for service in catalogue))
         raise ValueError(f"the catalogue has no service named {name!r}; it has {there}")
+
+
+def _version(service: str, wanted: str | float) -> str:
+    if isinstance(wanted, float) and SERVICES[service].microversion:
+        raise ContextError(
+            f"{service}: version {wanted} must be in quotes, since a number loses the zero at its "
+            "end: 2.90 is read as 2.9"
+        )
+    return str(wanted)

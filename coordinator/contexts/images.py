@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import requests
 
 from osbench.common.errors import ContextError
+from osbench.common.masking import mask_url
 from osbench.common.openstack.cloud import Cloud
 from osbench.coordinator.contexts.tenant_objects import TenantObjects
 
@@ -79,7 +80,11 @@ class Images(TenantObjects):
             "min_ram": config.get("min_ram", 0),
             "min_disk": config.get("min_disk", 0),
         }
-        identity = str(cloud.document("POST", "glance", "images", json=wanted)["id"])
+        identity, filled = _made(cloud, name)
+        if filled:
+            return identity
+        if not identity:
+            identity = str(cloud.document("POST", "glance", "images", json=wanted)["id"])
         with self._file.open("rb") as data:
             cloud.request(
                 "PUT",
@@ -89,6 +94,16 @@ class Images(TenantObjects):
                 headers={"Content-Type": "application/octet-stream"},
             )
         return identity
+
+
+def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
+    """The image of a try whose answer was lost, or "", and whether it has its data."""
+    for image in cloud.document("GET", "glance", "images", params={"tag": name})["images"]:
+        if image["status"] in ("active", "queued"):
+            return str(image["id"]), image["status"] == "active"
+        # an upload broke off
+        cloud.request("DELETE", "glance", f"images/{image['id']}", expected=(204, 404))
+    return "", False
 
 
 def _local(place: str, folder: Path) -> Path:
@@ -105,5 +120,5 @@ def _local(place: str, folder: Path) -> Path:
             for block in answer.iter_content(_BLOCK):
                 file.write(block)
     except requests.RequestException as error:
-        raise ContextError(f"{place} cannot be fetched: {error}") from None
+        raise ContextError(mask_url(f"{place} cannot be fetched: {error}")) from None
     return path

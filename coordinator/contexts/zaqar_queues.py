@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from osbench.common.openstack.cloud import Cloud
@@ -44,8 +45,12 @@ class ZaqarQueues(TenantObjects):
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make a queue and fill it; answers its name."""
-        cloud.request("PUT", "zaqar", f"queues/{name}", json={})
         count = self.config.get("messages_per_queue", 0)
+        answer = cloud.request("PUT", "zaqar", f"queues/{name}", json={})
+        if count and answer.status_code != HTTPStatus.CREATED:
+            # an earlier try has made it, and perhaps has filled it in part
+            cloud.request("DELETE", "zaqar", f"queues/{name}")
+            cloud.request("PUT", "zaqar", f"queues/{name}", json={})
         for first in range(0, count, _AT_ONCE):
             numbers = range(first, min(count, first + _AT_ONCE))
             messages = [{"ttl": 3600, "body": {"id": number}} for number in numbers]

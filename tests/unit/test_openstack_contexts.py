@@ -219,6 +219,71 @@ def test_a_service_name_becomes_its_type(cloud):
     assert made["api_versions"] == {"zaqar": {"version": "2", "service_type": "messaging"}}
 
 
+@pytest.mark.parametrize("service", ["nova", "cinder", "placement"])
+def test_a_microversion_that_may_have_lost_its_zero_is_refused(cloud, service):
+    with pytest.raises(ContextError, match=rf"{service}: version 2\.9 must be in quotes"):
+        Chain(cloud).set_up(ApiVersions, {service: {"version": 2.90}})
+
+
+@pytest.mark.parametrize(
+    ("service", "version", "kept"),
+    [("nova", "2.90", "2.90"), ("nova", 2, "2"), ("keystone", 3.0, "3.0")],
+)
+def test_other_versions_are_kept_as_they_are(cloud, service, version, kept):
+    made = Chain(cloud).set_up(ApiVersions, {service: {"version": version}})
+
+    assert made["api_versions"][service]["version"] == kept
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("osbench.coordinator.contexts.reach.PAUSES_S", (0.0,) * 4)
+
+
+@pytest.mark.parametrize(
+    "lost", [r"POST /glance/v2/images$", r"PUT /glance/v2/images/.*/file", r"GET /glance"]
+)
+def test_an_image_whose_answer_was_lost_is_taken_as_it_is(cloud, impatient, tmp_path, lost):
+    file = tmp_path / "image"
+    file.write_bytes(b"data")
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    cloud.lost.append([lost, 2])
+
+    made = chain.set_up(
+        Images, {"image_url": str(file), "disk_format": "raw", "container_format": "bare"}
+    )
+
+    ((image,),) = made["images"].values()
+    assert [(one["id"], one["size"]) for one in cloud.objects["images"].values()] == [(image, 4)]
+
+
+def test_an_image_of_an_upload_that_broke_off_is_made_anew(cloud, impatient, tmp_path):
+    file = tmp_path / "image"
+    file.write_bytes(b"data")
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    left = {"name": "x", "status": "saving", "tags": [f"osb-{RUN}-0-c-images-0-0"]}
+    cloud.make("images", {"id": "broken", **left})
+
+    chain.set_up(Images, {"image_url": str(file), "disk_format": "raw", "container_format": "bare"})
+
+    ((identity, image),) = cloud.objects["images"].items()
+    assert (identity != "broken", image["status"]) == (True, "active")
+
+
+@pytest.mark.parametrize("lost", [r"PUT /zaqar", r"POST /zaqar/.*/messages"])
+def test_a_queue_whose_answer_was_lost_is_filled_once(cloud, impatient, lost):
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    cloud.lost.append([lost, 2])
+
+    chain.set_up(ZaqarQueues, {"messages_per_queue": 120})
+
+    (queue,) = cloud.objects["queues"].values()
+    assert [message["body"]["id"] for message in queue["messages"]] == list(range(120))
+
+
 # what iterations leave
 
 
