@@ -8,6 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.traces.features import Features
+from osbench.coordinator.traces.keys import Key
 from osbench.coordinator.traces.spans import Span, Trace, span_key, trace_key, uuid_form
 
 #: When the first trace starts, nanoseconds since 1970.
@@ -253,3 +259,33 @@ def shuffled(events: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]
     found = [*events, *(event for event in events if chance.random() < 0.3)]
     chance.shuffle(found)
     return found
+
+
+def table_of(times: NDArray[np.int64], **columns: Any) -> Features:
+    """Traces by what they spent their time on, nanoseconds: a line each, with a column a key.
+
+    `columns` are those of the table that are not those of traces that succeeded and are whole.
+    """
+    count, keys = times.shape
+    entries = np.arange(count * keys)
+    given: dict[str, Any] = {
+        "group": np.zeros(count, np.int64),
+        "iteration": np.full(count, -1),
+        "outcome": np.full(count, Outcome.OK),
+        "whole": np.ones(count, bool),
+    }
+    return Features(
+        keys=tuple(Key("shop/api", f"part-{at}", "") for at in range(keys)),
+        places=tuple((at, "b") for at in range(keys)),
+        groups=("Shop.buy",),
+        shapes=((0,),),
+        traces=tuple(map(trace_id, range(count))),
+        total=times.sum(axis=1),
+        shape=np.zeros(count, np.int64),
+        kept=np.ones(count, bool),
+        begin=np.arange(0, len(entries) + 1, keys),
+        place=entries % keys,
+        time=times.ravel(),
+        calls=np.ones(len(entries), np.int64),
+        **(given | columns),
+    )

@@ -19,9 +19,14 @@ Ints = NDArray[np.int64]
 
 _DRAWS = 1000
 _PERMUTATIONS = 2000
+#: ... or so many for each test that is corrected for: the least p-value, 1 in all of them, can be
+#: below 0.05 then, even with a permutation or two that reach as far.
+_PERMUTATIONS_A_TEST = 40
 #: Traces of each group that are drawn from; more make intervals narrower than they need be.
 _MOST = 3000
 _MOST_PERMUTED = 1000
+#: ... and where there are more permutations than so many, as that would take too long.
+_MANY, _FEWER_PERMUTED = 10_000, 400
 _BOUNDS = (2.5, 97.5)
 #: Clusters without which nothing is known of shares: what is drawn from less hardly varies.
 _FEWEST = 5
@@ -50,12 +55,14 @@ def difference(
     *,
     clusters: Ints | None = None,
     two_sided: bool = False,
+    tests: int = 0,
 ) -> Difference:
     """Compare two groups, a line each, with columns that sum to what is to be explained.
 
     p-values are those of the first group's mean being no greater, `two_sided` of no other.
     `clusters` has a number for each line of the first group: those with the same number are drawn
-    together.
+    together. `tests` is the number of columns there were before these were chosen for their
+    differences, 0 if none was left out: p-values are corrected for all of them.
     """
     chance = np.random.default_rng(seed)
     if clusters is None:
@@ -73,6 +80,9 @@ def difference(
     else:
         share_low, share_high = np.percentile(shares, _BOUNDS, axis=0)
     total_low, total_high = np.percentile(total, _BOUNDS)
+    tests = max(tests, slow.shape[1])
+    permutations = max(_PERMUTATIONS, _PERMUTATIONS_A_TEST * tests)
+    p = _permuted(slow, base, clusters, chance, two_sided, permutations)
     return Difference(
         low=low,
         high=high,
@@ -80,15 +90,18 @@ def difference(
         share_high=share_high,
         total_low=float(total_low),
         total_high=float(total_high),
-        p=corrected(_permuted(slow, base, clusters, chance, two_sided)),
+        p=corrected(p, tests),
     )
 
 
-def corrected(p: Floats) -> Floats:
-    """p-values of Benjamini and Hochberg's procedure, in the order given."""
+def corrected(p: Floats, tests: int = 0) -> Floats:
+    """p-values of Benjamini and Hochberg's procedure, in the order given.
+
+    Of more `tests` than there are p-values, those that are missing count as 1.
+    """
     count = len(p)
     order = np.argsort(p)
-    scaled = p[order] * count / np.arange(1, count + 1)
+    scaled = p[order] * max(tests, count) / np.arange(1, count + 1)
     least = np.minimum.accumulate(scaled[::-1])[::-1]
     found = np.empty(count)
     found[order] = np.minimum(least, 1.0)
@@ -118,11 +131,17 @@ def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
 
 
 def _permuted(
-    slow: Floats, base: Floats, clusters: Ints, chance: np.random.Generator, two_sided: bool
+    slow: Floats,
+    base: Floats,
+    clusters: Ints,
+    chance: np.random.Generator,
+    two_sided: bool,
+    permutations: int,
 ) -> Floats:
     """p-values of the means' difference, where whole clusters change sides."""
-    slow, clusters = _some(slow, clusters, _MOST_PERMUTED, chance)
-    base, alone = _some(base, np.arange(len(base)), _MOST_PERMUTED, chance)
+    most = _MOST_PERMUTED if permutations <= _MANY else _FEWER_PERMUTED
+    slow, clusters = _some(slow, clusters, most, chance)
+    base, alone = _some(base, np.arange(len(base)), most, chance)
     first = int(clusters.max()) + 1
     unit = np.concatenate((clusters, first + alone))
     sizes = np.bincount(unit)
@@ -144,9 +163,10 @@ def _permuted(
     seen = seen - apart(1e-5 * np.abs(both).sum(axis=0)[None], taken)
     narrow = np.column_stack((sums, sizes)).astype(np.float32)
     reached = np.zeros(both.shape[1])
-    for _ in range(0, _PERMUTATIONS, 200):
+    rounds = -(-permutations // 200)
+    for _ in range(rounds):
         order = chance.permuted(np.tile(labels, (200, 1)), axis=1)
         drawn = (order @ narrow).astype(np.float64)
         reached += (apart(drawn[:, :-1], drawn[:, -1:]) >= seen).sum(axis=0)
-    p: Floats = (1 + reached) / (1 + _PERMUTATIONS)
+    p: Floats = (1 + reached) / (1 + 200 * rounds)
     return p

@@ -115,7 +115,7 @@ def show_comparison(console: Console, found: Comparison) -> None:
                 _words(change.key),
             )
         console.print(table)
-        _line(console, "* more than chance, corrected for the number of lines")
+        _line(console, "* more than chance, corrected for the number of all parts")
 
 
 def show_findings(console: Console, census: Census, clocks: Clocks, skipped: int) -> None:

@@ -45,6 +45,30 @@ def test_many_columns_of_chance_are_not_taken_for_causes():
     assert sum(alarms) <= 2
 
 
+def test_columns_left_out_count_as_tests_that_found_nothing():
+    assert corrected(np.array([0.001, 0.02]), 100) == pytest.approx([0.1, 1.0])
+
+
+def test_columns_chosen_for_their_differences_are_not_taken_for_causes():
+    """Of 1,000 columns of chance the 20 greatest differences are all "significant"."""
+    chance, alarms = np.random.default_rng(8), 0
+    for seed in range(5):
+        slow, base = chance.normal(size=(50, 1000)), chance.normal(size=(200, 1000))
+        most = np.argsort(base.mean(axis=0) - slow.mean(axis=0))[:20]
+        found = difference(slow[:, most], base[:, most], seed, tests=1000)
+        alarms += int((found.p < 0.05).sum())
+
+    assert alarms <= 1
+
+
+def test_one_true_cause_among_many_columns_is_found():
+    chance = np.random.default_rng(9)
+    slow, base = chance.normal(size=(50, 3)), chance.normal(size=(200, 3))
+    slow[:, 0] += 2
+
+    assert difference(slow, base, tests=1000).p[0] < 0.05
+
+
 @pytest.mark.parametrize("less", [False, True])
 def test_two_sided_sees_less_as_well(less):
     chance = np.random.default_rng(5)
