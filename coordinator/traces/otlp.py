@@ -15,6 +15,7 @@ from osbench.coordinator.traces.cleaning import clean_span, clean_text
 from osbench.coordinator.traces.saying import DETAIL, of_opentelemetry
 from osbench.coordinator.traces.spans import (
     LATEST_S,
+    LOST_START,
     LOST_STOP,
     STEPPED,
     Span,
@@ -24,6 +25,9 @@ from osbench.coordinator.traces.spans import (
     trace_key,
 )
 
+#: Attribute of a span that is exported though its start or its stop was never recorded.
+_LOST = "osbench.lost"
+_LOST_MARKS = {"start": LOST_START, "stop": LOST_STOP}
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 _ERROR = (2, "STATUS_CODE_ERROR")
 _HEX = frozenset("0123456789abcdef")
@@ -91,6 +95,7 @@ class OtlpSpans:
             _instant(written.get("endTimeUnixNano")),
         )
         marks = LOST_STOP if not end else STEPPED if end < start else 0
+        marks |= _LOST_MARKS.get(str(own.get(_LOST)), 0)
         said = of_opentelemetry(own, everything=self._everything)
         error = said.error
         status = written.get("status")
@@ -114,14 +119,11 @@ class OtlpSpans:
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Traces as one export request; spans without an end are left out."""
+    """Traces as one export request. A span whose stop was lost ends when it starts, with a mark."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for trace in traces:
         for span in trace.spans:
-            if not span.marks & LOST_STOP:
-                groups.setdefault((span.service, span.host), []).append(
-                    _written(trace.trace_id, span)
-                )
+            groups.setdefault((span.service, span.host), []).append(_written(trace.trace_id, span))
     return {
         "resourceSpans": [
             {
@@ -134,7 +136,13 @@ def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
 
 
 def _written(trace_id: str, span: Span) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    attributes = {**span.attributes, DETAIL: span.detail}
+    if span.error:
+        attributes["error.type"] = attributes.get("error.type") or span.error
+    for lost, mark in _LOST_MARKS.items():
+        if span.marks & mark:
+            attributes[_LOST] = lost
+    return {
         "traceId": _id(trace_id, 32),
         "spanId": _id(span.span_id, 16),
         "parentSpanId": _id(span.parent_id, 16) if span.parent_id else "",
@@ -142,13 +150,9 @@ def _written(trace_id: str, span: Span) -> dict[str, Any]:
         "kind": _KINDS.index(span.kind) if span.kind in _KINDS else 0,
         "startTimeUnixNano": str(span.start_ns),
         "endTimeUnixNano": str(span.end_ns),
-        "attributes": _pairs({**span.attributes, DETAIL: span.detail}),
-        "status": {},
+        "attributes": _pairs(attributes),
+        "status": {"code": 2} if span.error else {},
     }
-    if span.error:
-        found["status"] = {"code": 2}
-        found["attributes"] += _pairs({"error.type": span.error})
-    return found
 
 
 def _id(text: str, digits: int) -> str:

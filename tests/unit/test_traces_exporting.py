@@ -19,7 +19,7 @@ from osbench.coordinator.traces.exporting import chrome, folded
 from osbench.coordinator.traces.findings import findings
 from osbench.coordinator.traces.material import Material, of_file
 from osbench.coordinator.traces.otlp import OtlpSpans, to_otlp
-from osbench.coordinator.traces.spans import LOST_STOP, Span, Trace
+from osbench.coordinator.traces.spans import LOST_START, LOST_STOP, STEPPED, Span, Trace
 
 
 def material(found):
@@ -79,8 +79,7 @@ def test_otlp_of_values_errors_and_ids_that_are_none_of_w3c():
     said = {"iteration": 0, "unfinished": False, "share": 0.5, "nothing": None, "odd": ["a"]}
     root = Span("made-up", "", "a", "s", "h", 10**18, 5, attributes=said)
     inner = Span("0" * 16, "made-up", "b", "s", "h", 10**18, 5, error="Boom")
-    gone = Span("c" * 16, "made-up", "c", "s", "h", 10**18, 0, marks=LOST_STOP)
-    request = to_otlp([Trace(trace_id="of our own", spans=(root, inner, gone))])
+    request = to_otlp([Trace(trace_id="of our own", spans=(root, inner))])
 
     (_, one), (_, other) = parsed(request)
 
@@ -99,6 +98,33 @@ def test_otlp_of_values_errors_and_ids_that_are_none_of_w3c():
     assert other.status.code == Status.STATUS_CODE_ERROR
     (again,) = OtlpSpans([request]).all()
     assert [span.error for span in again.spans if span.name == "b"] == ["Boom"]
+
+
+def test_otlp_of_spans_that_were_lost_names_no_parent_that_is_not_there():
+    root = Span("a" * 16, "", "a", "s", "h", 10**18, 0, marks=LOST_STOP)
+    inner = Span("b" * 16, "a" * 16, "b", "s", "h", 10**18, 5, marks=LOST_START)
+    last = Span("c" * 16, "b" * 16, "c", "s", "h", 10**18, 5, marks=STEPPED)
+    request = to_otlp([Trace(trace_id="d" * 32, spans=(root, inner, last))])
+
+    found = [span for _, span in parsed(request)]
+
+    known = {span.span_id for span in found}
+    assert all(span.parent_span_id in known for span in found if span.parent_span_id)
+    assert {pair.key: pair.value.string_value for pair in found[0].attributes} == {
+        "osbench.lost": "stop"
+    }
+    (again,) = OtlpSpans([request]).all()
+    assert [span.marks for span in again.spans] == [LOST_STOP, LOST_START, 0]
+
+
+def test_otlp_says_no_attribute_twice():
+    said = {"error.type": "of the service", "osbench.detail": "old"}
+    root = Span("a" * 16, "", "a", "s", "h", 10**18, 0, "new", error="Boom", attributes=said)
+
+    ((_, span),) = parsed(to_otlp([Trace(trace_id="d" * 32, spans=(root,))]))
+
+    found = [(pair.key, pair.value.string_value) for pair in span.attributes]
+    assert sorted(found) == [("error.type", "of the service"), ("osbench.detail", "new")]
 
 
 def test_trace_events_have_the_fields_that_the_format_requires():
