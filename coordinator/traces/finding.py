@@ -13,6 +13,7 @@ from osbench.coordinator.deployments import Deployments
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces.archive import Archive
 from osbench.coordinator.traces.digest import digest_of
+from osbench.coordinator.traces.features import NO_GROUP
 from osbench.coordinator.traces.material import Material, of_file, of_run
 from osbench.coordinator.traces.redis_source import RedisTraces
 from osbench.coordinator.traces.spans import Trace, is_trace_key, trace_key
@@ -51,7 +52,7 @@ def find_trace(
     material = of_run(directory)
     trace_id = trace_key(which)
     if number is not None:
-        trace_id = _id_of(material, which, workload)
+        trace_id = _id_of(material, directory, which, workload)
     try:
         found = _only(material, trace_id)
     except UsageError:
@@ -73,13 +74,17 @@ def _check_workload(workload: int | None, count: int, name: str) -> None:
         raise UsageError(f"{name} has no workload {workload}, only 1 to {count}")
 
 
-def _id_of(material: Material, which: str, workload: int | None) -> str:
+def _id_of(material: Material, directory: RunDirectory, which: str, workload: int | None) -> str:
     """The trace id of an iteration, or the one that begins with these digits."""
     features, number = material.features, int(which)
     _check_workload(workload, len(features.groups), material.name)
     rows = np.flatnonzero(features.iteration == number)
     if workload is not None:
-        rows = rows[features.group[rows] == workload - 1]
+        in_it = features.group[rows] == workload - 1
+        if not in_it.any() and (features.group[rows] == NO_GROUP).any():
+            # kept for a reason and not drawn: only the results say of which workload it is
+            return _id_in_results(directory, number, workload)
+        rows = rows[in_it]
     if not len(rows):
         begun = [one for one in features.traces if one.startswith(which)]
         if len(begun) == 1 and workload is None:

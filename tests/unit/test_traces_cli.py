@@ -13,11 +13,13 @@ from synthetic_traces import (
     traces,
 )
 
+from osbench.common.blocks import encode_rows
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.cli.trace import trace as command
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces.archive import Archive
 from osbench.coordinator.traces.digest import Digest, Survey
+from osbench.coordinator.traces.features import NO_GROUP
 from osbench.coordinator.traces.otlp import to_otlp
 from osbench.coordinator.traces.spans import uuid_form
 
@@ -265,6 +267,28 @@ def test_an_iteration_is_found_in_its_workload(call, kept):
     assert "iteration 5 is in several workloads" in call("show", "5", code=2)
     assert "iteration 6 of 20260401-b has no trace" in call("show", "6", "--workload", 1, code=2)
     assert "20260401-b has no workload 3, only 1 to 2" in call("show", "5", "--workload", 3, code=2)
+
+
+def test_a_trace_kept_but_not_drawn_is_found_in_its_workload(call, tmp_path):
+    """It is compared with none, so that only the results know its workload."""
+    drawn, other = list(traces(2))
+    directory = RunDirectory.create(str(tmp_path), "20260401-b")
+    archive, digest = Archive(directory.path), Digest(Survey(), ["Shop.buy", "Shop.sell"])
+    directory.write("run.json", {"workloads": ["Shop.buy", "Shop.sell"]})
+    for number, (trace, group) in enumerate(((drawn, 0), (other, NO_GROUP))):
+        digest.add_iteration(trace, group=group, iteration=5, outcome=Outcome.OK, kept=True)
+        archive.keep(trace)
+        row = (5, Outcome.OK, 0, 0, 1, 0, 0, [], (bytes.fromhex(trace.trace_id), None))
+        columns = encode_rows([row], [], 0)
+        directory.keep([{"workload": number, "columns": columns, "incarnation": "w1"}])
+    described = {"traced": 2, "skipped": 0, "usual": [], "clocks": [], "ranking": []}
+    archive.close(digest.table.close(), described | {"census": digest.census.to_dict()})
+    directory.close()
+
+    for number, trace in enumerate((drawn, other), 1):
+        said = call("show", "5", "--workload", number)
+        assert f"Trace {uuid_form(trace.trace_id)}, iteration 5" in said
+    assert "iteration 5 is in several workloads" in call("show", "5", code=2)
 
 
 def test_an_id_is_found_by_its_beginning(call, kept):
