@@ -17,7 +17,7 @@ from osbench.coordinator.cli.common import Group, Settings, with_settings
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces import exporting, text
 from osbench.coordinator.traces.comparison import compare_runs
-from osbench.coordinator.traces.display import left_out, rows_of
+from osbench.coordinator.traces.display import duration_s, left_out, rows_of
 from osbench.coordinator.traces.explanation import explain, members
 from osbench.coordinator.traces.finding import find_trace
 from osbench.coordinator.traces.material import Material, of_file, of_run
@@ -85,7 +85,7 @@ def show(
             {
                 "trace_id": uuid_form(found.trace_id),
                 "iteration": iteration,
-                "duration_s": max((row.duration_s for row in rows), default=0.0),
+                "duration_s": duration_s(tree),
                 "spans": [asdict(row) for row in rows],
                 "left_out": left,
             }

@@ -49,6 +49,17 @@ class Row:
         return " ".join(part for part in (self.service, self.name, self.detail) if part)
 
 
+def duration_s(tree: Tree) -> float:
+    """How long an iteration took, or all roots of a trace of none, from first start to last end.
+
+    Work that went on after that is no part of it.
+    """
+    roots = tree.roots if tree.iteration is None else (tree.iteration,)
+    if not roots:
+        return 0.0
+    return (max(map(tree.end.__getitem__, roots)) - min(map(tree.start.__getitem__, roots))) / 1e9
+
+
 def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[Row]:
     """The spans of a trace in the order in which a tree shows them."""
     own: dict[int, int] = {}

@@ -124,7 +124,9 @@ def test_what_is_wrong_with_a_trace_stands_beside_it(call, spans):
     file = spans("one.json", [found])
 
     text = call("show", found.trace_id, "--from", file)
+    printed = json.loads(call("show", found.trace_id, "--from", file, "--json"))
 
+    assert printed["duration_s"] == pytest.approx(0.009)
     assert "api wsgi  @w1  Boom" in text
     assert "engine cast  @w1  [after its caller's end]" in text
     assert "left out (orphan): db orphaned" in text
