@@ -59,7 +59,7 @@ class FakeCloud(LoopbackServer):
         #: Requests that are served and answered with 503: regular expression, times.
         self.lost: list[list[Any]] = []
         #: Types that the catalogue lacks: Mistral, unless a test wants it.
-        self.absent: set[str] = {"workflowv2"}
+        self.absent: set[str] = {"workflowv2", "block-storage"}
         #: The Redis of the trace store, and the keys that a service takes, by its path.
         self.traces: Any = None
         self.trace_keys: dict[str, list[str]] = {}

@@ -539,6 +539,7 @@ def test_what_never_gets_ready_is_told(cloud):
     ],
 )
 def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
+    cloud.absent.clear()
     workload = Workload(cloud, name, args, timeout_s=20.0)
     cloud.undeletable = True
 
@@ -597,8 +598,6 @@ def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
     ],
 )
 def test_what_is_not_there_is_told_before_the_load(cloud, name, args, said):
-    cloud.absent.add("workflowv2")
-
     with pytest.raises(DeploymentError, match=said):
         Workload(cloud, name, args)
 
