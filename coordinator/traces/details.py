@@ -49,6 +49,19 @@ _SPACE = re.compile(r"\s+")
 #: So long a list of columns would leave no room for what it is selected from.
 _COLUMNS = re.compile(r"\b(SELECT(?: DISTINCT)?) (?:(?! FROM\b)[^()]){60,} FROM\b", re.I)
 
+#: Words that a statement begins with; DELETE is a method too, but then of a path.
+_SQL = re.compile(
+    r"\s*(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|MERGE|WITH|CREATE|ALTER|DROP|TRUNCATE|CALL|SET|SHOW"
+    r"|GRANT|EXPLAIN|EXEC|EXECUTE|VALUES)\s+(?!/|\w+://)\S",
+    re.I,
+)
+_LITERAL = re.compile(r"['\"`]")
+#: UUIDs, with dashes or without, as in `reply_<uuid>`, and what RabbitMQ makes up.
+_ID = re.compile(
+    r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12,}|(?<=amq\.gen-)[\w-]+", re.I
+)
+_OPAQUE = re.compile(r"[0-9a-f-]*\d[0-9a-f-]*\Z", re.I)
+_QUERY = re.compile(r"(?<=\w)[?#].*")
 _VERSION = re.compile(r"v\d+(?:\.\d+)*\Z")
 _LONG = 32
 
@@ -77,12 +90,33 @@ def path(text: str) -> str:
     return cut("/".join(map(_part, plain.split("/"))))
 
 
+@lru_cache(maxsize=8192)
+def title(text: str) -> str:
+    """A name that a service gave, which may hold a statement, a path or an id, without values."""
+    if _SQL.match(text):
+        return statement(text)
+    if _LITERAL.search(text):
+        text = statement(text)
+    return cut(" ".join(map(_word, text.split(" "))))
+
+
 def cut(text: str) -> str:
     """A text of `LIMIT` characters at most; different ones stay different."""
     if len(text) <= LIMIT:
         return text
     mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{text[: LIMIT - 12]}... {mark}"
+
+
+def _word(word: str) -> str:
+    if word.startswith("/") or "://" in word:
+        return path(word)
+    word = _ID.sub("{id}", _QUERY.sub("", word))
+    if "/" not in word:
+        return word
+    # not of a path, or of a part of one: names of packages may hold digits
+    parts = word.split("/")
+    return "/".join("{id}" if _OPAQUE.match(part) else part for part in parts)
 
 
 def _without_value(found: re.Match[str]) -> str:

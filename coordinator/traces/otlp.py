@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from osbench.coordinator.traces.cleaning import clean_span, clean_text
+from osbench.coordinator.traces.details import title
 from osbench.coordinator.traces.saying import DETAIL, of_opentelemetry
 from osbench.coordinator.traces.spans import (
     LATEST_S,
@@ -105,7 +106,7 @@ class OtlpSpans:
         return Span(
             span_key(written["spanId"]),
             "" if not parent.strip("0") else parent,
-            str(written["name"]),
+            title(str(written["name"])),
             _service(about),
             str(about.get("host.name") or ""),
             start,

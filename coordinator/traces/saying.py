@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from osbench.coordinator.traces.details import cut, path, statement
+from osbench.coordinator.traces.details import cut, path, statement, title
 
 #: Attribute under which we write the detail of a span that is exported.
 DETAIL = "osbench.detail"
@@ -78,7 +78,10 @@ def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Sayi
     if target:
         method = first("http.request.method", "http.method")[:16]
         return Saying(f"{method} {path(target)}".strip(), error, kept)
-    called = first(DETAIL, "rpc.method", "messaging.destination.name", "code.function.name")
+    # our own has been through this
+    called = first(DETAIL) or title(
+        first("rpc.method", "messaging.destination.name", "code.function.name")
+    )
     return Saying(cut(called), error, kept)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from osbench.coordinator.traces.details import LIMIT, path, statement
+from osbench.coordinator.traces.details import LIMIT, path, statement, title
 
 
 @pytest.mark.parametrize(
@@ -134,3 +134,27 @@ def test_long_statements_are_cut_and_stay_different():
 
     assert len(one) <= LIMIT
     assert one != other
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("GET /v2/queues/4e1f9c/messages?token=secret", "GET /v2/queues/{id}/messages"),
+        ("DELETE /v3/users/0b9e-1", "DELETE /v3/users/{id}"),
+        ("HTTP GET https://secret@host/v3/users#secret", "HTTP GET /v3/users"),
+        ("SELECT x FROM t WHERE n = 'secret'", "SELECT x FROM t WHERE n = ?"),
+        ("delete from t where id = 17", "delete from t where id = ?"),
+        ("db.query: SELECT 'secret'", "db.query: SELECT ?"),
+        ("SELECT shop.items", "SELECT shop.items"),
+        ("queues/4e1f9c/claim", "queues/{id}/claim"),
+        ("reply_3f2504e04f8911d39a0c0305e82c3301 publish", "reply_{id} publish"),
+        ("reply_3F2504E0-4F89-11D3-9A0C-0305E82C3301", "reply_{id}"),
+        ("amq.gen-JzTY20BRgKO-HjmUJj0wLg", "amq.gen-{id}"),
+        ("login?token=secret", "login"),
+        *((name, name) for name in ("GET", "grpc.health.v1.Health/Check", "engine-start-workflow")),
+        *((name, name) for name in ("GET /v2.1/servers/{id}", "os_v2 build 3 of 4", "")),
+    ],
+)
+def test_names_lose_the_values_in_them(written, normal):
+    assert title(written) == normal
+    assert title(normal) == normal

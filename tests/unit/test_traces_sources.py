@@ -168,6 +168,23 @@ def test_opentelemetrys_own_words_are_understood():
     assert source.skipped == 1
 
 
+def test_names_and_destinations_of_opentelemetry_lose_their_values():
+    destination = {"stringValue": "reply_3f2504e04f8911d39a0c0305e82c3301"}
+    span = {
+        "traceId": "5b8efff798038103d269b633813fc60c",
+        "spanId": "eee19b7ec3c1b174",
+        "name": "SELECT x FROM t WHERE n = 's3cret'",
+        "startTimeUnixNano": "1544712660000000000",
+        "endTimeUnixNano": "1544712661000000000",
+        "attributes": [{"key": "messaging.destination.name", "value": destination}],
+    }
+
+    (trace,) = OtlpSpans([{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}]).all()
+
+    (found,) = trace.spans
+    assert (found.name, found.detail) == ("SELECT x FROM t WHERE n = ?", "reply_{id}")
+
+
 @pytest.mark.parametrize(
     "broken",
     [
