@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from osbench.coordinator.local.lifeline import Lifeline, Role
 
 _TAIL_LINES = 12
 _TAIL_BYTES = 4096
+_REAP_S = 1.0
 
 
 def last_lines(path: Path) -> str:
@@ -74,7 +76,9 @@ class Child:
         With `folder` also all that is marked with it, but for the sessions of `spared`.
         """
         watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared)
-        self._process.poll()
+        # a process whose first thread has ended looks dead before it can be waited for
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_REAP_S)
 
 
 def _signal_name(number: int) -> str:

@@ -32,10 +32,8 @@ TIMES, CONCURRENCY, MOST = 2, 2, 1
 CHOSEN = (
     "authenticate/keystone",
     "keystone/add-and-remove-user-role",
-    "keystone/create-and-delete-service",
     "keystone/create-and-list-ec2credentials",
     "keystone/create-tenant-with-users",
-    "keystone/create-user",
 )
 
 RUNNER = {"constant": {"times": TIMES, "concurrency": CONCURRENCY}}
