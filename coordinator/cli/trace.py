@@ -14,6 +14,7 @@ from rich.console import Console
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.common import Group, Settings, with_settings
+from osbench.coordinator.report.words import plain
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces import exporting, text
 from osbench.coordinator.traces.comparison import compare_runs
@@ -91,10 +92,10 @@ def show(
             }
         )
         return
-    heading = f"Trace {uuid_form(found.trace_id)}"
+    heading = f"Trace {plain(uuid_form(found.trace_id))}"
     if iteration is not None:
         heading += f", iteration {iteration}"
-    notes = [f"left out ({one['why']}): {one['span']}" for one in left[:20]]
+    notes = [f"left out ({one['why']}): {plain(one['span'])}" for one in left[:20]]
     text.show_trace(_console(), f"{heading} of {material.name}", rows, notes)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from osbench.common.outcomes import Outcome
+from osbench.coordinator.report.words import plain
 from osbench.coordinator.traces.bands import (
     Band,
     Exemplar,
@@ -105,7 +106,7 @@ def explain(features: Features, seed: int = 0) -> Explanation:
     # what is clear comes first, then what most is known of
     answers.sort(key=lambda answer: (not _is_clear(answer), -answer.traces))
     first = answers[0]
-    prefix = f"{first.name}: " if len(answers) > 1 else ""
+    prefix = f"{plain(first.name)}: " if len(answers) > 1 else ""
     return Explanation(sentence=f"{prefix}{first.sentence}", answers=tuple(answers))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from osbench.common.histogram import Histogram
+from osbench.coordinator.report.words import plain
 from osbench.coordinator.traces.critical_path import Path
 from osbench.coordinator.traces.spans import LOST_START, LOST_STOP
 from osbench.coordinator.traces.tree import Tree
@@ -133,7 +134,8 @@ def mistral_table(rows: Iterable[Ranked]) -> str:
     """The report of Mistral's guide to profiling: seconds, most time in all first."""
     lines = ["Total time | Max time | Avg time | Occurrences | Trace name", "-" * 91]
     lines += [
-        f"{row.total_s:<12.3f} {row.max_s:<10.3f} {row.mean_s:<10.3f} {row.count:<13d} {row.name}"
+        f"{row.total_s:<12.3f} {row.max_s:<10.3f} {row.mean_s:<10.3f} {row.count:<13d}"
+        f" {plain(row.name)}"
         for row in rows
     ]
     return "\n".join(lines) + "\n"

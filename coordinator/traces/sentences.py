@@ -24,7 +24,7 @@ def why_slow(band: Band) -> str:
     )
     cause = band.clear
     if cause is not None:
-        host = f" on host {cause.host}" if cause.host else ""
+        host = f" on host {plain(cause.host)}" if cause.host else ""
         return f"{slower}: {_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}."
     if not band.causes or band.excess_s <= 0:
         return f"{slower}; no one cause stands out."
@@ -56,7 +56,7 @@ def words(key: Key) -> str:
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")
         where = "in the queue to" if key.what == WAIT_QUEUE else "for"
-        return f"waiting {where} {callee} (from {caller}, {key.about})"
+        return plain(f"waiting {where} {callee} (from {caller}, {key.about})")
     return plain(str(key))
 
 

@@ -26,6 +26,8 @@ from osbench.coordinator.traces.spans import uuid_form
 #: Spans of the same kind side by side that are shown; the rest is one line.
 _ALIKE = 5
 _CAUSES = 5
+#: Characters of a line of text, more than any of ours has.
+_LINE = 10_000
 #: Share of the traces that go a way, for it to be shown: a few make detours, as for a new token.
 _USUAL = 0.01
 
@@ -41,7 +43,7 @@ def show_trace(console: Console, heading: str, rows: Sequence[Row], notes: Seque
             table.add_row("", duration(row.duration_s), duration(row.self_s), "", name)
             continue
         if row.waited_s:
-            waiting = f"{'  ' * row.depth}* (waited for {plain(row.service) or row.name})"
+            waiting = f"{'  ' * row.depth}* (waited for {plain(row.service) or plain(row.name)})"
             table.add_row("", "", "", duration(row.waited_s), Text(waiting, style="italic"))
         name.append(plain(row.label), style="bold" if row.on_path else "")
         if row.host:
@@ -84,13 +86,17 @@ def show_explanation(console: Console, found: Explanation) -> None:
         _line(console, "")
         if len(found.answers) > 1:
             # the first one's sentence stands above
-            _line(console, f"{answer.name}: {answer.sentence}" if number else answer.name, "bold")
+            _line(
+                console,
+                f"{plain(answer.name)}: {answer.sentence}" if number else answer.name,
+                "bold",
+            )
         _answer(console, answer)
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
     """What has changed between two runs."""
-    _line(console, f"{found.name}: {found.sentence}", "bold")
+    _line(console, f"{plain(found.name)}: {found.sentence}", "bold")
     table = _table("", "before", "after")
     table.add_row("traces", count(found.traces_before), count(found.traces_after))
     table.add_row("mean", duration(found.mean_before_s), duration(found.mean_after_s))
@@ -156,7 +162,7 @@ def _answer(console: Console, answer: Answer) -> None:
                 count(shape.traces),
                 duration(shape.p50_s),
                 duration(shape.p99_s),
-                uuid_form(shape.exemplar),
+                plain(uuid_form(shape.exemplar)),
                 plain(" > ".join(shape.path), 300),
             )
         console.print(table)
@@ -204,7 +210,7 @@ def _exemplars(exemplars: Iterable[Exemplar]) -> str:
     for one in exemplars:
         which = f"iteration {one.iteration}, " if one.iteration >= 0 else ""
         kept = "" if one.kept else ", not kept"
-        found.append(f"{uuid_form(one.trace_id)} ({which}{duration(one.duration_s)}{kept})")
+        found.append(f"{plain(uuid_form(one.trace_id))} ({which}{duration(one.duration_s)}{kept})")
     return "; ".join(found) or "none"
 
 
@@ -261,4 +267,4 @@ def _table(*headings: str) -> Table:
 
 def _line(console: Console, text: str, style: str = "") -> None:
     # foreign text may look like markup or hold numbers that rich would paint
-    console.print(Text(text, style=style), markup=False, highlight=False)
+    console.print(Text(plain(text, _LINE), style=style), markup=False, highlight=False)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,7 @@ from synthetic_traces import (
     queue_wait,
     slow_query,
     spans_of,
+    stretch,
     traces,
 )
 
@@ -155,6 +157,42 @@ def test_an_explanation_begins_with_its_answer(call, spans):
     assert answer["bands"][0]["causes"][0]["clear"] is True
     assert printed["census"]["traces"] == 1500
     assert [offset["host"] for offset in printed["clocks"]] == ["c", "w1"]
+
+
+def test_nothing_in_a_trace_steers_the_terminal(call, spans):
+    """Names, hosts and services come from outside: an escape sequence is printed as text."""
+    evil = "\x1b[2J\x9b2J"
+
+    def harm(work, chance):
+        slow_query(work, chance)
+        engine = find(work, "reserve")
+        stretch(work, engine.start - 0.001, 300)
+
+    found = []
+    for one in traces(800, Fault(share=0.06, harm=harm)):
+        changed = [
+            span._replace(
+                name=f"{span.name}{evil}",
+                service=f"{span.service}{evil}",
+                host=f"{span.host}{evil}",
+            )
+            for span in one.spans
+        ]
+        lost = changed[-1]._replace(span_id="f" * 16, parent_id="e" * 16)
+        found.append(replace(one, spans=(*changed, lost)))
+    file = spans("evil.json", found)
+
+    for words in (
+        ("explain", file),
+        ("rank", file),
+        ("rank", file, "--mistral"),
+        ("compare", file, file),
+        ("show", found[0].trace_id, "--from", file),
+    ):
+        said = call(*words)
+        assert "[2J" in said
+        assert "\x1b" not in said
+        assert "\x9b" not in said
 
 
 def test_two_runs_are_compared(call, spans):
