@@ -308,7 +308,7 @@ _TRACES = [
     _whole(
         "store_budget_mib",
         512,
-        "MiB that the traces of a workload may take in the trace store; auto keeps within it.",
+        "MiB that the traces of a run may take in the trace store; auto keeps within it.",
         low=1,
     ),
     _whole(

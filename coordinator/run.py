@@ -38,7 +38,7 @@ from osbench.coordinator.description import describe
 from osbench.coordinator.fleet import Fleet
 from osbench.coordinator.hooks.firing import Hooks
 from osbench.coordinator.parts import divide, needs, runner_of, together
-from osbench.coordinator.profiling import sampling
+from osbench.coordinator.profiling import planned_in_all, sampling
 from osbench.coordinator.reader import Reader
 from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary import to_json
@@ -297,7 +297,16 @@ class Run:
         context: dict[str, Any],
     ) -> Conductor:
         runner = runner_of(workload, self._plugins)
-        sampled = sampling(workload, self._deployment, self._conf, runner.planned)
+        in_all = planned_in_all(
+            (
+                (one, runner_of(one, self._plugins).planned)
+                for part in self._task.subtasks
+                for one in part.workloads
+            ),
+            self._deployment,
+            self._conf,
+        )
+        sampled = sampling(workload, self._deployment, self._conf, runner.planned, in_all)
         data = self._data.get(number)
         specification = specify(
             state,

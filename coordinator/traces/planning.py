@@ -22,10 +22,11 @@ class Plan:
     #: Spans of one trace, services' included, as far as they can be guessed.
     spans_per_trace: int
 
-    def rate(self, iterations: int | None) -> tuple[float, str]:
+    def rate(self, iterations: int | None, in_all: int = 0) -> tuple[float, str]:
         """Share of the iterations to trace, 0 to 1, and a sentence of why.
 
-        `iterations` is None where a duration decides how many there will be.
+        `iterations` is None where a duration decides how many there will be. `in_all` are those
+        of all workloads that share the store, by which the budget is divided; 0 for this alone.
         """
         if not iterations:
             return 1.0, (
@@ -35,12 +36,16 @@ class Plan:
         tail = 1 - self.tail_percent / 100
         wanted = min(1.0, self.tail_traces / (iterations * tail)) if tail > 0 else 1.0
         each = 2 * EVENT_BYTES * self.spans_per_trace
-        allowed = self.budget / (iterations * each)
+        # each workload has its part of the budget, so that all have the same share at most
+        allowed = self.budget / (max(in_all, iterations) * each)
         name = f"p{self.tail_percent:g}"
         if allowed < wanted:
             slow = int(iterations * allowed * tail)
+            shared = (
+                f" of all {count(in_all)} iterations of the task" if in_all > iterations else ""
+            )
             return allowed, (
-                f"as much as {count(self.budget >> 20)} MiB hold; of {count(iterations)}"
+                f"as much as {count(self.budget >> 20)} MiB hold{shared}; of {count(iterations)}"
                 f" iterations about {count(slow)} traced ones will be above {name}, where"
                 f" {self.tail_traces} are wanted"
             )

@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from osbench.common.histogram import Histogram
+from osbench.coordinator.profiling import planned_in_all
 from osbench.coordinator.traces.cost import cost_of
 from osbench.coordinator.traces.planning import Plan
 from osbench.coordinator.traces.traced_rows import Latencies
@@ -40,6 +43,23 @@ def test_the_budget_of_the_store_comes_first():
         "as much as 10 MiB hold; of 10,000 iterations about 0 traced ones will be above p99.9,"
         " where 50 are wanted"
     )
+
+
+def test_workloads_divide_the_budget_by_their_iterations():
+    plan = Plan(tail_percent=99, tail_traces=50, budget=10 << 20, spans_per_trace=100)
+
+    rates = [plan.rate(number, 40_000) for number in (10_000, 30_000)]
+
+    kept = sum(rate * number for (rate, _), number in zip(rates, (10_000, 30_000), strict=True))
+    assert kept * 2 * 450 * 100 == pytest.approx(10 << 20)
+    assert rates[0][1].startswith("as much as 10 MiB hold of all 40,000 iterations of the task; of")
+
+
+def test_what_is_not_profiled_takes_no_part_of_the_budget():
+    conf = SimpleNamespace(benchmark=SimpleNamespace(enable_profiler=True))
+    on, off = (SimpleNamespace(enable_profiler=one) for one in (None, False))
+
+    assert planned_in_all([(on, 100), (off, 1000), (on, None), (on, 7)], None, conf) == 107
 
 
 def latencies(traced_ms, untraced_ms, count=4000):
