@@ -40,6 +40,8 @@ class Ranked:
     #: Less what was called within, in all; and the part of it that a root's end waited for.
     self_s: float
     critical_s: float
+    #: Whose it is; "" where nobody knows, as in rankings of earlier runs.
+    service: str = ""
 
 
 class _Point:
@@ -58,17 +60,17 @@ class _Point:
 
 
 class Ranking:
-    """Sums the spans of traces up by name; memory does not grow with their number."""
+    """Sums spans up by service and name; memory does not grow with their number."""
 
     def __init__(self) -> None:
-        self._points: dict[str, _Point] = {}
+        self._points: dict[tuple[str, str], _Point] = {}
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
-        """Take all spans of a trace whose duration is known."""
+        """Take all spans of a trace whose duration is known, but those that were left out."""
         for at, span in enumerate(tree.spans):
-            if span.marks & _OPEN:
+            if span.marks & _OPEN or at in tree.left_out:
                 continue
-            point = self._point(span.name)
+            point = self._point(span.service, span.name)
             point.durations.append(span.duration_ns)
             if len(point.durations) >= _WAITING:
                 point.settle()
@@ -78,18 +80,20 @@ class Ranking:
                 point.traces += 1
         for path in paths:
             for piece in path.pieces:
-                point = self._point(tree.spans[piece.span].name)
+                span = tree.spans[piece.span]
+                point = self._point(span.service, span.name)
                 point.critical_ns += piece.end - piece.start
 
     def rows(self) -> list[Ranked]:
         """Every trace point, most time in all first; of equals the one that came first."""
         found = []
-        for name, point in self._points.items():
+        for (service, name), point in self._points.items():
             point.settle()
             times = point.histogram
             if times.count:
                 found.append(
                     Ranked(
+                        service=service,
                         name=name,
                         count=times.count,
                         traces=point.traces,
@@ -106,12 +110,11 @@ class Ranking:
         found.sort(key=lambda row: -row.total_s)
         return found
 
-    def _point(self, name: str) -> _Point:
-        point = self._points.get(name)
+    def _point(self, service: str, name: str) -> _Point:
+        point = self._points.get((service, name))
         if point is None:
-            if len(self._points) >= NAMES:
-                name = OTHER
-            point = self._points.setdefault(name, _Point())
+            key = (service, name) if len(self._points) < NAMES else ("", OTHER)
+            point = self._points.setdefault(key, _Point())
         return point
 
 
@@ -131,13 +134,22 @@ def own_ns(tree: Tree, at: int) -> int:
 
 
 def mistral_table(rows: Iterable[Ranked]) -> str:
-    """The report of Mistral's guide to profiling: seconds, most time in all first."""
-    lines = ["Total time | Max time | Avg time | Occurrences | Trace name", "-" * 91]
-    lines += [
-        f"{row.total_s:<12.3f} {row.max_s:<10.3f} {row.mean_s:<10.3f} {row.count:<13d}"
-        f" {plain(row.name)}"
-        for row in rows
+    """The report of Mistral's guide to profiling: seconds, by name, most time in all first."""
+    named: dict[str, list[Ranked]] = {}
+    for row in rows:
+        named.setdefault(row.name, []).append(row)
+    sums = [
+        (sum(one.total_s for one in same), max(one.max_s for one in same), same)
+        for same in named.values()
     ]
+    sums.sort(key=lambda one: -one[0])
+    lines = ["Total time | Max time | Avg time | Occurrences | Trace name", "-" * 91]
+    for total_s, max_s, same in sums:
+        number = sum(one.count for one in same)
+        lines.append(
+            f"{total_s:<12.3f} {max_s:<10.3f} {total_s / number:<10.3f} {number:<13d}"
+            f" {plain(same[0].name)}"
+        )
     return "\n".join(lines) + "\n"
 
 

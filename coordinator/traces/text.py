@@ -72,7 +72,10 @@ def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
         times = (row.total_s, row.self_s, row.critical_s, row.mean_s)
         tails = (row.p50_s, row.p95_s, row.p99_s, row.max_s)
         table.add_row(
-            *map(duration, (*times, *tails)), count(row.count), count(row.traces), plain(row.name)
+            *map(duration, (*times, *tails)),
+            count(row.count),
+            count(row.traces),
+            plain(f"{row.service} {row.name}"),
         )
     console.print(table)
     if of > len(rows):

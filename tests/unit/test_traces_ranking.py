@@ -40,6 +40,27 @@ def test_the_table_of_mistrals_guide():
     )
 
 
+def test_the_same_name_in_two_services_is_two_trace_points_and_one_of_mistrals():
+    work = Work(name="a", start=0, length=3000).add(
+        Work(name="db", start=0, length=1000, service="nova/api"),
+        Work(name="db", start=1000, length=500, service="glance/api"),
+    )
+
+    _, nova, glance = rows = rows_of(work)
+
+    assert (nova.service, nova.total_s) == ("nova/api", 1.0)
+    assert (glance.service, glance.total_s) == ("glance/api", 0.5)
+    assert "1.500        1.000      0.750      2             db\n" in mistral_table(rows)
+
+
+def test_spans_left_out_of_a_trace_are_not_ranked():
+    lost = Work(name="gone", start=1, length=3, lost=True)
+    root = Work(name="a", start=0, length=9)
+    root.add(lost.add(Work(name="orphaned", start=2, length=1)))
+
+    assert [row.name for row in rows_of(root)] == ["a"]
+
+
 def test_spans_without_an_end_are_not_ranked():
     work = Work(name="a", start=0, length=10).add(Work(name="b", start=1, length=5, lost_stop=True))
 
