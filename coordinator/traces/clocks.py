@@ -23,6 +23,8 @@ _BROKEN = LOST_START | LOST_STOP | STEPPED
 
 #: Samples kept of one kind of call between two hosts; later ones replace some of them.
 _SAMPLES = 5000
+#: Kinds of calls between two hosts that are looked at; services make up names from data.
+KINDS = 1000
 #: Share of the samples, in percent, that may contradict a bound: stale threads, clock steps.
 _OUTLIERS = 1.0
 _UNBOUND = math.inf
@@ -110,13 +112,9 @@ class ClockSamples:
         edge = (caller.service, caller.name, span.service, span.name)
         if pair[0] > pair[1]:
             pair = (pair[1], pair[0])
-            self._samples(pair, edge).add(low, high, turned=True)
-        else:
-            self._samples(pair, edge).add(low, high, turned=False)
-
-    def _samples(self, pair: _Pair, edge: _Edge) -> _Samples:
         edges = self._pairs.setdefault(pair, {})
-        return edges.setdefault(edge, _Samples())
+        if edge in edges or len(edges) < KINDS:
+            edges.setdefault(edge, _Samples()).add(low, high, turned=pair[0] != caller.host)
 
 
 class _Samples:

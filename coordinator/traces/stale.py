@@ -19,6 +19,9 @@ _Outer = tuple[str, str, str]
 #: Who did what.
 _Inner = tuple[str, str]
 
+#: Kinds that are counted; services that make up names from data would fill the memory.
+KINDS = 10_000
+
 #: How many late spans of the second kind one of the first kind usually has.
 Usual = Mapping[tuple[_Outer, _Inner], int]
 
@@ -36,12 +39,17 @@ class LateWork:
         known = {span.span_id: span for span in trace.spans}
         late: Counter[tuple[str, _Inner]] = Counter()
         for span in trace.spans:
-            self._spans[_outer(span)] += 1
+            whose = _outer(span)
+            if whose in self._spans or len(self._spans) < KINDS:
+                self._spans[whose] += 1
             outer = known.get(span.parent_id)
             if outer is not None and span.start_ns > outer.start_ns + outer.duration_ns:
                 late[outer.span_id, (span.service, span.name)] += 1
         for (span_id, kind), count in late.items():
-            self._late.setdefault((_outer(known[span_id]), kind), Counter())[count] += 1
+            kinds = (_outer(known[span_id]), kind)
+            # what is not counted is not usual either
+            if kinds in self._late or (kinds[0] in self._spans and len(self._late) < KINDS):
+                self._late.setdefault(kinds, Counter())[count] += 1
 
     def usual(self) -> Usual:
         """The median number of late spans of a kind within those of another, unless it is 0."""

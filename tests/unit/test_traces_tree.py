@@ -3,6 +3,7 @@ import random
 import pytest
 from synthetic_traces import MS, Work, iteration, spans_of, traces
 
+from osbench.coordinator.traces import clocks, stale
 from osbench.coordinator.traces.clocks import Clocks, ClockSamples, Offset
 from osbench.coordinator.traces.critical_path import critical_path
 from osbench.coordinator.traces.spans import Trace
@@ -278,3 +279,18 @@ def test_a_span_in_words():
     (trace,) = traces(1)
 
     assert label(trace.spans[2]) == "shop/api wsgi GET /items"
+
+
+def test_names_made_up_from_data_do_not_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(clocks, "KINDS", 3)
+    monkeypatch.setattr(stale, "KINDS", 3)
+    late, samples = LateWork(), ClockSamples()
+
+    for number in range(50):
+        root = Work(name=f"request-{number}", start=0, length=10)
+        trace = spans_of(root.add(Work(name="late", start=20, length=1, host="b")), number=number)
+        late.add(trace)
+        samples.add(trace)
+
+    assert len(late.usual()) == 2
+    assert sum(offset.samples for offset in samples.estimate().offsets) == 3
