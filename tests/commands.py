@@ -13,6 +13,9 @@ BIN = Path(sys.executable).parent
 #: Variables that would let a user's own cloud or configuration into a test.
 _FOREIGN = ("OS_", "OSPROFILER_", "OSBENCH_")
 
+#: How late iterations start on a busy machine is not what is tested.
+LENIENT = {"OS_BENCHMARK__LAG_LIMIT_S": "60", "OS_BENCHMARK__MAX_LAG_S": "60"}
+
 
 def environment(home: Path) -> dict[str, str]:
     """The environment of a command: ours, with another home and without clouds."""
@@ -25,7 +28,7 @@ def coord(home: Path, *arguments: str, within_s: float = 240.0) -> subprocess.Co
     return subprocess.run(
         ["osbench-coord", *arguments],
         cwd=home,
-        env=environment(home),
+        env=environment(home) | LENIENT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from commands import environment
+from commands import LENIENT, environment
 from readme import REPOSITORY
 
 from servers import folder
@@ -31,7 +31,7 @@ def start(temporary: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "samples/demo.py"],
         cwd=REPOSITORY,
-        env={**environment(temporary / "home"), "TMPDIR": str(temporary)},
+        env=environment(temporary / "home") | LENIENT | {"TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
