@@ -32,8 +32,10 @@ TIMES, CONCURRENCY, MOST = 2, 2, 1
 CHOSEN = (
     "authenticate/keystone",
     "keystone/add-and-remove-user-role",
+    "keystone/create-and-delete-service",
     "keystone/create-and-list-ec2credentials",
     "keystone/create-tenant-with-users",
+    "keystone/create-user",
 )
 
 RUNNER = {"constant": {"times": TIMES, "concurrency": CONCURRENCY}}
@@ -134,6 +136,7 @@ def cloud(request: pytest.FixtureRequest) -> Lab:
     return found
 
 
+@pytest.mark.usefixtures("whole")
 def test_tasks_come_to_the_same_on_osbench_and_on_rally(
     request: pytest.FixtureRequest, cloud: Lab, tmp_path: Path
 ) -> None:
