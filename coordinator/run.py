@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +283,16 @@ class Run:
                 piece.conductor.crew.freeze_spans()
             Concert(state, conductors).run()
 
+    @cached_property
+    def _planned(self) -> int:
+        """Iterations of the whole task that are profiled, as far as their number is known."""
+        workloads = (
+            (one, runner_of(one, self._plugins).planned)
+            for part in self._task.subtasks
+            for one in part.workloads
+        )
+        return planned_in_all(workloads, self._deployment, self._conf)
+
     def _unanswered(self, number: int) -> bool:
         begun = number < len(self._pieces)
         return begun and not self._pieces[number].conductor.book.ledger.accounting().well
@@ -297,16 +307,7 @@ class Run:
         context: dict[str, Any],
     ) -> Conductor:
         runner = runner_of(workload, self._plugins)
-        in_all = planned_in_all(
-            (
-                (one, runner_of(one, self._plugins).planned)
-                for part in self._task.subtasks
-                for one in part.workloads
-            ),
-            self._deployment,
-            self._conf,
-        )
-        sampled = sampling(workload, self._deployment, self._conf, runner.planned, in_all)
+        sampled = sampling(workload, self._deployment, self._conf, runner.planned, self._planned)
         data = self._data.get(number)
         specification = specify(
             state,

@@ -16,6 +16,8 @@ GOLDEN = Path(__file__).parent / "golden"
 SEVERAL = (
     "test_check_of_services.py",
     "test_killed_run.py",
+    "test_mistral_log.py",
+    "test_rally_context_beside_ours.py",
     "test_refusals.py",
     "test_scenarios.py",
     "test_services.py",

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import requests
 
 from osbench.common.errors import ContextError
-from osbench.common.masking import mask_url
 from osbench.common.openstack.cloud import Cloud
 from osbench.coordinator.contexts.tenant_objects import TenantObjects
 
@@ -120,5 +119,5 @@ def _local(place: str, folder: Path) -> Path:
             for block in answer.iter_content(_BLOCK):
                 file.write(block)
     except requests.RequestException as error:
-        raise ContextError(mask_url(f"{place} cannot be fetched: {error}")) from None
+        raise ContextError(f"{place} cannot be fetched: {error}") from None
     return path

@@ -91,7 +91,7 @@ def show_explanation(console: Console, found: Explanation) -> None:
             # the first one's sentence stands above
             _line(
                 console,
-                f"{plain(answer.name)}: {answer.sentence}" if number else answer.name,
+                f"{answer.name}: {answer.sentence}" if number else answer.name,
                 "bold",
             )
         _answer(console, answer)
@@ -99,7 +99,7 @@ def show_explanation(console: Console, found: Explanation) -> None:
 
 def show_comparison(console: Console, found: Comparison) -> None:
     """What has changed between two runs."""
-    _line(console, f"{plain(found.name)}: {found.sentence}", "bold")
+    _line(console, f"{found.name}: {found.sentence}", "bold")
     table = _table("", "before", "after")
     table.add_row("traces", count(found.traces_before), count(found.traces_after))
     table.add_row("mean", duration(found.mean_before_s), duration(found.mean_after_s))
