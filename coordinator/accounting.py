@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from osbench.common.outcomes import STATES
-from osbench.coordinator.traces.cost import Cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +74,26 @@ class Warmup:
     seconds: float = 0.0
     #: Iterations left out.
     left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """A percentile of traced iterations less that of the others, seconds."""
+
+    added_s: float
+    #: Bounds of the 95 % interval, seconds; None where there are too few iterations.
+    low_s: float | None
+    high_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """How service times of traced and untraced iterations that succeeded differ."""
+
+    traced: int
+    untraced: int
+    p50: Shift
+    p99: Shift
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,12 @@ from osbench.common.hook import Event
 from osbench.common.outcomes import Outcome
 from osbench.common.sla import Verdict
 from osbench.common.task import Hook, Named
-from osbench.coordinator.accounting import Accounting, Offered, Tracing
+from osbench.coordinator.accounting import Accounting, Cost, Offered, Shift, Tracing
 from osbench.coordinator.aggregation import WorkloadStatistics
 from osbench.coordinator.charts.aggregation import Charts
 from osbench.coordinator.contexts.history import Fault, Passage, Step
 from osbench.coordinator.hooks.firing import Error, HookReport, Result
 from osbench.coordinator.report.model import RunReport, WorkloadReport
-from osbench.coordinator.traces.cost import Cost, Shift
 
 MS = 1_000_000
 FAILURES = [

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import StoreError, UsageError
+from osbench.coordinator.accounting import Cost
 from osbench.coordinator.rundir import RunDirectory
 from osbench.coordinator.traces.archive import Archive, Spool
-from osbench.coordinator.traces.cost import Cost, cost_of
+from osbench.coordinator.traces.cost import cost_of
 from osbench.coordinator.traces.digest import Digest, Survey
 from osbench.coordinator.traces.explanation import explain
 from osbench.coordinator.traces.features import NO_GROUP

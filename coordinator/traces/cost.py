@@ -7,33 +7,13 @@ control group: whatever differs is due to tracing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from osbench.common.histogram import Histogram, rank
+from osbench.coordinator.accounting import Cost, Shift
 from osbench.coordinator.percentiles import interval_ranks
 from osbench.coordinator.traces.traced_rows import Latencies
 
 _Z = 1.96
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shift:
-    """A percentile of traced iterations less that of the others, seconds."""
-
-    added_s: float
-    #: Bounds of the 95 % interval, seconds; None where there are too few iterations.
-    low_s: float | None
-    high_s: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """How service times of traced and untraced iterations that succeeded differ."""
-
-    traced: int
-    untraced: int
-    p50: Shift
-    p99: Shift
 
 
 def cost_of(latencies: Latencies) -> Cost | None:
