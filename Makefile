@@ -53,7 +53,7 @@ types: setup
 check: lint types
 
 docs: setup
-	$(BIN)/python -m osbench.coordinator.taskfile.reference > docs/task-reference.md
+	$(BIN)/python -m osbench.coordinator.cli.reference > docs/task-reference.md
 	$(BIN)/mkdocs build --strict
 
 $(PEERS)/.ready: tests/bench/requirements.txt

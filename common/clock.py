@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from osbench.common.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client, reached
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,15 @@ from typing import Any
 import click
 
 from osbench import __version__
-from osbench.common import logs, plugin_files, redis_client
-from osbench.common.config import load
+from osbench.common.config import logs
+from osbench.common.config.config import load
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.keyring import Keyring
 from osbench.common.masking import mask_url
-from osbench.common.redis_client import connect
-from osbench.worker.supervisor import Supervisor, process_count
+from osbench.common.plugin import plugin_files
+from osbench.common.protocol import redis_client
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.redis_client import connect
+from osbench.worker.process.supervisor import Supervisor, process_count
 
 #: Loggers that have two lines to say, at INFO, of each message.
 _TALKATIVE = ("celery.worker.strategy", "celery.app.trace")
@@ -104,7 +106,7 @@ def main(
 
 def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -> None:
     # Celery takes longer to load than all else: neither a probe nor the supervisor needs it
-    from osbench.worker import process  # noqa: PLC0415 - see above
+    from osbench.worker.process import process  # noqa: PLC0415 - see above
 
     with os.fdopen(complaints, "w") as pipe:
         try:
@@ -145,7 +147,7 @@ def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
 
 def _check(conf: Any) -> int:
     # nor does the supervisor need what reads messages
-    from osbench.worker import presence  # noqa: PLC0415 - see above
+    from osbench.worker.process import presence  # noqa: PLC0415 - see above
 
     expected = process_count(conf)
     heard = presence.heard(conf)

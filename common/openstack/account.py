@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from keystoneauth1 import access, exceptions
 from keystoneauth1.session import Session
 
-from osbench.common.deployment import Credential, network_location
+from osbench.common.deployment.record import Credential, network_location
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack.failures import refusal
+from osbench.common.openstack.error_mapping import refusal
 from osbench.common.openstack.login import Login, login
 from osbench.common.openstack.services import Service
 

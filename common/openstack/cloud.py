@@ -12,8 +12,8 @@ import requests
 from keystoneauth1 import exceptions
 
 from osbench.common.openstack.account import Account, SessionOf
-from osbench.common.openstack.failures import refusal, unreachable
-from osbench.common.openstack.faults import RequestFailed, explanation
+from osbench.common.openstack.error_mapping import refusal, unreachable
+from osbench.common.openstack.request_errors import RequestFailed, explanation
 from osbench.common.openstack.services import SERVICES, ApiVersion, Service, overridden
 
 #: Tells this process from other clients of Zaqar.

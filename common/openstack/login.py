@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from keystoneauth1 import identity
 
-from osbench.common.deployment import Credential
+from osbench.common.deployment.record import Credential
 
 
 class _Shared:

@@ -14,7 +14,7 @@ import requests
 from keystoneauth1.session import Session, TCPKeepAliveAdapter
 
 import osbench
-from osbench.common.deployment import Credential
+from osbench.common.deployment.record import Credential
 
 #: Hosts to which a thread keeps a connection; a further one replaces the one not used longest.
 HOSTS_KEPT = 16

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import PluginError
-from osbench.common.rally import loading, names, registry
+from osbench.common.rally import importing, plugin_hints, registry
 
 if TYPE_CHECKING:
-    from osbench.common.plugins import ScenarioPlugin
+    from osbench.common.plugin.plugins import ScenarioPlugin
 
 #: Kinds with the module here that adapts them and its function from a name to a class.
 _ADAPTED = {
-    "context": ("context", "context_class"),
-    "sla": ("sla", "sla_class"),
-    "hook": ("hook", "hook_class"),
-    "trigger": ("trigger", "trigger_class"),
+    "context": ("context_adapter", "context_class"),
+    "sla": ("sla_adapter", "sla_class"),
+    "hook": ("hook_adapter", "hook_class"),
+    "trigger": ("trigger_adapter", "trigger_class"),
 }
 
 
@@ -32,12 +32,12 @@ class Bridge:
 
         Raises PluginError where it is not, and paths hold plug-ins of Rally's.
         """
-        if loading.load(self._paths):
+        if importing.load(self._paths):
             return True
         if self._paths:
             raise PluginError(
                 f"plug-in path {self._paths[0]} holds plug-ins of Rally, which is not installed:"
-                f" {names.INSTALL}"
+                f" {plugin_hints.INSTALL}"
             )
         return False
 
@@ -45,7 +45,7 @@ class Bridge:
         """The scenario that Rally calls `name`, or None."""
         if not self.ready():
             return None
-        found: ScenarioPlugin | None = _module("scenario").scenario_plugin(name)
+        found: ScenarioPlugin | None = _module("scenario_adapter").scenario_plugin(name)
         return found
 
     def get(self, kind: str, name: str) -> type | None:
@@ -79,4 +79,4 @@ class Bridge:
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"osbench.common.rally.{name}")
+    return importlib.import_module(f"osbench.common.rally.adapters.{name}")

@@ -7,7 +7,7 @@ import importlib
 import click
 
 from osbench import __version__
-from osbench.coordinator.cli.common import Group, config_option
+from osbench.coordinator.cli.base import Group, config_option
 
 EPILOG = """
 \b
@@ -32,14 +32,14 @@ On more hosts, once `osbench-worker` runs there:
 """
 
 
-#: Command -> the module here that has it.
+#: Command -> the module of `commands` that has it.
 COMMANDS = {
     "abort": "runs",
     "cleanup": "cleanup",
-    "completion": "describe",
-    "config": "describe",
+    "completion": "init",
+    "config": "init",
     "deployment": "deployment",
-    "init": "describe",
+    "init": "init",
     "keys": "keys",
     "plugin": "plugin",
     "results": "results",
@@ -59,7 +59,7 @@ class Commands(Group):
         """The command of that name, None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"osbench.coordinator.cli.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"osbench.coordinator.cli.commands.{COMMANDS[cmd_name]}")
         found: click.Command = getattr(module, cmd_name)
         return found
 

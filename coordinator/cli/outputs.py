@@ -12,11 +12,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from osbench.common.errors import UsageError
-from osbench.common.rally.records import outputs
-from osbench.coordinator.report import beside
+from osbench.common.rally.adapters.records import outputs
+from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.report import text_extras
 from osbench.coordinator.report.charts import chart_text
-from osbench.coordinator.report.words import count, plain
-from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: In the place of an iteration number: charts added up over all of them.
 SUMMED = 0
@@ -27,7 +27,7 @@ ROWS = 1000
 def show_summed(summary: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the charts of all workloads of a finished run."""
     found = [
-        {"workload": number, "name": one["name"], **beside.outputs(one)}
+        {"workload": number, "name": one["name"], **text_extras.outputs(one)}
         for number, one in enumerate(summary["workloads"])
     ]
     if as_json:
@@ -36,7 +36,7 @@ def show_summed(summary: Mapping[str, Any], *, as_json: bool) -> None:
     console = Console()
     for one in found:
         _heading(console, one["workload"], one["name"], "")
-        for label, text in beside.output_lines({"outputs": {**one, "additive": []}}):
+        for label, text in text_extras.output_lines({"outputs": {**one, "additive": []}}):
             console.print(Text(f"{label:<10}").append_text(text), markup=False, highlight=False)
         _charts(console, one["additive"])
 

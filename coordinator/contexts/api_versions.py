@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.context import Context
 from osbench.common.errors import ContextError
 from osbench.common.openstack.services import SERVICES
-from osbench.coordinator.contexts.reach import Reach
+from osbench.common.plugin.context import Context
+from osbench.coordinator.contexts.cloud_access import Reach
 
 
 class ApiVersions(Context):

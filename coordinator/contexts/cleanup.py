@@ -2,7 +2,7 @@
 
 That it is set up is on disk before the first iteration begins: from then on it is known which
 services to look through, and the name of everything that an iteration makes says and proves which
-run and workload has made it (`osbench.common.openstack.names`).
+run and workload has made it (`osbench.common.openstack.resource_names`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from osbench.common.context import Context
-from osbench.common.openstack.names import is_from_iteration
-from osbench.common.openstack.people import NAMES_KEY
-from osbench.common.openstack.resources import NAMES, kinds, probe
-from osbench.coordinator.contexts.reach import Reach
-from osbench.coordinator.contexts.sweep import SETTLE_LATE_S, SETTLE_S, sweep
+from osbench.common.openstack.cloud_users import NAMES_KEY
+from osbench.common.openstack.resource_names import is_from_iteration
+from osbench.common.plugin.context import Context
+from osbench.coordinator.contexts.cloud_access import Reach
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, sweep
+from osbench.coordinator.contexts.resources import NAMES, kinds, probe
 
 
 class Cleanup(Context):

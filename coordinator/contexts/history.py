@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.masking import mask, mask_url
-from osbench.common.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 
 #: Characters of a message and of a traceback.
 MESSAGE, DETAILS = 1000, 8000

@@ -11,7 +11,7 @@ import requests
 
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.tenant_objects import TenantObjects
+from osbench.coordinator.contexts.per_project import TenantObjects
 
 _BLOCK = 1024 * 1024
 _DISKS = ["qcow2", "raw", "vhd", "vmdk", "vdi", "iso", "aki", "ari", "ami"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.context import Context
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.people import USERS
-from osbench.coordinator.contexts.reach import Reach
+from osbench.common.openstack.cloud_users import USERS
+from osbench.common.plugin.context import Context
+from osbench.coordinator.contexts.cloud_access import Reach
 from osbench.coordinator.contexts.users import refreshed
 
 

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from osbench.common.context import Context
 from osbench.common.errors import ContextError
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.cloud_users import CHOICE, RANDOM, ROUND_ROBIN, USERS, Person
 from osbench.common.openstack.login import state_of
-from osbench.common.openstack.people import CHOICE, RANDOM, ROUND_ROBIN, USERS, Person
-from osbench.coordinator.contexts.reach import AT_ONCE, Reach
-from osbench.coordinator.contexts.sweep import SETTLE_LATE_S, sweep
+from osbench.common.plugin.context import Context
+from osbench.coordinator.contexts.cloud_access import AT_ONCE, Reach
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, sweep
 
 #: Keys that ask for new users.
 _NEW = ("tenants", "users_per_tenant")

@@ -10,7 +10,7 @@ import yaml
 
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.tenant_objects import TenantObjects
+from osbench.coordinator.contexts.per_project import TenantObjects
 
 
 class Workbooks(TenantObjects):

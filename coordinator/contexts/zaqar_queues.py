@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.tenant_objects import TenantObjects
+from osbench.coordinator.contexts.per_project import TenantObjects
 
 #: Messages in one request; Zaqar takes more, up to the size that it is told to take.
 _AT_ONCE = 50

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from osbench.common.exporter import Exporter
+from osbench.common.plugin.exporter import Exporter
 
 #: Columns of a distribution, as the JSON object names them; all but the first are seconds.
 FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")

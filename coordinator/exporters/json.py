@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.exporter import Exporter
+from osbench.common.plugin.exporter import Exporter
 
 
 class Json(Exporter):

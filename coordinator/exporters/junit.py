@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
-from osbench.common.exporter import Exporter
+from osbench.common.plugin.exporter import Exporter
 
 #: Exit codes of a run whose load was the one asked for; a failed SLA is its workload's.
 AS_ASKED = (0, 1)

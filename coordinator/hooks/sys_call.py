@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Mapping
 from typing import IO, Any, ClassVar
 
-from osbench.common.hook import Event, Failed, Hook
 from osbench.common.masking import mask_url
+from osbench.common.plugin.hook import Event, Failed, Hook
 
 #: Seconds that a command may take where the task does not say.
 TIMEOUT_S = 60.0

@@ -1,5 +1,5 @@
 """Local mode: a private Redis and private workers for one run, and nothing of them after it."""
 
-from osbench.coordinator.local.session import LocalMode
+from osbench.coordinator.local.local_mode import LocalMode
 
 __all__ = ["LocalMode"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import redis
 
-from osbench.common import redis_client
 from osbench.common.errors import StoreError
+from osbench.common.protocol import redis_client
 from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.child import Child
 from osbench.coordinator.local.lifeline import Lifeline, bare_environment

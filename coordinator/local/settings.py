@@ -9,7 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from osbench.common.options import OPTIONS
+from osbench.common.config.options import OPTIONS
 
 #: Values that stand in place of those in force, by group and option.
 Changes = Mapping[tuple[str, str], Any]

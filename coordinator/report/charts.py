@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from osbench.coordinator.report.words import count, plain, three_digits
+from osbench.coordinator.formatting import count, plain, three_digits
 
 #: Rows of a table, and characters of a cell or a line.
 ROWS = 20

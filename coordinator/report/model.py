@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from osbench.common.plugin_names import NATIVE
-from osbench.common.sla import Verdict
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.sla import Verdict
 from osbench.common.task import Named
-from osbench.coordinator.accounting import Accounting, Offered, Tracing, Warmup
-from osbench.coordinator.aggregation import WorkloadStatistics
-from osbench.coordinator.charts.aggregation import Charts
 from osbench.coordinator.contexts.history import Passage
-from osbench.coordinator.hooks.firing import HookReport
+from osbench.coordinator.hooks.executor import HookReport
+from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 
 @dataclass(frozen=True, kw_only=True)

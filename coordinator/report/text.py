@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.common.outcomes import STATES
-from osbench.common.plugin_names import RALLY
-from osbench.coordinator.actions import NESTED
-from osbench.coordinator.report.beside import (
+from osbench.common.plugin.plugin_names import RALLY
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.report.charts import chart_text
+from osbench.coordinator.report.text_extras import (
     CHARTS,
     Line,
     context_lines,
@@ -22,8 +23,7 @@ from osbench.coordinator.report.beside import (
     output_lines,
     outputs,
 )
-from osbench.coordinator.report.charts import chart_text
-from osbench.coordinator.report.words import count, duration, plain, three_digits
+from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Columns of the table of times: heading, key, whether it is a percentile.
 _COLUMNS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import (
+from osbench.common.plugin.runner import Runner, Step, Totals, split
+from osbench.coordinator.runners.shared_schema import (
     DRAFT,
     MAX_CPU_COUNT,
     RAMP_UP,

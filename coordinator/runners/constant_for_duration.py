@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.schemas import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
+from osbench.common.plugin.runner import Runner, Step, Totals, split
+from osbench.coordinator.runners.shared_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 
 #: Rally's bound of an iteration where the task names none, seconds.
 DEFAULT_TIMEOUT_S = 600

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from osbench.common.runner import Runner, Step, Totals
+from osbench.common.plugin.runner import Runner, Step, Totals
 from osbench.coordinator.runners.rates import Ramp, exact
 from osbench.coordinator.runners.schedule import Schedule, schedule
-from osbench.coordinator.runners.schemas import (
+from osbench.coordinator.runners.shared_schema import (
     ARRIVALS,
     DRAFT,
     FASTEST,

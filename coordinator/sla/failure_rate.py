@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.sla import Sla, Statistics, Verdict
+from osbench.common.plugin.sla import Sla, Statistics, Verdict
 
 _PERCENT = {"type": "number", "minimum": 0, "maximum": 100}
 

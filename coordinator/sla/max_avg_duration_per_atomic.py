@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.common.blocks import Columns
 from osbench.common.outcomes import Outcome
-from osbench.common.sla import Sla, Statistics, Verdict
-from osbench.coordinator.actions import name_paths, unknown
-from osbench.coordinator.report.words import duration
+from osbench.common.plugin.sla import Sla, Statistics, Verdict
+from osbench.common.protocol.blocks import Columns
+from osbench.coordinator.formatting import duration
+from osbench.coordinator.statistics.action_paths import name_paths, unknown
 
 
 class MaxAvgDurationPerAtomic(Sla):

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.common.blocks import Columns
 from osbench.common.outcomes import Outcome
-from osbench.common.sla import Sla, Statistics, Verdict
+from osbench.common.plugin.sla import Sla, Statistics, Verdict
+from osbench.common.protocol.blocks import Columns
 
 
 class Outliers(Sla):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.histogram import Histogram
-from osbench.common.sla import Sla, Statistics, Verdict, remaining
-from osbench.coordinator.actions import unknown
-from osbench.coordinator.percentiles import least_percentile
-from osbench.coordinator.report.words import duration
+from osbench.common.plugin.sla import Sla, Statistics, Verdict, remaining
+from osbench.coordinator.formatting import duration
+from osbench.coordinator.statistics.action_paths import unknown
+from osbench.coordinator.statistics.percentiles import least_percentile
 
 _LIMIT: Mapping[str, Any] = {
     "type": "object",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.sla import Sla, Statistics, Verdict
-from osbench.coordinator.report.words import duration, three_digits
+from osbench.common.plugin.sla import Sla, Statistics, Verdict
+from osbench.coordinator.formatting import duration, three_digits
 
 
 class PerformanceDegradation(Sla):

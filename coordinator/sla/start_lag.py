@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.sla import Sla, Statistics, Verdict, remaining
-from osbench.coordinator.percentiles import least_percentile
-from osbench.coordinator.report.words import duration
+from osbench.common.plugin.sla import Sla, Statistics, Verdict, remaining
+from osbench.coordinator.formatting import duration
+from osbench.coordinator.statistics.percentiles import least_percentile
 
 
 class StartLag(Sla):

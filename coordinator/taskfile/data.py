@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.runner import Runner
+from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
-from osbench.coordinator.datafile import DataFile, read
+from osbench.coordinator.data_file import DataFile, read
 from osbench.coordinator.taskfile.places import inside
 
 

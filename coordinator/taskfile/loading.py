@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.plugins import Plugins
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
 from osbench.coordinator.taskfile.overrides import override

@@ -9,8 +9,8 @@ from typing import Any
 from osbench.common.errors import Problem, TaskError
 from osbench.common.task import Hook, Named, Subtask, Task, Workload
 from osbench.coordinator.taskfile import schemas
-from osbench.coordinator.taskfile.faults import validate
 from osbench.coordinator.taskfile.places import inside, shown
+from osbench.coordinator.taskfile.schema_errors import validate
 
 #: What a workload runs by, and has to meet, where the file doesn't say.
 DEFAULT_RUNNER = Named(name="serial")

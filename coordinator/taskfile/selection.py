@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from osbench.common.errors import UsageError
-from osbench.common.signature import near
+from osbench.common.plugin.signature import near
 from osbench.common.task import Subtask, Task, Workload
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
-from osbench.common.plugin_names import RALLY, asked
-from osbench.common.plugins import Found, Plugins, ScenarioPlugin
+from osbench.common.plugin.plugin_names import RALLY, asked
+from osbench.common.plugin.plugins import Found, Plugins, ScenarioPlugin
+from osbench.common.plugin.runner import Runner
 from osbench.common.rally import validators
-from osbench.common.runner import Runner
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.taskfile import data
-from osbench.coordinator.taskfile.faults import validate
 from osbench.coordinator.taskfile.places import inside
+from osbench.coordinator.taskfile.schema_errors import validate
 from osbench.coordinator.taskfile.uses import Use, args_place, scenario_place, uses
 
 

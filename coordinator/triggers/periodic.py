@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.trigger import LEAST, Trigger
-from osbench.coordinator.triggers.units import closed
+from osbench.common.plugin.trigger import LEAST, Trigger
+from osbench.coordinator.triggers.schema import closed
 
 
 class Periodic(Trigger):

@@ -1,5 +1,5 @@
 """The public interface for plug-in authors: import from here, from nowhere else."""
 
-from osbench.common import atomic, context, exporter, hook, runner, scenario, sla, trigger
+from osbench.common.plugin import atomic, context, exporter, hook, runner, scenario, sla, trigger
 
 __all__ = ["atomic", "context", "exporter", "hook", "runner", "scenario", "sla", "trigger"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from commands import BIN
 
 from bench.stage import MARGIN_S, SCENARIOS, BenchError, Stage, last_json
+from helpers.commands import BIN
 from servers import RedisServer, redis_server
 
 #: Secret that osbench and the peer sign traces with; nothing but loopback ever sees it.

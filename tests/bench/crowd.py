@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from fake_keystone import PASSWORD, fake_keystone
+from helpers.fake_keystone import PASSWORD, fake_keystone
 
 
 @contextlib.contextmanager

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from commands import BIN, environment
-
+from helpers.commands import BIN, environment
 from servers import Child
 
 HERE = Path(__file__).resolve().parent

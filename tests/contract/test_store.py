@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from osbench.common import keys
-from osbench.common.redis_client import connect
-from osbench.common.store import MemoryStore, RedisStore, Store
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.redis_client import connect
+from osbench.common.protocol.store import MemoryStore, RedisStore, Store
 from servers import RedisServer, redis_server
 
 HEAD = {"epoch": "e1", "boot": "b1", "state": "running"}
@@ -288,7 +288,7 @@ def test_every_key_of_a_run_expires_when_its_coordinator_is_gone(client):
         "results",
         "specs",
     ]
-    assert all(0 < client.ttl(name) <= keys.RUN_TTL_S for name in names)
+    assert all(0 < client.ttl(name) <= redis_keys.RUN_TTL_S for name in names)
 
 
 def test_a_waiting_reader_gets_what_comes_meanwhile(server, client):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Cluster, Finished, Site, site
 
+from helpers.runs import Cluster, Finished, Site, site
 from servers import RedisServer, free_port, redis_server
 
 pytestmark = pytest.mark.functional

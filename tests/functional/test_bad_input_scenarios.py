@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Finished, Site, checked, site
+
+from helpers.runs import Finished, Site, checked, site
 
 pytestmark = pytest.mark.functional
 

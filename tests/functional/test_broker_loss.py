@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from runs import Cluster, Finished, Site, Started, site
 
+from helpers.runs import Cluster, Finished, Site, Started, site
 from servers import RedisServer, redis_server
 
 pytestmark = pytest.mark.functional

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from commands import coord
+
+from helpers.commands import coord
 
 pytestmark = pytest.mark.functional
 

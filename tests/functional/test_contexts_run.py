@@ -7,7 +7,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from runs import Site, checked, site
+
+from helpers.runs import Site, checked, site
 
 pytestmark = pytest.mark.functional
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runs import Site, site
+
+from helpers.runs import Site, site
 
 pytestmark = pytest.mark.functional
 

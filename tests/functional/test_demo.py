@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from commands import LENIENT, environment
-from readme import REPOSITORY
 
+from helpers.commands import LENIENT, environment
+from helpers.readme import REPOSITORY
 from servers import folder
 
 pytestmark = pytest.mark.functional

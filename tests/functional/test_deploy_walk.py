@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from compose_stand_in import Compose
-from kubernetes_stand_in import Cluster
-from readme import REPOSITORY, blocks
 
-from osbench.coordinator.rundir import RunDirectory
+from helpers.compose_stand_in import Compose
+from helpers.kubernetes_stand_in import Cluster
+from helpers.readme import REPOSITORY, blocks
+from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import folder
 
 pytestmark = pytest.mark.functional

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_cloud import fake_cloud
-from machine import Machine
-from readme import REPOSITORY, blocks
 
+from helpers.fake_cloud import fake_cloud
+from helpers.machine import Machine
+from helpers.readme import REPOSITORY, blocks
 from servers import folder
 
 pytestmark = pytest.mark.functional

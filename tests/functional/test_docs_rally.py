@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from machine import Machine
-from readme import REPOSITORY, blocks, files
 
+from helpers.machine import Machine
+from helpers.readme import REPOSITORY, blocks, files
 from servers import folder
 
 pytestmark = pytest.mark.functional

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from heartbeats import heartbeat
 
-from osbench.common import broker, keys
-from osbench.common.envelope import Sealer
+from helpers.heartbeats import heartbeat
 from osbench.common.errors import FleetError
-from osbench.common.keyring import Keyring
-from osbench.common.messages import Heartbeat
-from osbench.common.redis_client import Client, connect
-from osbench.coordinator.fleet import Fleet
+from osbench.common.protocol import broker, redis_keys
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.messages import Heartbeat
+from osbench.common.protocol.redis_client import Client, connect
+from osbench.coordinator.fleet.pool import Fleet
 from servers import redis_server
 
 
@@ -27,23 +27,27 @@ def client() -> Iterator[Client]:
 
 def beat(client: Client, sealer: Sealer, name: str) -> None:
     said = heartbeat(name, state="idle")
-    client.set(keys.worker(name), sealer.seal(Heartbeat.KIND, said.body()), ex=keys.WORKER_TTL_S)
-    client.sadd(keys.WORKERS, name)
+    client.set(
+        redis_keys.worker(name),
+        sealer.seal(Heartbeat.KIND, said.body()),
+        ex=redis_keys.WORKER_TTL_S,
+    )
+    client.sadd(redis_keys.WORKERS, name)
 
 
 def test_who_is_listed_and_heard_is_there_and_who_is_not_heard_leaves_the_list(client):
     sealer = Sealer(Keyring.generate())
     for name in ("h.1.a", "h.2.b", "h.3.c"):
         beat(client, sealer, name)
-    client.set(keys.busy("h.2.b"), "r1")
-    client.delete(keys.worker("h.3.c"))
+    client.set(redis_keys.busy("h.2.b"), "r1")
+    client.delete(redis_keys.worker("h.3.c"))
     fleet = Fleet(client, sealer)
 
     present = fleet.present()
 
     assert [(one.incarnation, run) for one, run in present] == [("h.1.a", ""), ("h.2.b", "r1")]
     assert fleet.unverified == fleet.refused == 0
-    assert client.smembers(keys.WORKERS) == {b"h.1.a", b"h.2.b"}
+    assert client.smembers(redis_keys.WORKERS) == {b"h.1.a", b"h.2.b"}
 
 
 def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
@@ -53,7 +57,7 @@ def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
     assert fleet.present() == []
 
     assert fleet.unverified == 1
-    assert client.smembers(keys.WORKERS) == {b"h.1.a"}
+    assert client.smembers(redis_keys.WORKERS) == {b"h.1.a"}
 
 
 def test_a_worker_that_leaves_takes_its_name_off_the_list(client):
@@ -91,5 +95,5 @@ def test_nobody_is_asked_to_start_workers_that_local_mode_starts(client):
         "1 of the 3 worker processes that local mode starts came within 0 s: give them longer "
         "with --wait-for-workers, or start fewer with --workers"
     )
-    assert client.get(keys.busy("h.1.a")) is None
+    assert client.get(redis_keys.busy("h.1.a")) is None
     assert said == []

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runs import Site, checked, site
+
+from helpers.runs import Site, checked, site
 
 pytestmark = pytest.mark.functional
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Cluster, Started, by_iteration, site
 
+from helpers.runs import Cluster, Started, by_iteration, site
 from servers import CountingServer, redis_server
 
 pytestmark = pytest.mark.functional

@@ -7,9 +7,9 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from fake_cloud import FakeCloud, fake_cloud
-from runs import Cluster, Site, site
 
+from helpers.fake_cloud import FakeCloud, fake_cloud
+from helpers.runs import Cluster, Site, site
 from osbench.common.outcomes import Outcome
 from servers import redis_server
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import Site, checked, site
 
-from osbench.common.runner import Totals
+from helpers.runs import Site, checked, site
+from osbench.common.plugin.runner import Totals
 from osbench.coordinator.runners.rps import Rps
 from osbench.coordinator.runners.stages import StagedRate
 from servers import CountingServer, counting_server

@@ -16,16 +16,17 @@ from pathlib import Path
 import psutil
 import pytest
 from oslo_config import cfg
-from processes import is_living
 
-from osbench.common import broker, config, redis_client
+from helpers.processes import is_living
+from osbench.common.config import config
 from osbench.common.errors import FleetError, StoreError
-from osbench.common.keyring import Keyring
+from osbench.common.protocol import broker, redis_client
+from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import LocalMode, watchdog
 
 pytestmark = pytest.mark.functional
 
-COORDINATOR = str(Path(__file__).with_name("local_run.py"))
+COORDINATOR = str(Path(__file__).parents[1] / "helpers" / "local_run.py")
 SLEEP = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
 
 

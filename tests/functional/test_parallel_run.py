@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from runs import Cluster, Site, checked, site
 
+from helpers.runs import Cluster, Site, checked, site
 from servers import RedisServer
 
 pytestmark = pytest.mark.functional

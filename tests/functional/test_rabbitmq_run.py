@@ -7,8 +7,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from runs import Cluster, site
 
+from helpers.runs import Cluster, site
 from servers import CountingServer, RabbitmqServer, free_port, redis_server
 
 pytestmark = pytest.mark.functional

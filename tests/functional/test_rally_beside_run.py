@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from runs import Site, site
 
-from osbench.common.rally import loading
+from helpers.runs import Site, site
+from osbench.common.rally import importing
 
 pytestmark = [
     pytest.mark.functional,
-    pytest.mark.skipif(not loading.installed(), reason="the extra osbench[rally] is not installed"),
+    pytest.mark.skipif(
+        not importing.installed(), reason="the extra osbench[rally] is not installed"
+    ),
 ]
 
 PLUGIN = '''

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from runs import Site, checked, site
+
+from helpers.runs import Site, checked, site
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 

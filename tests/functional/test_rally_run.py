@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Site, checked, site
+
+from helpers.runs import Site, checked, site
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 

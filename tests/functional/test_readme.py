@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from machine import Machine
-from readme import blocks
 
+from helpers.machine import Machine
+from helpers.readme import blocks
 from servers import RabbitmqServer, folder
 
 pytestmark = pytest.mark.functional

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from osbench.common.errors import StoreAway, StoreError
-from osbench.common.redis_client import check, connect, handshake, reached
-from osbench.common.store import RedisStore
+from osbench.common.protocol.redis_client import check, connect, handshake, reached
+from osbench.common.protocol.store import RedisStore
 from servers import free_port, redis_server
 
 pytestmark = pytest.mark.functional

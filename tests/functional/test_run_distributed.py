@@ -7,8 +7,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from runs import Cluster, Started, site
 
+from helpers.runs import Cluster, Started, site
 from servers import redis_server
 
 pytestmark = pytest.mark.functional

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import STATES, Finished, Site, by_iteration, checked, site
 
+from helpers.runs import STATES, Finished, Site, by_iteration, checked, site
 from servers import CountingServer, RedisServer
 
 pytestmark = pytest.mark.functional

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 import redis as redis_py
-from runs import Cluster, site
 
-from osbench.coordinator.rundir import RunDirectory
+from helpers.runs import Cluster, site
+from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import CountingServer, redis_server
 
 pytestmark = pytest.mark.functional

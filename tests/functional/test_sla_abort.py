@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Cluster, checked, site
 
+from helpers.runs import Cluster, checked, site
 from servers import redis_server
 
 pytestmark = pytest.mark.functional

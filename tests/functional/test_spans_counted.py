@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from runs import site
 
+from helpers.runs import site
 from servers import RedisServer
 
 pytestmark = pytest.mark.functional

@@ -27,11 +27,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from osprofiler.drivers import base
 from osprofiler.web import WsgiMiddleware
 
-from osbench.common.atomic import ActionTimer, Names, Recorder
-from osbench.common.scenario import Scenario
-from osbench.worker.profiling import Tracer, trace_headers
-from osbench.worker.spans import SpanWriter
-from osbench.worker.trace_ids import uuid_text
+from osbench.common.plugin.atomic import ActionTimer, Names, Recorder
+from osbench.common.plugin.scenario import Scenario
+from osbench.worker.tracing.profiling import Tracer, trace_headers
+from osbench.worker.tracing.span_writer import SpanWriter
+from osbench.worker.tracing.trace_ids import uuid_text
 from servers import redis_server
 
 pytestmark = pytest.mark.functional

@@ -9,17 +9,26 @@ import time
 from pathlib import Path
 
 import pytest
-from synthetic_traces import Fault, Work, events_of, find, iteration, slow_query, spans_of, traces
 
-from osbench.common.blocks import encode_rows
+from helpers.synthetic_traces import (
+    Fault,
+    Work,
+    events_of,
+    find,
+    iteration,
+    slow_query,
+    spans_of,
+    traces,
+)
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.rundir import RunDirectory
-from osbench.coordinator.traces.archive import Archive
-from osbench.coordinator.traces.collection import Collection, Settings
-from osbench.coordinator.traces.material import of_run
-from osbench.coordinator.traces.otlp import to_otlp
-from osbench.coordinator.traces.retention import Retention
-from osbench.coordinator.traces.spans import Trace, uuid_form
+from osbench.common.protocol.blocks import encode_rows
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.collection.collector import Collection, Settings
+from osbench.coordinator.traces.collection.retention import Retention
+from osbench.coordinator.traces.collection.trace_set import of_run
+from osbench.coordinator.traces.model.spans import Trace, uuid_form
+from osbench.coordinator.traces.sources.otlp import to_otlp
 
 pytestmark = pytest.mark.functional
 

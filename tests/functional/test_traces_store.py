@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from synthetic_traces import events_of, traces
 
+from helpers.synthetic_traces import events_of, traces
 from osbench.common.errors import StoreError
-from osbench.coordinator.traces import redis_source
-from osbench.coordinator.traces.redis_source import RedisTraces
-from osbench.coordinator.traces.sources import open_file
-from osbench.coordinator.traces.spans import uuid_form
+from osbench.coordinator.traces.model.spans import uuid_form
+from osbench.coordinator.traces.sources import redis_store
+from osbench.coordinator.traces.sources.files import open_file
+from osbench.coordinator.traces.sources.redis_store import RedisTraces
 
 pytestmark = pytest.mark.functional
 
@@ -46,7 +46,7 @@ def test_the_traces_of_the_ids_asked_for_and_no_others(redis):
 
 
 def test_of_a_trace_without_end_the_oldest_events_are_read(redis, monkeypatch):
-    monkeypatch.setattr(redis_source, "EVENTS", 20)
+    monkeypatch.setattr(redis_store, "EVENTS", 20)
     one, *later = traces(9)
     for trace in (one, *later):
         events = events_of(trace)

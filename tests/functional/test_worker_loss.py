@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Cluster, Finished, Started, by_iteration, site
 
+from helpers.runs import Cluster, Finished, Started, by_iteration, site
 from servers import CountingServer, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(1200)]

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from servers import missing
 from services import operations
 from services.faults import Unavailable
 from services.lab import Lab
 from services.temporary import temporary_lab
-
-from servers import missing
 
 # Asks for services beside Keystone, which take minutes to install and start: `small` for those on
 # SQLite, `all` for all.

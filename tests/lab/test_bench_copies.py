@@ -6,8 +6,9 @@ import contextlib
 
 import pytest
 import requests
-from bench.copies import INSIDE, Like, copies, note_requests
 from osprofiler import profiler, web
+
+from bench.copies import INSIDE, Like, copies, note_requests
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Site, site
+
+from helpers.runs import Site, site
 from services import operations
 from services.lab import Lab
 

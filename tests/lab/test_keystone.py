@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from osprofiler import profiler
 from osprofiler.drivers import base
+
 from services.catalogue import admin
 from services.lab import Lab
 

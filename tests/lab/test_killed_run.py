@@ -12,7 +12,8 @@ import signal
 from collections.abc import Iterable, Iterator
 
 import pytest
-from runs import Site, site
+
+from helpers.runs import Site, site
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from commands import BIN, environment
-from processes import is_living
-from readme import REPOSITORY, blocks
 
+from helpers.commands import BIN, environment
+from helpers.processes import is_living
+from helpers.readme import REPOSITORY, blocks
 from servers import folder
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]

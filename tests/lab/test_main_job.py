@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import coord
 from osprofiler.drivers import base
+
+from helpers.commands import coord
 from services.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]

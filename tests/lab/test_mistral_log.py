@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from environment import environment
-from runs import Site, site
+
+from helpers.lab.environment import environment
+from helpers.runs import Site, site
 from services import operations
 from services.lab import Lab
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from runs import Site, site
+
+from helpers.runs import Site, site
 from services import operations
 from services.lab import Lab
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from planted_faults import Case, faulty_lab, glance, keystone, zaqar
-from runs import Finished, Site, site
+
+from helpers.lab.planted_faults import Case, faulty_lab, glance, keystone, zaqar
+from helpers.runs import Finished, Site, site
+from servers import missing
 from services.faults import Unavailable
 from services.lab import Lab
-
-from servers import missing
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
 

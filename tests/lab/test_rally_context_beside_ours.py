@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from population import population
-from runs import Site, site
+
+from helpers.lab.population import population
+from helpers.runs import Site, site
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus import corpus, task_files
-from rally_loader import Loaded, RallyLoader
 
+from helpers.corpus import corpus, task_files
+from helpers.rally_loader import Loaded, RallyLoader
 from osbench.common.errors import Problem, TaskError
-from osbench.common.plugin_names import RALLY
-from osbench.common.plugins import Plugins
+from osbench.common.plugin.plugin_names import RALLY
+from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.taskfile import parse
 from osbench.coordinator.taskfile.loading import read
 from osbench.coordinator.taskfile.semantics import check

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import coord
-from rally_command import Rally, workloads
 from test_sla_rally import Rally as Judge
+
+from helpers.commands import coord
+from helpers.lab.rally_command import Rally, workloads
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import coord
-from corpus import corpus
 from osprofiler.drivers import base
-from rally_command import Rally, workloads
+
+from helpers.commands import coord
+from helpers.corpus import corpus
+from helpers.lab.rally_command import Rally, workloads
+from osbench.common.deployment.record import Deployment
+from osbench.common.plugin.context import Surroundings
+from osbench.common.rally.adapters.context_adapter import context_class
 from services.catalogue import admin
 from services.lab import Lab
-
-from osbench.common.context import Surroundings
-from osbench.common.deployment import Deployment
-from osbench.common.rally.context import context_class
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(3600)]
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from services.catalogue import admin
-from services.lab import Lab
 
 from osbench.coordinator.cli import main
+from services.catalogue import admin
+from services.lab import Lab
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import LENIENT, environment
-from readme import REPOSITORY, blocks
-from services.lab import Lab
 
+from helpers.commands import LENIENT, environment
+from helpers.readme import REPOSITORY, blocks
 from servers import folder
+from services.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

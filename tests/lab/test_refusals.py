@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from runs import Finished, Site, site
+
+from helpers.runs import Finished, Site, site
 from services.catalogue import admin
 from services.lab import Lab
 

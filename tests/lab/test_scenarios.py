@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cloud_tasks
 import pytest
-from cloud_tasks import TIMES, Load
-from population import population
-from rally_command import Rally, workloads
-from runs import checked, site
+
+from helpers.lab import cloud_tasks
+from helpers.lab.cloud_tasks import TIMES, Load
+from helpers.lab.population import population
+from helpers.lab.rally_command import Rally, workloads
+from helpers.lab.span_chains import Trace
+from helpers.runs import checked, site
+from osbench.worker.scenarios.openstack import ACCEPTED, READY
 from services.catalogue import admin
 from services.lab import Lab
-from span_chains import Trace
-
-from osbench.worker.scenarios.openstack import ACCEPTED, READY
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 

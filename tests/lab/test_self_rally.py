@@ -22,11 +22,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import coord
-from rally_command import Rally, workloads
-from services.environments import cache
 
+from helpers.commands import coord
+from helpers.lab.rally_command import Rally, workloads
 from servers import missing
+from services.environments import cache
 
 ASKED = os.environ.get("OSBENCH_SELF_RALLY", "")
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from keystoneauth1 import session
 from osprofiler import profiler
+
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -13,13 +13,13 @@ from typing import Any
 import hypothesis.strategies as st
 import jsonschema
 import pytest
-from environment import environment
 from hypothesis import HealthCheck, event, given, settings
-from iterations import TICKS_A_SECOND, Action, Iteration, as_rally, columns, statistics
 
+from helpers.iterations import TICKS_A_SECOND, Action, Iteration, as_rally, columns, statistics
+from helpers.lab.environment import environment
 from osbench.common.outcomes import RAN, Outcome
-from osbench.common.plugins import Plugins
-from osbench.common.sla import Sla
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.sla import Sla
 
 PLUGINS = Plugins()
 pytestmark = pytest.mark.lab

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from runs import Site, site
+
+from helpers.runs import Site, site
 from services import operations
 from services.catalogue import admin
 from services.faults import NotStarted

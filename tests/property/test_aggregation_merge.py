@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.blocks import Failure, decode_rows, encode_rows
-from osbench.coordinator.aggregation import WorkloadStatistics
+from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 NAMES = ("boot", "wait")
 FAILURES = [

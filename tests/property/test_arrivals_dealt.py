@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.intervals import Intervals
-from osbench.coordinator.arrivals import SLICE_NS, Dues, deal, deal_numbers, nanoseconds, slices
+from osbench.coordinator.dispatch.arrivals import (
+    SLICE_NS,
+    Dues,
+    deal,
+    deal_numbers,
+    nanoseconds,
+    slices,
+)
 
 instants = st.lists(st.floats(0, 20), max_size=60).map(lambda found: nanoseconds(sorted(found)))
 

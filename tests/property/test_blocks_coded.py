@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.blocks import decode_rows, encode_rows
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import decode_rows, encode_rows
 
 instants = st.integers(0, 2**62)
 names = ["a", "b", "c"]

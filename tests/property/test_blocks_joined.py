@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.blocks import encode_rows
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
-from osbench.common.messages import Block
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.book import Book
-from osbench.coordinator.criteria import Criteria
-from osbench.coordinator.joining import LIMIT, groups, join
+from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.messages import Block
+from osbench.coordinator.results.merging import LIMIT, groups, join
+from osbench.coordinator.results.workload_results import Book
+from osbench.coordinator.sla.evaluator import Criteria
 
 WORKERS = ("w1", "w2")
 NAMES = ["outer", "inner"]

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.envelope import Sealer
 from osbench.common.errors import Untrusted
-from osbench.common.keyring import Keyring
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
 
 RING = Keyring.generate()
 SEALER = Sealer(RING)

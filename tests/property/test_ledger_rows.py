@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.ledger import Ledger
+from osbench.coordinator.results.ledger import Ledger
 
 outcomes = st.sampled_from([int(outcome) for outcome in Outcome])
 block = st.lists(st.tuples(st.integers(1, 40), outcomes), max_size=15)

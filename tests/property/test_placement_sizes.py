@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from heartbeats import heartbeat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.coordinator import placement
-from osbench.coordinator.member import Member
+from helpers.heartbeats import heartbeat
+from osbench.coordinator.dispatch import batch_sizes
+from osbench.coordinator.fleet.worker import Member
 
 shares = st.integers(1, 2000)
 rates = st.floats(0.001, 1e6)
@@ -22,11 +22,11 @@ def member(share: int, rate: float) -> Member:
 def test_blind_batches_are_the_fair_part_and_no_more(
     share: int, fair: int | None, limit: int | None
 ) -> None:
-    sizes = placement.blind_sizes(share, fair, limit)
+    sizes = batch_sizes.blind_sizes(share, fair, limit)
 
-    bound = placement.BLIND * share
+    bound = batch_sizes.BLIND * share
     if limit is not None:
-        bound = min(bound, placement.LIMITED * limit)
+        bound = min(bound, batch_sizes.LIMITED * limit)
         assert max(sizes, default=0) <= limit
     assert sum(sizes) == (bound if fair is None else min(fair, bound))
     assert all(size > 0 for size in sizes)
@@ -40,9 +40,9 @@ def test_a_batch_has_work_and_is_never_too_large(
 ) -> None:
     one = member(share, rate)
 
-    size = placement.batch_size(one, left, workers, limit)
+    size = batch_sizes.batch_size(one, left, workers, limit)
 
-    assert 1 <= size <= placement.too_large(one)
+    assert 1 <= size <= batch_sizes.too_large(one)
     assert limit is None or size <= limit
 
 
@@ -50,4 +50,4 @@ def test_a_batch_has_work_and_is_never_too_large(
 def test_a_worker_has_at_least_two_iterations_a_user_once_its_room_is_filled(
     share: int, rate: float, outstanding: int
 ) -> None:
-    assert placement.room(member(share, rate), outstanding) + outstanding >= 2 * share
+    assert batch_sizes.room(member(share, rate), outstanding) + outstanding >= 2 * share

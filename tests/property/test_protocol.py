@@ -19,19 +19,19 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-from simulation import BOOT, EPOCH, RUN, SimulatedWorker, Truth, Unreliable
 
+from helpers.simulation import BOOT, EPOCH, RUN, SimulatedWorker, Truth, Unreliable
 from osbench.common.errors import StoreAway
 from osbench.common.intervals import Intervals
-from osbench.common.messages import Batch
 from osbench.common.outcomes import Outcome
-from osbench.common.runner import Step
-from osbench.common.store import MemoryStore
-from osbench.coordinator.book import Book
-from osbench.coordinator.criteria import Criteria
-from osbench.coordinator.dispatch import Dispatch
-from osbench.coordinator.ledger import Ledger
-from osbench.coordinator.member import Member
+from osbench.common.plugin.runner import Step
+from osbench.common.protocol.messages import Batch
+from osbench.common.protocol.store import MemoryStore
+from osbench.coordinator.dispatch.dispatcher import Dispatch
+from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.results.ledger import Ledger
+from osbench.coordinator.results.workload_results import Book
+from osbench.coordinator.sla.evaluator import Criteria
 
 INTERLEAVINGS = 500
 STEPS = 220

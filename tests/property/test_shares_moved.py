@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from heartbeats import heartbeat
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from osbench.common.messages import Heartbeat
-from osbench.common.runner import split
-from osbench.coordinator.member import Member
-from osbench.coordinator.shares import regrant
+from helpers.heartbeats import heartbeat
+from osbench.common.plugin.runner import split
+from osbench.common.protocol.messages import Heartbeat
+from osbench.coordinator.dispatch.shares import regrant
+from osbench.coordinator.fleet.worker import Member
 
 
 def member(name: int, capacity: int) -> Member:

@@ -6,12 +6,12 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import event, given
-from iterations import Iteration, columns, ok, statistics
 
+from helpers.iterations import Iteration, columns, ok, statistics
 from osbench.common.histogram import Histogram, rank
 from osbench.common.outcomes import RAN
-from osbench.common.plugins import Plugins
-from osbench.coordinator.percentiles import least_percentile
+from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.statistics.percentiles import least_percentile
 
 PLUGINS = Plugins()
 TICKS = st.one_of(st.integers(1, 4), st.integers(1, 3000))

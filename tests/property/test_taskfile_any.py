@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.errors import TaskError
-from osbench.common.plugins import Plugins
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import parse
 from osbench.coordinator.taskfile.document import read

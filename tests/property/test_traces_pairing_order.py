@@ -2,9 +2,9 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_traces import events_of, shuffled, traces
 
-from osbench.coordinator.traces.pairing import event_of, pair
+from helpers.synthetic_traces import events_of, shuffled, traces
+from osbench.coordinator.traces.sources.pairing import event_of, pair
 
 
 @settings(max_examples=60, deadline=None)

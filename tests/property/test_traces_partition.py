@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osbench.coordinator.traces.clocks import Clocks, ClockSamples
-from osbench.coordinator.traces.critical_path import critical_path
-from osbench.coordinator.traces.spans import Span, Trace
-from osbench.coordinator.traces.tree import Tree
+from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples
+from osbench.coordinator.traces.model.critical_path import critical_path
+from osbench.coordinator.traces.model.spans import Span, Trace
+from osbench.coordinator.traces.model.tree import Tree
 
 INSTANTS = st.integers(0, 60)
 

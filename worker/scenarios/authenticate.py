@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from osbench.common.atomic import ActionTimer, action_timer
-from osbench.worker.actors import Actors
+from osbench.common.plugin.atomic import ActionTimer, action_timer
+from osbench.worker.openstack.user_selector import Actors
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
 
 #: An image that nobody has: the answer is short.

@@ -6,9 +6,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.common.atomic import ActionTimer, action_timer
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.faults import NotReady
+from osbench.common.openstack.request_errors import NotReady
+from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.nova import sought
 from osbench.worker.scenarios.openstack import ACCEPTED, OpenStackScenario, openstack
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from osbench.common.atomic import ActionTimer, action_timer
-from osbench.common.scenario import Scenario, configure, pause
+from osbench.common.plugin.atomic import ActionTimer, action_timer
+from osbench.common.plugin.scenario import Scenario, configure, pause
 
 
 class DummyError(Exception):

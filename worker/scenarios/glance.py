@@ -10,10 +10,10 @@ from typing import Any
 
 import requests
 
-from osbench.common.atomic import ActionTimer, action_timer
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.faults import NotReady
+from osbench.common.openstack.request_errors import NotReady
+from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.nova import Servers, sought
 from osbench.worker.scenarios.openstack import ACCEPTED, openstack

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from osbench.common.atomic import ActionTimer
-from osbench.common.scenario import Scenario, configure
-from osbench.worker.addresses import shown
-from osbench.worker.curl_client import CurlClient
-from osbench.worker.deadlines import request_limit_s
-from osbench.worker.profiling import trace_headers
-from osbench.worker.requests_client import RequestsClient
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.scenario import Scenario, configure
+from osbench.worker.engine.deadlines import request_limit_s
+from osbench.worker.http.addresses import shown
+from osbench.worker.http.curl_client import CurlClient
+from osbench.worker.http.requests_client import RequestsClient
+from osbench.worker.tracing.profiling import trace_headers
 
 
 class UnexpectedStatus(ValueError):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from osbench.common.atomic import ActionTimer, action_timer
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.faults import RequestFailed
+from osbench.common.openstack.request_errors import RequestFailed
+from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack, without_nothing
 
 #: What of an update would keep the clean-up from finding a user again.

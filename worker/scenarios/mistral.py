@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import yaml
 
-from osbench.common.atomic import ActionTimer, action_timer
-from osbench.common.openstack.faults import NotReady
+from osbench.common.openstack.request_errors import NotReady
+from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.openstack import (
     ACCEPTED,
     OpenStackScenario,

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from osbench.common.atomic import ActionTimer
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack import names
+from osbench.common.openstack import resource_names
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.faults import NotReady
-from osbench.common.openstack.people import NAMES_KEY, openstack_of
-from osbench.common.scenario import Scenario, configure, pause
-from osbench.worker.actors import Actors
-from osbench.worker.client import Client
-from osbench.worker.deadlines import request_limit_s
+from osbench.common.openstack.cloud_users import NAMES_KEY, openstack_of
+from osbench.common.openstack.request_errors import NotReady
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.scenario import Scenario, configure, pause
+from osbench.worker.engine.deadlines import request_limit_s
+from osbench.worker.openstack.client import Client
+from osbench.worker.openstack.user_selector import Actors
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -144,7 +144,7 @@ class OpenStackScenario(Scenario):
     def new_name(self) -> str:
         """A name by which what it names is found again, whatever happens."""
         context = self.context
-        return names.in_iteration(
+        return resource_names.in_iteration(
             context["run"], context["workload"], context["iteration"], context.get(NAMES_KEY, "")
         )
 

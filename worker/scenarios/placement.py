@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.common.atomic import ActionTimer, action_timer
+from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from osbench.common.atomic import ActionTimer
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
-from osbench.worker import jsonpath
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.worker.http import jsonpath
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
 
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from osbench.common.atomic import ActionTimer, action_timer
+from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
 
 #: Seconds after which a message is gone, as in Rally.

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bench.harness.intake import Intake
 from bench.harness.stream import Stream
-from osbench.common.envelope import Sealer
-from osbench.common.keyring import Keyring
-from osbench.coordinator.channel import READ_LIMIT
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
+from osbench.coordinator.transport.channel import READ_LIMIT
 
 
 def main() -> None:

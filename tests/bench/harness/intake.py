@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.harness.stream import Stream
-from osbench.common.envelope import Sealer
-from osbench.common.messages import Block
-from osbench.common.plugins import Plugins
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
-from osbench.coordinator.book import Book
-from osbench.coordinator.criteria import Criteria
-from osbench.coordinator.joining import groups, join
-from osbench.coordinator.rundir import RunDirectory
+from osbench.coordinator.results.merging import groups, join
+from osbench.coordinator.results.workload_results import Book
+from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 class Intake:

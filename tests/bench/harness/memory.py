@@ -12,8 +12,8 @@ import psutil
 
 from bench.harness.intake import Intake
 from bench.harness.stream import Stream
-from osbench.common.envelope import Sealer
-from osbench.common.keyring import Keyring
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
 
 ROWS = 10_000
 

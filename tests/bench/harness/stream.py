@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.blocks import encode_rows
-from osbench.common.envelope import Sealer
 from osbench.common.intervals import Intervals
-from osbench.common.messages import Block
 from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.messages import Block
 
 RUN = "bench"
 WORKERS = ("host.1", "host.2")

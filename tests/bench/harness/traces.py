@@ -13,14 +13,14 @@ import osprofiler.drivers.redis_driver  # makes its driver known
 import osprofiler.opts
 import psutil
 from osprofiler.drivers import base
-from synthetic_traces import Fault, Work, events_of, find, slow_query, traces
 
-from osbench.common.blocks import encode_rows
+from helpers.synthetic_traces import Fault, Work, events_of, find, slow_query, traces
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.rundir import RunDirectory
-from osbench.coordinator.traces.collection import Collection, Settings
-from osbench.coordinator.traces.retention import Retention
-from osbench.coordinator.traces.spans import Trace, uuid_form
+from osbench.common.protocol.blocks import encode_rows
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.collection.collector import Collection, Settings
+from osbench.coordinator.traces.collection.retention import Retention
+from osbench.coordinator.traces.model.spans import Trace, uuid_form
 from servers import RedisServer, redis_server
 
 #: Traces of other runs for each of ours.

@@ -8,15 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from services import operations
-from services.lab import Lab
-from services.temporary import temporary_lab
-
 from bench.comparison import Comparison, Target
 from bench.copies import note_requests
 from bench.loads import Load, load_of
 from bench.rally import Rally
 from bench.stage import BenchError, Stage, last_json
+from services import operations
+from services.lab import Lab
+from services.temporary import temporary_lab
 
 NEEDS = ("redis",)
 

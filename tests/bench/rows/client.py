@@ -6,13 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fake_keystone import PASSWORD, USER, FakeKeystone, fake_keystone
-
 from bench.cluster import HMAC_KEY
 from bench.comparison import Comparison, Target
 from bench.nginx import nginx
 from bench.rounds import interleave
 from bench.stage import BenchError, Stage
+from helpers.fake_keystone import PASSWORD, USER, FakeKeystone, fake_keystone
 from servers import redis_server
 
 NEEDS = ("redis", "nginx")

@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from planted_faults import Case, faulty_lab, glance, keystone, zaqar
-from services.lab import Lab
-
 from bench.comparison import Comparison, Target
 from bench.rounds import interleave
 from bench.stage import WORKERS, Stage
+from helpers.lab.planted_faults import Case, faulty_lab, glance, keystone, zaqar
+from services.lab import Lab
 
 NEEDS = ("redis",)
 

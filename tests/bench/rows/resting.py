@@ -12,15 +12,15 @@ from statistics import median
 
 import requests
 from osprofiler import profiler, web
-from services import operations
-from services.catalogue import admin
-from services.lab import Lab
-from services.temporary import temporary_lab
 
 from bench.comparison import Comparison
 from bench.copies import INSIDE, Like, copies
 from bench.stage import BenchError, Stage
 from bench.taking_turns import Request, Side, ask, median_interval, ratios, take_turns
+from services import operations
+from services.catalogue import admin
+from services.lab import Lab
+from services.temporary import temporary_lab
 
 NEEDS = ("redis",)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from osbench.common.deployment import Deployment
+from osbench.common.deployment.record import Deployment
 from osbench.plugin import atomic, scenario
-from osbench.worker.sessions import Sessions
+from osbench.worker.openstack.cloud_sessions import Sessions
 
 
 class Bench(scenario.Scenario):

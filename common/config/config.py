@@ -1,0 +1,187 @@
+"""The configuration reader, which lets no mistake in a file pass, and the sample file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg, iniparser
+
+from osbench.common.config.options import OPTIONS
+from osbench.common.errors import ConfigError
+from osbench.common.masking import MASK, mask_url
+
+_Sections = dict[str, dict[str, list[str]]]
+
+#: Names under which an unknown option may hold a secret.
+_PRIVATE_NAME = re.compile(r"key|pass|secret|token|url", re.IGNORECASE)
+
+
+def search_path() -> list[Path]:
+    """Files that are looked for when none is named, in order; the first that exists is read."""
+    return [Path.home() / ".osbench" / "osbench.conf", Path("/etc/osbench/osbench.conf")]
+
+
+def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
+    """Read the named files (later ones win), else the first of `search_path`, else defaults.
+
+    Raises ConfigError, which tells every unknown section, unknown option and refused value.
+    """
+    if files:
+        paths = [str(Path(name).expanduser()) for name in files]
+    else:
+        paths = [str(path) for path in search_path() if path.is_file()][:1]
+    parsed, problems = _parse(paths)
+    for path, sections in parsed.items():
+        problems += _unknown(path, sections)
+    conf = cfg.ConfigOpts()
+    for group, options in OPTIONS.items():
+        conf.register_opts(options, group=None if group == "DEFAULT" else group)
+    conf(
+        args=[],
+        prog="osbench",
+        default_config_files=list(parsed),
+        default_config_dirs=[],
+    )
+    problems += _refused(conf, parsed)
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise ConfigError(f"configuration: {count}\n" + "\n".join(f"  {line}" for line in problems))
+    return conf
+
+
+def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
+    """Read each file once by itself: what oslo.config merges no longer tells its file."""
+    parsed: dict[str, _Sections] = {}
+    problems: list[str] = []
+    for path in paths:
+        sections: _Sections = {}
+        try:
+            cfg.ConfigParser(path, sections).parse()
+        except iniparser.ParseError as error:  # its text holds the line: perhaps a password
+            problems.append(f"{path}: line {error.lineno}: {error.msg}")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "is not text in UTF-8"
+            problems.append(f"{path}: {reason}")
+        else:
+            parsed[path] = sections
+    return parsed, problems
+
+
+def _group_name(section: str) -> str:
+    """The group a section stands for; oslo.config takes section names in any case."""
+    return "DEFAULT" if section.upper() == "DEFAULT" else section.lower()
+
+
+def _unknown(path: str, sections: _Sections) -> Iterator[str]:
+    for section, values in sections.items():
+        options = OPTIONS.get(_group_name(section))
+        if options is None:
+            named = ", ".join(f"[{group}]" for group in OPTIONS)
+            yield f"{path}: [{section}]: unknown section; there are {named}"
+            continue
+        names = [option.dest for option in options]
+        for name in values:
+            if name in names:
+                continue
+            close = difflib.get_close_matches(name, names, n=1)
+            secret = any(_PRIVATE_NAME.search(word) for word in [name, *close])
+            told = _told(path, section, name, values[name][-1], secret)
+            yield f"{told}: unknown option{_suggestion(name, close)}"
+
+
+def _suggestion(name: str, close: Sequence[str]) -> str:
+    for group, options in OPTIONS.items():
+        if name in [option.dest for option in options]:
+            return f"; it belongs in [{group}]"
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _told(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
+    """Place, option and value; a secret value, or a password in a URL, is not shown."""
+    if value is None:
+        return f"{path}: [{section}] {name}"
+    if secret:
+        return f"{path}: [{section}] {name} = {MASK}"
+    return f"{path}: [{section}] {name} = {mask_url(value)!r}"
+
+
+def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:
+    """Read every option: oslo.config looks at a value only when it is asked for."""
+    for group, options in OPTIONS.items():
+        values = conf if group == "DEFAULT" else conf[group]
+        for option in options:
+            try:
+                values[option.dest]
+            except (ValueError, cfg.Error) as error:
+                place, value = _origin(group, option.dest, parsed)
+                told = _told(place, group, option.dest, value, option.secret)
+                yield f"{told}: {_reason(error, option, value)}"
+
+
+def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:
+    """Where the value in force comes from, and the value as it is written there."""
+    variable = f"OS_{group.upper()}__{name.upper()}"
+    if variable in os.environ:
+        return f"environment variable {variable}", os.environ[variable]
+    for path, sections in reversed(parsed.items()):
+        for section, values in sections.items():
+            if _group_name(section) == group and name in values:
+                return path, values[name][-1]
+    return "default", None
+
+
+def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
+    """Why the value is refused, in our words: oslo.config's would repeat a secret."""
+    if isinstance(error, (cfg.NoSuchOptError, cfg.TemplateSubstitutionError)):
+        return "names an unknown option after $; a dollar sign is written $$"
+    try:
+        option.type(value)
+    except ValueError as refusal:
+        return str(refusal)
+    return "is refused" if option.secret else str(error)
+
+
+def sample() -> str:
+    """The text of etc/osbench.conf: every option with its help, commented out at its default."""
+    lines = [
+        "# Configuration of osbench. Read from --config-file, else ~/.osbench/osbench.conf, else",
+        "# /etc/osbench/osbench.conf. Each option stands here with its default.",
+        "# $option stands for the value of another option; a dollar sign is written $$.",
+    ]
+    for group, options in OPTIONS.items():
+        lines += ["", f"[{group}]"]
+        for option in options:
+            text = f"{option.help} {limits(option)}".strip()
+            lines += ["", *(f"# {line}" for line in textwrap.wrap(text, 96))]
+            lines.append(f"#{option.dest} = {written(option.default)}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def limits(option: cfg.Opt) -> str:
+    """A sentence of what values an option takes, or "" where its type says it."""
+    kind = option.type
+    choices = getattr(kind, "choices", None)
+    if choices:
+        return f"One of {', '.join(choices)}."
+    low = getattr(kind, "min", None)
+    return f"At least {low:g}." if low and getattr(kind, "max", None) is None else ""
+
+
+def written(default: Any) -> str:
+    """A default as a file has it."""
+    if default is None:
+        return ""
+    if isinstance(default, list):
+        return ",".join(default)
+    return str(default)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(sample())

@@ -1,0 +1,1 @@
+"""The deployment record: its schema, where it comes from, and how both sides read it."""

@@ -1,0 +1,105 @@
+"""The users of a workload: those that a context made, or those of the deployment record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.errors import DeploymentError
+
+#: Keys under which the context `users` keeps what it made.
+USERS, CHOICE = "users", "user_choice_method"
+#: Key under which the context `cleanup` keeps the key of the names that iterations give.
+NAMES_KEY = "names_key"
+
+RANDOM, ROUND_ROBIN = "random", "round_robin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """A user in a project, as contexts keep it; without ids where nobody has asked for them."""
+
+    credential: Credential
+    user_id: str = ""
+    project_id: str = ""
+    #: A token (`login.state_of`), or "".
+    state: str = ""
+    #: Made for the run, to be removed with it.
+    temporary: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The person in msgpack types; holds secrets."""
+        credential = self.credential
+        return {
+            "username": credential.username,
+            "password": credential.password,
+            "project_name": credential.project_name,
+            "user_domain_name": credential.user_domain_name,
+            "project_domain_name": credential.project_domain_name,
+            "id": self.user_id,
+            "project_id": self.project_id,
+            "state": self.state,
+            "temporary": self.temporary,
+        }
+
+
+def person_of(kept: Mapping[str, Any], deployment: Deployment) -> Person:
+    """The person that `to_dict` described."""
+    like = deployment.admin or deployment.users[0]
+    return Person(
+        credential=replace(
+            like,
+            username=kept["username"],
+            password=kept["password"],
+            project_name=kept["project_name"],
+            user_domain_name=kept["user_domain_name"],
+            project_domain_name=kept["project_domain_name"],
+        ),
+        user_id=kept["id"],
+        project_id=kept["project_id"],
+        state=kept["state"],
+        temporary=kept["temporary"],
+    )
+
+
+def people(context: Mapping[str, Any], deployment: Deployment) -> list[Person]:
+    """Who iterations act as: users of a context, else users of the record, else its admin.
+
+    Raises DeploymentError where there is nobody.
+    """
+    if context.get(USERS):
+        return [person_of(kept, deployment) for kept in context[USERS]]
+    admin = (deployment.admin,) if deployment.admin else ()
+    found = deployment.users or admin
+    if not found:
+        raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
+    return [Person(credential=credential) for credential in found]
+
+
+def by_project(everybody: Sequence[Person]) -> list[list[Person]]:
+    """The same in lists of those who share a project, in the order of their first."""
+    projects: dict[Any, list[Person]] = {}
+    for person in everybody:
+        credential = person.credential
+        key = person.project_id or (credential.project_name, credential.project_domain_name)
+        projects.setdefault(key, []).append(person)
+    return list(projects.values())
+
+
+def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
+    """Project and user of an iteration (from 1): project after project, then the next users."""
+    step = iteration - 1
+    project = step % len(projects)
+    return project, step // len(projects) % len(projects[project])
+
+
+def openstack_of(deployment: Deployment | None, who: str) -> Deployment:
+    """The deployment, which must be of OpenStack. Raises DeploymentError where it is not."""
+    if deployment is None or deployment.platform != "openstack":
+        raise DeploymentError(
+            f"{who} needs a deployment of OpenStack: make one with `osbench-coord deployment "
+            "create`, or name one with --deployment"
+        )
+    return deployment

@@ -1,0 +1,1 @@
+"""The interfaces of plug-ins, and how plug-ins are found, named and checked."""

@@ -1,0 +1,31 @@
+"""Arguments that name files on the coordinator's host, for workers on others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import ContextError
+from osbench.common.plugin.context import Surroundings
+
+
+def with_text(
+    names: Sequence[str], args: Mapping[str, Any], surroundings: Surroundings
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments with the text of the files that some of them name, and the context.
+
+    Raises ContextError where a file cannot be read.
+    """
+    found = dict(args)
+    for name in names:
+        path = found.get(name)
+        if not isinstance(path, str):
+            continue
+        try:
+            found[name] = Path(path).expanduser().read_text("utf-8")
+        except OSError as error:
+            raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ContextError(f"argument {name}: {path}: is not text in UTF-8") from None
+    return found, dict(surroundings.context)

@@ -1,0 +1,146 @@
+"""Atomic actions: named, timed steps of an iteration, nested as they are called."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from time import monotonic_ns
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from osbench.common.plugin.scenario import Scenario
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Scenario")
+
+#: Integers a recorded action takes: name id, parent position, start ns, end ns, failed (0/1).
+WIDTH = 5
+
+
+#: Names kept apart; a name made up from data, such as an iteration number, would have no end.
+NAMES_LIMIT = 1000
+#: Stands for the names beyond.
+OTHER = "(other actions)"
+
+
+class Names:
+    """Action names of a process and their small numbers; a block ships the names it uses."""
+
+    __slots__ = ("_lock", "ids", "names")
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.names: list[str] = []
+        self._lock = threading.Lock()
+
+    def number(self, name: str) -> int:
+        """The number of `name`, given at first sight. Safe from several threads."""
+        known = self.ids.get(name)
+        if known is None:
+            with self._lock:
+                known = self.ids.get(name)
+                if known is None and len(self.names) >= NAMES_LIMIT:
+                    return self._other()
+                if known is None:
+                    known = len(self.names)
+                    # the name first: who finds a number may look its name up at once
+                    self.names.append(name)
+                    self.ids[name] = known
+        return known
+
+    def _other(self) -> int:
+        if OTHER not in self.ids:
+            self.names.append(OTHER)
+            self.ids[OTHER] = len(self.names) - 1
+        return self.ids[OTHER]
+
+
+class Recorder:
+    """The actions of one iteration, flat: `WIDTH` integers each, in the order they began."""
+
+    __slots__ = ("actions", "names", "open", "profiler")
+
+    def __init__(self, names: Names, profiler: Any = None) -> None:
+        self.names = names
+        self.actions: list[int] = []
+        #: Position (in actions, not integers) of the innermost open action; -1 at the top.
+        self.open = -1
+        #: The iteration's OSProfiler profiler, or None when it is not traced.
+        self.profiler = profiler
+
+
+class ActionTimer:
+    """Context manager that times one atomic action of a scenario.
+
+    >>> with ActionTimer(self, "nova.boot_server"):
+    ...     ...
+    """
+
+    __slots__ = ("_at", "_name", "_outer", "_recorder", "_span")
+
+    def __init__(self, scenario: Scenario, name: str) -> None:
+        self._recorder = scenario._recorder
+        self._name = name
+
+    def __enter__(self) -> ActionTimer:
+        recorder = self._recorder
+        if recorder.profiler is not None:
+            self._span = recorder.profiler.open(self._name)
+        actions = recorder.actions
+        at = len(actions)
+        self._at = at
+        outer = recorder.open
+        self._outer = outer
+        recorder.open = at // WIDTH
+        ids = recorder.names
+        number = ids.ids.get(self._name)
+        if number is None:
+            number = ids.number(self._name)
+        actions.extend((number, outer, monotonic_ns(), 0, 0))
+        return self
+
+    def __exit__(
+        self,
+        etype: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        recorder = self._recorder
+        at = self._at
+        recorder.actions[at + 3] = monotonic_ns()
+        recorder.open = self._outer
+        if etype is not None:
+            recorder.actions[at + 4] = 1
+        if recorder.profiler is not None:
+            recorder.profiler.close(self._span, _failure(etype, error))
+
+
+def _failure(
+    etype: type[BaseException] | None, error: BaseException | None
+) -> dict[str, Any] | None:
+    if etype is None:
+        return None
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - an exception of others may not even print; it still counts
+        message = ""
+    return {"etype": etype.__name__, "message": message}
+
+
+def action_timer(
+    name: str,
+) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
+    """Decorate a scenario's method so that each call is recorded as atomic action `name`."""
+
+    def decorate(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+        @functools.wraps(method)
+        def timed(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            with ActionTimer(self, name):
+                return method(self, *args, **kwargs)
+
+        return timed
+
+    return decorate

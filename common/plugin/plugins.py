@@ -1,0 +1,342 @@
+"""Plug-in discovery: scenarios, runners and the rest, ours and Rally's, by name."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from osbench.common import errors
+from osbench.common.plugin import plugin_files, signature
+from osbench.common.plugin.argument_files import with_text
+from osbench.common.plugin.context import Context, Surroundings
+from osbench.common.plugin.exporter import Exporter
+from osbench.common.plugin.hook import Hook
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
+from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.scenario import MARK, Configuration, Scenario
+from osbench.common.plugin.sla import Sla
+from osbench.common.plugin.trigger import Trigger
+from osbench.common.rally import files as rally_files
+from osbench.common.rally import plugin_hints as rally_names
+from osbench.common.rally import registry
+from osbench.common.rally.bridge import Bridge
+from osbench.common.rally.importing import installed
+
+#: Kinds of plug-ins that `Plugins.get` knows; scenarios have `Plugins.scenario`.
+KINDS = ("runner", "sla", "context", "hook", "trigger", "exporter")
+
+#: What a class must derive from to be a plug-in of a kind.
+INTERFACES: Mapping[str, type] = {
+    "runner": Runner,
+    "sla": Sla,
+    "context": Context,
+    "hook": Hook,
+    "trigger": Trigger,
+    "exporter": Exporter,
+}
+
+#: Values by name.
+Args = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioPlugin:
+    """A scenario as task files name it: the method of a class that one iteration calls."""
+
+    name: str
+    cls: type[Scenario]
+    #: Name of the method.
+    method: str
+    #: Contexts that the scenario always needs, by name.
+    context: Mapping[str, Any]
+    #: First line of the docstring, or "".
+    title: str
+    #: SHA-256, in hex, of the file that defines the scenario.
+    source_hash: str
+    #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str = NATIVE
+    #: Called once a workload, when its contexts are set up: makes the arguments and the context
+    #: that workers get of the task's arguments and of what there is. Raises ContextError.
+    prepare: Callable[[Mapping[str, Any], Surroundings], tuple[Args, Args]] | None = None
+
+    @property
+    def address(self) -> str:
+        """The name that means this plug-in wherever it is looked up."""
+        return self.name if "@" in self.name else f"{self.name}@{self.source}"
+
+    def check_args(self, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the keyword arguments `args`; a message each, none when they fit."""
+        return signature.problems(self.name, getattr(self.cls, self.method), args)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A plug-in of another kind that a name stands for."""
+
+    cls: type
+    #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str
+    #: The name that means this plug-in wherever it is looked up: `name@native`, or Rally's
+    #: `name@platform`.
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Definition:
+    """A plug-in that is known but perhaps not yet imported."""
+
+    #: Where it is defined, for messages.
+    place: str
+    #: Gives the class and, of a scenario, the method.
+    load: Callable[[], tuple[type, str]]
+
+
+class Plugins:
+    """All plug-ins of this process: entry points `osbench.<kind>`, the files under `paths`, and
+    Rally's, where it is installed.
+
+    An entry point is imported when its plug-in is asked for, files at the first question, Rally
+    where a name is not ours. `prefer` says whose plug-in a name means that both have, `remedy`
+    what to do where a name means none, in place of the names that are near. Every method raises
+    PluginError where a file cannot be imported or a name is defined twice.
+    """
+
+    def __init__(
+        self, paths: Sequence[str] = (), prefer: str = NATIVE, *, remedy: str = ""
+    ) -> None:
+        self._paths = tuple(paths)
+        self._prefer = prefer
+        self._remedy = remedy
+        self._tables: dict[str, dict[str, _Definition]] | None = None
+        self._scenarios: dict[str, ScenarioPlugin] = {}
+        self._notes: list[str] = []
+        self._bridge = Bridge()
+
+    @property
+    def rally(self) -> Bridge:
+        """Rally's plug-ins, those of the paths among them."""
+        self._table("scenario")
+        return self._bridge
+
+    def notes(self) -> list[str]:
+        """Sentences on classes in files that look like plug-ins and are none."""
+        self._table("scenario")
+        return list(self._notes)
+
+    def names(self, kind: str) -> list[str]:
+        """Names of all plug-ins of a kind that are ours, sorted."""
+        return sorted(self._table(kind))
+
+    def get(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> type:
+        """The class of the plug-in `name`. Raises PluginError where there is none."""
+        return self.find(kind, name, beside=beside).cls
+
+    def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
+        """The plug-in `name`, ours or Rally's. Raises PluginError where there is none.
+
+        `beside` is the scenario for which a task file names a context. Scenarios of Rally's need
+        what Rally's contexts make, so a name that both have means Rally's there; beside one of
+        ours it means ours, even as Rally writes it, with its platform.
+        """
+        prefer = self._preferred()
+        if beside is not None and beside.source == RALLY:
+            prefer = RALLY
+        elif beside is not None and prefer == NATIVE and name in rally_names.names(kind):
+            ours = self._native(kind, name)
+            if ours is not None:
+                return ours
+        for source in order(name, prefer):
+            found = self._native(kind, name) if source == NATIVE else self._of_rally(kind, name)
+            if found is not None:
+                return found
+        raise self._absent(kind, name)
+
+    def scenario_names(self) -> list[str]:
+        """Names of all scenarios that are ours, sorted."""
+        return sorted(self._table("scenario"))
+
+    def scenario(self, name: str) -> ScenarioPlugin:
+        """The scenario `name`, ours or Rally's. Raises PluginError where there is none."""
+        known = self._scenarios.get(name)
+        if known is None:
+            known = self._scenarios[name] = self._scenario(name)
+        return known
+
+    def _scenario(self, name: str) -> ScenarioPlugin:
+        wanted = asked(name)
+        for source in order(name, self._preferred()):
+            if source == NATIVE:
+                definition = self._table("scenario").get(wanted.bare)
+                if definition is not None:
+                    return _scenario(wanted.bare, *definition.load(), definition.place)
+            else:
+                found = self.rally.scenario(wanted.in_rally)
+                if found is not None:
+                    return found
+        raise self._absent("scenario", name)
+
+    def _native(self, kind: str, name: str) -> Found | None:
+        bare = asked(name).bare
+        definition = self._table(kind).get(bare)
+        if definition is None:
+            return None
+        cls, _ = definition.load()
+        interface = INTERFACES.get(kind, object)
+        if not issubclass(cls, interface):
+            raise errors.PluginError(
+                f"{kind} {bare!r} ({definition.place}) is not a subclass of "
+                f"{interface.__module__}.{interface.__qualname__}"
+            )
+        return Found(cls=cls, source=NATIVE, address=f"{bare}@{NATIVE}")
+
+    def _of_rally(self, kind: str, name: str) -> Found | None:
+        in_rally = asked(name).in_rally
+        cls = self.rally.get(kind, in_rally)
+        if cls is None:
+            return None
+        return Found(cls=cls, source=RALLY, address=self.rally.full_name(kind, in_rally))
+
+    def _preferred(self) -> str:
+        if self._prefer == RALLY and not installed():
+            raise errors.PluginError(
+                f"Rally's plug-ins are preferred, but Rally is not installed: {rally_names.INSTALL}"
+            )
+        return self._prefer
+
+    def _absent(self, kind: str, name: str) -> errors.PluginError:
+        word = "SLA criterion" if kind == "sla" else kind
+        wanted = asked(name)
+        known = set(self._table(kind))
+        if wanted.source != NATIVE:
+            why = rally_names.why_absent(kind, wanted.in_rally)
+            if why is not None:
+                return errors.PluginError(f"{word} {name!r} {why}")
+            if wanted.source == RALLY and kind not in registry.BASES:
+                return errors.PluginError(
+                    f"{word} {name!r}: osbench has {word}s of its own and runs none of Rally's"
+                )
+            if wanted.source == RALLY and not installed():
+                return errors.PluginError(
+                    f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
+                )
+            known |= rally_names.names(kind)
+        if self._remedy:
+            return errors.PluginError(f"there is no {word} {name!r} here: {self._remedy}")
+        near = signature.near(name, known) or "; your own need --plugin-path"
+        return errors.PluginError(f"there is no {word} {name!r}{near}")
+
+    def _table(self, kind: str) -> dict[str, _Definition]:
+        if kind != "scenario" and kind not in KINDS:
+            raise ValueError(f"no such kind of plug-in: {kind}")
+        if self._tables is None:
+            # asked once: each question reads the files of every package that is installed
+            points = importlib.metadata.entry_points()
+            tables = {
+                k: _entry_points(k, points.select(group=f"osbench.{k}"))
+                for k in (*KINDS, "scenario")
+            }
+            ours, for_rally = self._files()
+            for module in plugin_files.modules(ours):
+                _add_module(tables, module)
+                self._notes += plugin_files.unmarked(module)
+            self._bridge = Bridge(for_rally)
+            self._tables = tables
+        return self._tables[kind]
+
+    def _files(self) -> tuple[list[Path], list[str]]:
+        """Files to import here, and files and folders for Rally to load."""
+        ours: list[Path] = []
+        for_rally: list[str] = []
+        for path in self._paths:
+            own, others = rally_files.divide(path, plugin_files.files_of(path))
+            ours += own
+            for_rally += others
+        return ours, for_rally
+
+
+def _add(table: dict[str, _Definition], kind: str, name: str, definition: _Definition) -> None:
+    if name in table:
+        raise errors.PluginError(
+            f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}"
+        )
+    table[name] = definition
+
+
+def _entry_points(
+    kind: str, points: Iterable[importlib.metadata.EntryPoint]
+) -> dict[str, _Definition]:
+    table: dict[str, _Definition] = {}
+    # a package seen twice on the path (an editable install beside its sources) is one package
+    seen: set[tuple[str, str]] = set()
+    for point in points:
+        if (point.name, point.value) in seen:
+            continue
+        seen.add((point.name, point.value))
+        package = f" of {point.dist.name}" if point.dist else ""
+        where = f"entry point {point.value}{package}"
+        _add(table, kind, point.name, _Definition(place=where, load=_loader(point, where)))
+    return table
+
+
+def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tuple[type, str]]:
+    def load() -> tuple[type, str]:
+        try:
+            target: Any = importlib.import_module(point.module)
+            owner = target
+            for part in point.attr.split("."):
+                owner, target = target, getattr(target, part)
+        except (Exception, SystemExit) as error:
+            raise errors.PluginError(
+                f"{point.name} ({where}) cannot be loaded: {plugin_files.reason(error)}"
+            ) from error
+        if isinstance(target, type):
+            return target, "run"
+        if isinstance(owner, type) and callable(target):
+            return owner, point.attr.rpartition(".")[2]
+        raise errors.PluginError(f"{point.name} ({where}) is neither a class nor a method of one")
+
+    return load
+
+
+def _add_module(tables: dict[str, dict[str, _Definition]], module: ModuleType) -> None:
+    for name, cls, method in plugin_files.scenarios(module):
+        _add(tables["scenario"], "scenario", name, _loaded(module.__file__, cls, method))
+    for kind, name, cls in plugin_files.others(module, INTERFACES):
+        _add(tables[kind], kind, name, _loaded(module.__file__, cls, ""))
+
+
+def _loaded(file: str | None, cls: type, method: str) -> _Definition:
+    where = f"{file} ({cls.__qualname__}{'.' if method else ''}{method})"
+    return _Definition(place=where, load=lambda: (cls, method))
+
+
+def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
+    function = getattr(cls, method, None)
+    if not issubclass(cls, Scenario) or function is None:
+        raise errors.PluginError(
+            f"scenario {name!r} ({where}) is not a subclass of osbench.plugin.scenario.Scenario "
+            f"with a method {method}"
+        )
+    owner: Any = cls if method == "run" else function
+    mark = getattr(function, MARK, None) or getattr(owner, MARK, None)
+    # not inspect.getdoc, which answers with the docstring of a base class
+    doc = inspect.cleandoc(owner.__doc__ or function.__doc__ or "")
+    file = Path(str(sys.modules[cls.__module__].__file__))
+    return ScenarioPlugin(
+        name=name,
+        cls=cls,
+        method=method,
+        context=mark.context if isinstance(mark, Configuration) else {},
+        title=doc.partition("\n")[0],
+        source_hash=hashlib.sha256(file.read_bytes()).hexdigest(),
+        prepare=functools.partial(with_text, cls.FILES) if cls.FILES else None,
+    )

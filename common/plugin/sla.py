@@ -1,0 +1,126 @@
+"""The SLA interface: a criterion over the merged results of one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from osbench.common.histogram import Histogram
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import Columns
+
+#: With the types that a criterion gets: plug-ins import nothing else.
+__all__ = [
+    "Columns",
+    "Histogram",
+    "Outcome",
+    "Sla",
+    "Statistics",
+    "Times",
+    "Verdict",
+    "remaining",
+]
+
+
+class Times(Protocol):
+    """Durations by how the iteration, or the action, ended."""
+
+    def state(self, name: str) -> Histogram:
+        """Nanoseconds of those that ended as "ok", "failed" or "timed_out"."""
+        ...
+
+
+class Statistics(Protocol):
+    """What criteria may ask of a workload's merged results."""
+
+    def count(self, state: str) -> int:
+        """Iterations in a state of `osbench.common.outcomes.STATES`."""
+        ...
+
+    @property
+    def service(self) -> Times:
+        """How long iterations ran, pauses of `sleep_between` left out."""
+        ...
+
+    @property
+    def response(self) -> Times:
+        """From when an iteration was due to its end."""
+        ...
+
+    @property
+    def actions(self) -> Mapping[str, Times]:
+        """Durations of atomic actions by name; of nested ones by path, "outer > inner"."""
+        ...
+
+    @property
+    def start_lag(self) -> Histogram:
+        """Nanoseconds from due to started, of all iterations that ran."""
+        ...
+
+    @property
+    def first_start(self) -> int | None:
+        """When the first iteration started, nanoseconds after t0; None while there is none."""
+        ...
+
+    @property
+    def last_end(self) -> int | None:
+        """When the last one ended, nanoseconds after t0; None while there is none."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a criterion says of a workload."""
+
+    criterion: str
+    success: bool
+    detail: str
+
+
+class Sla:
+    """Base of criteria. One instance a workload; `check` may be called many times."""
+
+    #: JSON schema of the criterion's configuration.
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
+    #: Name in task files.
+    NAME: ClassVar[str] = ""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Combinations that the schema cannot forbid, as messages; `config` fits the schema."""
+        return []
+
+    def add(self, columns: Columns) -> None:
+        """Take result rows, for what `Statistics` cannot tell.
+
+        Each iteration comes once, in the order in which results come in: in order of their end
+        from one worker, in turns from several.
+        """
+
+    def check(self, statistics: Statistics) -> Verdict:
+        """Judge the results so far. A criterion without data fails."""
+        raise NotImplementedError
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """The verdict once it is certain to be a failure, whatever the other iterations do.
+
+        `plan` is the most iterations that the workload can come to, None without end. A run
+        that is to abort on SLA failure stops at the first breach; None says to go on.
+        """
+        return None
+
+    def verdict(self, success: bool, detail: str) -> Verdict:
+        """A verdict of this criterion."""
+        return Verdict(criterion=self.NAME, success=success, detail=detail)
+
+
+def remaining(statistics: Statistics, plan: int | None) -> int | None:
+    """The most iterations of a plan that may still run; None without end."""
+    if plan is None:
+        return None
+    seen = sum(map(statistics.count, ("ok", "failed", "timed_out", "dropped")))
+    return max(0, plan - seen)

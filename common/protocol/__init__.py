@@ -1,0 +1,1 @@
+"""Messages between coordinator and workers, and what carries and protects them."""

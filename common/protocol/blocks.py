@@ -1,0 +1,220 @@
+"""Result blocks: the rows of many iterations as little-endian typed arrays.
+
+One format from the worker's memory to the run directory. A row is the tuple
+
+    (iteration, outcome, due_ns, started_ns, ended_ns, idle_ns, failure, actions, extra)
+
+with instants on the worker's monotonic clock. `failure` is a number of the worker's failure
+table (0: none), `actions` the flat integers of `Recorder.actions` (common/plugin/atomic.py), as
+they are or packed by `pack_actions`, and `extra` None or (16 bytes of trace id or b"", list of
+packed outputs or None).
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.errors import Untrusted
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.atomic import WIDTH
+
+Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
+Ints = NDArray[np.int64]
+_FIRST, _LAST = min(Outcome), max(Outcome)
+
+
+#: Rows transposed at once: `zip` makes an object a row, and some ten thousand new ones would have
+#: the garbage collector go through the whole process, again and again.
+_CHUNK = 512
+
+
+#: Bytes of a packed action.
+_ACTION_BYTES = 8 * WIDTH
+_PACK_ONE = struct.Struct(f"<{WIDTH}q").pack
+
+
+def pack_actions(actions: Sequence[int]) -> bytes:
+    """Actions as bytes, which the garbage collector does not look at."""
+    # of a copy: a thread that the scenario left behind may add to the list
+    flat = tuple(actions)
+    return _PACK_ONE(*flat) if len(flat) == WIDTH else _packer(len(flat))(*flat)
+
+
+@functools.lru_cache(256)
+def _packer(count: int) -> Callable[..., bytes]:
+    return struct.Struct(f"<{count}q").pack
+
+
+def _bytes(column: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()
+
+
+def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
+    """Pack rows into columns. `t0_ns` is the start of the load on the rows' own clock."""
+    iteration, due, started, ended, idle = (array("q") for _ in range(5))
+    outcome, failure, lengths, actions = bytearray(), array("I"), array("I"), bytearray()
+    extra: list[tuple[int, Any]] = []
+    for at in range(0, len(rows), _CHUNK):
+        part = rows[at : at + _CHUNK]
+        numbers, outcomes, dues, starts, ends, idles, fails, steps, extras = zip(*part, strict=True)
+        iteration.extend(array("q", numbers))
+        outcome.extend(outcomes)
+        due.extend(array("q", dues))
+        started.extend(array("q", starts))
+        ended.extend(array("q", ends))
+        idle.extend(array("q", idles))
+        failure.extend(array("I", fails))
+        if any(steps):
+            packed = [flat if isinstance(flat, bytes) else pack_actions(flat) for flat in steps]
+            lengths.extend([len(flat) // _ACTION_BYTES for flat in packed])
+            actions += b"".join(packed)
+        else:
+            lengths.frombytes(bytes(lengths.itemsize * len(part)))
+        if any(extras):
+            extra.extend((row[0], row[8]) for row in part if row[8] is not None)
+    columns: dict[str, Any] = {
+        "rows": len(rows),
+        "t0": t0_ns,
+        "iteration": _bytes(iteration),
+        "outcome": bytes(outcome),
+        "due": _bytes(due),
+        "started": _bytes(started),
+        "ended": _bytes(ended),
+    }
+    # most columns of most workloads are all zero: not sent
+    if any(idle):
+        columns["idle"] = _bytes(idle)
+    if any(failure):
+        columns["failure"] = _bytes(failure)
+    if actions:
+        columns["lengths"] = _bytes(lengths)
+        columns["actions"] = bytes(actions)
+        columns["names"] = list(names)
+    if extra:
+        columns |= _extras(extra)
+    return columns
+
+
+def _extras(extra: Sequence[tuple[int, Any]]) -> dict[str, Any]:
+    traced = [(number, trace) for number, (trace, _) in extra if trace]
+    return {
+        "traced": _bytes(array("q", (number for number, _ in traced))),
+        "traces": b"".join(trace for _, trace in traced),
+        "outputs": [[number, outputs] for number, (_, outputs) in extra if outputs],
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A distinct error of a workload; rows name it by `number`."""
+
+    #: Number within the worker's failure table, from 1.
+    number: int
+    #: Exception type.
+    etype: str
+    #: str(exception), cut to 1 kB.
+    message: str
+    #: Formatted traceback, cut to 8 kB.
+    traceback: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """Decoded rows. Instants are int64 nanoseconds after t0; all arrays have one entry a row
+    unless said otherwise."""
+
+    iteration: Ints
+    #: uint8, values of `osbench.common.outcomes.Outcome`.
+    outcome: NDArray[np.uint8]
+    due: Ints
+    started: Ints
+    ended: Ints
+    #: Nanoseconds spent in `sleep_between`.
+    idle: Ints
+    #: uint32, number in the worker's failure table, 0 for none.
+    failure: NDArray[np.uint32]
+    #: Atomic actions of all rows, one line an action: row, name, parent, start, end, failed.
+    #: `name` indexes `names`; `parent` is the position of the enclosing action within its
+    #: iteration or -1.
+    actions: Ints = field(default_factory=lambda: np.empty((0, 6), np.int64))
+    names: tuple[str, ...] = ()
+    #: Iteration numbers that have a trace id, and the ids as 16 bytes each (shape (n, 16)).
+    traced: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    traces: NDArray[np.uint8] = field(default_factory=lambda: np.empty((0, 16), np.uint8))
+    #: (iteration, packed outputs) where there are outputs.
+    outputs: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
+    #: What the failure numbers stand for: exception type, message, traceback. Known where SLA
+    #: criteria get the rows.
+    failures: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
+    #: The instant that the others count from, seconds since 1970-01-01 UTC; 0 where not known.
+    t0_at: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
+def decode_rows(columns: dict[str, Any]) -> Columns:
+    """Unpack what `encode_rows` made. Raises Untrusted where lengths do not agree."""
+    try:
+        return _decode(columns)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise Untrusted(f"result block of another shape: {error}") from None
+
+
+def _decode(columns: dict[str, Any]) -> Columns:
+    count = int(columns["rows"])
+    t0 = int(columns["t0"])
+
+    def ints(name: str, dtype: str, default: int | None = None) -> NDArray[Any]:
+        raw = columns.get(name)
+        if raw is None and default is not None:
+            return np.full(count, default, dtype)
+        found: NDArray[Any] = np.frombuffer(columns[name], dtype)
+        if len(found) != count:
+            raise ValueError(f"column {name} has {len(found)} rows, not {count}")
+        return found
+
+    actions: Ints = np.empty((0, 6), np.int64)
+    names: tuple[str, ...] = ()
+    if "actions" in columns:
+        lengths = ints("lengths", "<u4")
+        flat = np.frombuffer(columns["actions"], "<i8").reshape(-1, WIDTH)
+        actions = np.empty((len(flat), 6), np.int64)
+        actions[:, 0] = np.repeat(np.arange(count), lengths)
+        actions[:, 1:] = flat
+        actions[:, 3:5] -= t0
+        names = tuple(str(name) for name in columns["names"])
+        if len(flat) and not 0 <= flat[:, 0].min() <= flat[:, 0].max() < len(names):
+            raise ValueError("an action without a name")
+    traced = np.frombuffer(columns.get("traced", b""), "<i8")
+    traces = np.frombuffer(columns.get("traces", b""), np.uint8).reshape(-1, 16)
+    if len(traced) != len(traces):
+        raise ValueError("trace ids and their iterations differ in number")
+    outcome = ints("outcome", "u1")
+    if count and not _FIRST <= outcome.min() <= outcome.max() <= _LAST:
+        raise ValueError("an outcome that there is not")
+    return Columns(
+        iteration=ints("iteration", "<i8"),
+        outcome=outcome,
+        due=ints("due", "<i8") - t0,
+        started=ints("started", "<i8") - t0,
+        ended=ints("ended", "<i8") - t0,
+        idle=ints("idle", "<i8", 0),
+        failure=ints("failure", "<u4", 0),
+        actions=actions,
+        names=names,
+        traced=traced,
+        traces=traces,
+        outputs=tuple((int(n), tuple(parts)) for n, parts in columns.get("outputs", ())),
+    )

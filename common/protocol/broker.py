@@ -1,0 +1,128 @@
+"""Celery as both sides speak it: one application, one queue a worker process, msgpack only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from typing import Any, cast
+
+from celery import Celery
+from kombu import Exchange, Queue
+from kombu.exceptions import OperationalError
+
+from osbench.common.errors import StoreError
+from osbench.common.masking import mask_url
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.redis_client import Client, reached
+
+#: Name of the one task: takes a sealed batch.
+TASK = "osbench.batch"
+
+#: Seconds after which RabbitMQ forgets an unread message, and a queue nobody reads.
+QUEUE_TTL_S = 60
+
+#: Keys of kombu on a Redis broker: bindings of queues, when they go, messages under way.
+_BINDING = f"{redis_keys.PREFIX}_kombu.binding."
+_BINDING_DEADLINES = f"{redis_keys.PREFIX}_kombu.binding_deadlines"
+_UNACKED = f"{redis_keys.PREFIX}unacked"
+_UNACKED_INDEX = f"{redis_keys.PREFIX}unacked_index"
+
+
+def application(broker_url: str) -> Celery:
+    """The Celery application: no result backend, no events, nothing but delivery."""
+    app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
+    app.conf.update(
+        task_serializer="msgpack",
+        accept_content=["msgpack"],
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_create_missing_queues=False,
+        task_queues=(),
+        worker_prefetch_multiplier=8,
+        worker_send_task_events=False,
+        worker_enable_remote_control=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_transport_options(broker_url),
+    )
+    return app
+
+
+def _transport_options(broker_url: str) -> dict[str, Any]:
+    if not broker_url.startswith(("redis", "rediss", "unix")):
+        return {"confirm_publish": True}
+    return {
+        "global_keyprefix": redis_keys.PREFIX,
+        # else each message has the expiry of four lists renewed, and each wait watches four
+        "priority_steps": [0],
+        "visibility_timeout": QUEUE_TTL_S,
+        "socket_timeout": 10.0,
+        "socket_connect_timeout": 5.0,
+        "health_check_interval": 5,
+    }
+
+
+def check(broker_url: str, timeout_s: float) -> None:
+    """Refuse a broker that is not there or does not let us in. Raises StoreError."""
+    with application(broker_url).connection_for_write(connect_timeout=timeout_s) as connection:
+        try:
+            # Celery would try again for ever
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
+        except (
+            OSError,
+            OperationalError,
+            *connection.connection_errors,
+            *connection.channel_errors,
+        ) as error:
+            raise StoreError(
+                f"the broker at {mask_url(broker_url)} does not take us: {error}; "
+                "is [messaging] broker_url right?"
+            ) from None
+
+
+def queue(incarnation: str) -> Queue:
+    """The queue of one worker process, the same object for whoever declares or publishes."""
+    with warnings.catch_warnings():
+        return Queue(
+            redis_keys.queue(incarnation),
+            Exchange(""),
+            routing_key=redis_keys.queue(incarnation),
+            durable=False,
+            expires=QUEUE_TTL_S,
+            message_ttl=QUEUE_TTL_S,
+        )
+
+
+def forget(client: Client, incarnation: str) -> None:
+    """Remove all that a worker process that is gone has in Redis, Celery's part included.
+
+    Where the broker is not Redis there is no such part. Raises StoreAway, StoreError.
+    """
+    name = redis_keys.queue(incarnation)
+    with reached():
+        waiting = cast(Any, client.hscan_iter(_UNACKED))
+        # delivered to it and not acknowledged: Celery would put them into its queue again
+        tags = [tag for tag, message in waiting if _routing_key(message) == name]
+        pipe = client.pipeline(transaction=False)
+        pipe.delete(
+            redis_keys.worker(incarnation),
+            redis_keys.busy(incarnation),
+            redis_keys.PREFIX + name,
+            _BINDING + name,
+        )
+        pipe.srem(redis_keys.WORKERS, incarnation)
+        pipe.zrem(_BINDING_DEADLINES, name)
+        if tags:
+            pipe.hdel(_UNACKED, *tags)
+            pipe.zrem(_UNACKED_INDEX, *tags)
+        pipe.execute()
+
+
+def _routing_key(message: bytes) -> str:
+    with contextlib.suppress(ValueError, IndexError, TypeError):
+        return str(json.loads(message)[2])
+    return ""

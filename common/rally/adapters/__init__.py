@@ -1,0 +1,1 @@
+"""Rally plug-ins behind the interfaces of osbench: one module per kind."""

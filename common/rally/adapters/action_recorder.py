@@ -1,0 +1,77 @@
+"""Rally's atomic actions, recorded as they begin and end.
+
+Rally notes actions in a list of the scenario's, which services share. Here that list knows the
+iteration's recorder, and Rally's timer tells it: what a timed-out iteration has done is kept, and
+the span of an action is open while its requests are made.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import threading
+from typing import Any
+
+from osbench.common.plugin.atomic import ActionTimer, Recorder
+
+#: Attribute of a Rally scenario that holds the recorder before its constructor runs.
+RECORDER = "_osbench_recorder"
+#: Attribute of Rally's timer that says that this was done.
+MARK = "_osbench_told"
+
+_LOCK = threading.Lock()
+
+
+class Actions(list[Any]):
+    """The list in which Rally notes the actions of one iteration."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+
+def install() -> None:
+    """Let Rally's timers tell the recorders of their iterations; done once a process."""
+    atomic: Any = importlib.import_module("rally.task.atomic")
+    with _LOCK:
+        if not hasattr(atomic.ActionTimer, MARK):
+            setattr(atomic.ActionTimer, MARK, True)
+            _tell(atomic.ActionTimer)
+            _note(atomic.ActionTimerMixin)
+
+
+def _tell(timer: Any) -> None:
+    enter, leave = timer.__enter__, timer.__exit__
+
+    @functools.wraps(enter)
+    def __enter__(self: Any) -> Any:
+        entered = enter(self)
+        actions = self.instance._atomic_actions
+        if type(actions) is Actions:
+            self._osbench_timer = ActionTimer(actions, self.name)  # type: ignore[arg-type] # only its recorder is asked for
+            self._osbench_timer.__enter__()
+        return entered
+
+    @functools.wraps(leave)
+    def __exit__(self: Any, *raised: Any) -> Any:
+        ours = vars(self).pop("_osbench_timer", None)
+        if ours is not None:
+            ours.__exit__(*raised)
+        return leave(self, *raised)
+
+    timer.__enter__, timer.__exit__ = __enter__, __exit__
+
+
+def _note(mixin: Any) -> None:
+    make = mixin.__init__
+
+    @functools.wraps(make)
+    def __init__(self: Any) -> None:
+        make(self)
+        recorder = vars(self).get(RECORDER)
+        if recorder is not None:
+            self._atomic_actions = Actions(recorder)
+
+    mixin.__init__ = __init__

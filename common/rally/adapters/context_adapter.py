@@ -1,0 +1,101 @@
+"""Rally's contexts as osbench's; Rally's context object is stored between setup and cleanup."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar, cast
+
+from osbench.common.errors import ContextError
+from osbench.common.plugin.context import Context
+from osbench.common.rally import importing, registry
+from osbench.common.rally.context_object import codec, orphaned_users
+from osbench.common.rally.context_object.cleanup_errors import Complaints
+from osbench.common.rally.context_object.environment import KEY, context_object
+from osbench.common.rally.context_object.rally_users import cloud_users
+
+#: Key among what a context has made while its setup has not come to an end.
+BEGUN = "rally_begun"
+
+
+class RallyContext(Context):
+    """Sets up and cleans up one Rally context."""
+
+    #: The class of Rally's or of one of its plug-ins.
+    RALLY: ClassVar[Any]
+
+    def setup(self) -> None:
+        """Run Rally's setup, and keep the context object as it leaves it."""
+        carried = self._carried()
+        # its owner id is what all that is made now can be found by, should this process die
+        self.made[BEGUN] = True
+        self._keep(carried)
+        try:
+            self.RALLY(carried).setup()
+        except Exception:
+            self._keep_what_can_be(carried)
+            raise
+        del self.made[BEGUN]
+        self._keep(carried)
+
+    def cleanup(self) -> None:
+        """Run Rally's cleanup. Raises ContextError naming what it could not remove."""
+        packed = self.made.get(KEY)
+        if packed is None:
+            return
+        carried = codec.unpack(packed)
+        if self.made.get(BEGUN):
+            # Rally's cleanup counts on what the beginning of its setup leaves
+            carried = {"users": [], "tenants": {}} | carried
+        with Complaints() as complaints:
+            rally = self.RALLY(carried)
+            rally.cleanup()
+            if self.made.get(BEGUN):
+                orphaned_users.remove(rally)
+        if complaints.messages:
+            raise ContextError(f"left behind: {'; '.join(complaints.messages)}")
+
+    def _carried(self) -> dict[str, Any]:
+        packed = self.surroundings.context.get(KEY)
+        if packed is not None:
+            carried: dict[str, Any] = codec.unpack(packed)
+            return carried
+        begun = context_object(self.surroundings, self.surroundings.scenario)
+        platform = begun["env"]["platforms"].get("openstack")
+        return begun if platform is None else begun | cloud_users(self.surroundings, platform)
+
+    def _keep(self, carried: dict[str, Any]) -> None:
+        self.made[KEY] = codec.pack(carried)
+        self.keep()
+
+    def _keep_what_can_be(self, carried: dict[str, Any]) -> None:
+        try:
+            self._keep(carried)
+        except ContextError:
+            # what was half made may hold anything; the object from before names its owner still
+            return
+
+
+def context_class(name: str) -> type[Context] | None:
+    """The Rally context `name`, with or without @platform; None where there is none.
+
+    Raises PluginError where Rally is broken, and where several platforms have the name.
+    """
+    if not importing.load():
+        return None
+    found = registry.plugin("context", name)
+    return None if found is None else adapter(found)
+
+
+@functools.cache
+def adapter(rally: Any) -> type[RallyContext]:
+    """Our class that runs a Rally context."""
+    body = {
+        "RALLY": rally,
+        "NAME": rally.get_fullname(),
+        "ORDER": rally.get_order(),
+        "HIDDEN": rally.is_hidden(),
+        "CONFIG_SCHEMA": rally.CONFIG_SCHEMA,
+        "__module__": __name__,
+        "__doc__": rally.__doc__,
+    }
+    return cast(type[RallyContext], type(rally.__name__, (RallyContext,), body))

@@ -1,0 +1,66 @@
+"""Hook actions of Rally: their classes run in the coordinator, a new instance each firing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.common.plugin.hook import Event, Failed, Hook
+from osbench.common.rally.adapters.shared import adapted, problems
+
+#: Actions that ask Rally's database, and for what.
+NEEDS_DATABASE: Mapping[str, str] = {
+    "fault_injection@openstack": "the configuration of the cloud's nodes in its deployment",
+}
+
+#: What Rally may say of an action that did not succeed, and reports know.
+_BAD = ("failed", "validation_failed")
+
+
+def hook_class(name: str) -> type[Hook] | None:
+    """The action `name`, or `name@platform`, of Rally; None where there is none."""
+    return adapted(RallyHook, "hook", name)
+
+
+class RallyTask(dict[str, Any]):
+    """What stands in the place of Rally's task object: the run's id, and nothing of a database."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(uuid=run)
+
+    def __missing__(self, key: str) -> Any:
+        raise LookupError(f"the task's {key} is in Rally's database, which osbench has not")
+
+
+class RallyHook(Hook):
+    """An action that a class of Rally does. It can't be ended early."""
+
+    #: Rally's class.
+    RALLY: ClassVar[Any]
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """What Rally's validators say, and whether the action can do without Rally's database."""
+        wanted = NEEDS_DATABASE.get(cls.RALLY.get_fullname())
+        if wanted:
+            return [f"cannot run here: it reads {wanted} from Rally's database; use sys_call"]
+        return problems("hook", cls.RALLY, config)
+
+    def run(self, event: Event) -> Mapping[str, Any] | None:
+        """Act. Raises Failed with what Rally's class has noted, or what it raises itself."""
+        cause = {"event_type": event.unit, "value": event.value}
+        action = self.RALLY(RallyTask(event.run), self.config, cause)
+        action.run()
+        result = action.result()
+        output: Mapping[str, Any] | None = result.get("output")
+        error = result.get("error")
+        if error or result["status"] != "success":
+            error = error or {}
+            raise Failed(
+                str(error.get("msg") or f"the action ended as {result['status']}"),
+                output,
+                etype=str(error.get("etype") or "Failed"),
+                details=str(error.get("details") or ""),
+                status=result["status"] if result["status"] in _BAD else "failed",
+            )
+        return output

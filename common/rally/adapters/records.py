@@ -1,0 +1,85 @@
+"""Result rows as Rally's runners hand iterations on: one mapping each, with Rally's keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgpack
+
+from osbench.common.outcomes import RAN, Outcome
+from osbench.common.protocol.blocks import Columns
+
+Texts = Mapping[int, Sequence[str]]
+
+_RAN = frozenset(int(outcome) for outcome in RAN)
+_OK = int(Outcome.OK)
+#: Errors without a text: of iterations that were ended, and beyond the texts that are kept.
+_UNTOLD = {
+    int(Outcome.TIMED_OUT): ("IterationTimeout", "had not ended at its timeout", ""),
+    int(Outcome.FAILED): ("", "", ""),
+}
+
+
+def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[int, Any]]:
+    """Number and record of each iteration that ran, in the order of the rows.
+
+    `failures` says what the failure numbers of the rows stand for: exception type, message and
+    traceback. `t0_at` is the instant that the rows count from, seconds since 1970-01-01 UTC.
+    """
+    charts = dict(columns.outputs)
+    actions = _actions_by_row(columns, t0_at)
+    names = ("iteration", "outcome", "started", "ended", "idle", "failure")
+    rows = zip(*(getattr(columns, name).tolist() for name in names), strict=True)
+    for at, (iteration, outcome, started, ended, idle, failure) in enumerate(rows):
+        if outcome in _RAN:
+            yield (
+                iteration,
+                {
+                    "timestamp": t0_at + started / 1e9,
+                    "duration": (ended - started - idle) / 1e9,
+                    "idle_duration": idle / 1e9,
+                    "error": [] if outcome == _OK else [*failures.get(failure, _UNTOLD[outcome])],
+                    "output": outputs(charts.get(iteration, ())),
+                    "atomic_actions": actions.get(at, []),
+                },
+            )
+
+
+def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
+    """The charts of one iteration under "additive" and "complete"."""
+    found: dict[str, list[Any]] = {"additive": [], "complete": []}
+    for one in packed:
+        output = msgpack.unpackb(one, strict_map_key=False)
+        found[output["kind"]].append(_without_secrets(output["item"]))
+    return found
+
+
+def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
+    """A chart without the connection string, and its password, that Rally adds to trace ids."""
+    data = item["data"]
+    if isinstance(data, dict) and "conn_str" in data:
+        return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}
+    return item
+
+
+def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, Any]]]:
+    """Nested atomic actions by row: lines name their enclosing action by its position."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    of_row: dict[int, list[dict[str, Any]]] = {}
+    for row, name, parent, started, ended, failed in columns.actions.tolist():
+        # one that has not ended was cut short with its iteration
+        end = ended if ended >= started else int(columns.ended[row])
+        action: dict[str, Any] = {
+            "name": columns.names[name],
+            "children": [],
+            "started_at": t0_at + started / 1e9,
+            "finished_at": t0_at + max(started, end) / 1e9,
+        }
+        if failed or ended < started:
+            action["failed"] = True
+        siblings = of_row.setdefault(row, [])
+        inside = siblings[parent]["children"] if parent >= 0 else found.setdefault(row, [])
+        inside.append(action)
+        siblings.append(action)
+    return found

@@ -1,0 +1,145 @@
+"""Rally's scenarios as osbench's: a class of ours for each, which runs Rally's own."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from osbench.common.errors import ContextError
+from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.plugin_names import RALLY
+from osbench.common.plugin.plugins import ScenarioPlugin
+from osbench.common.plugin.scenario import Scenario
+from osbench.common.rally import configuration, importing, registry
+from osbench.common.rally.adapters import action_recorder, client_imports, scenario_arguments
+from osbench.common.rally.context_object import codec, environment
+from osbench.common.rally.context_object.environment import KEY
+from osbench.common.rally.context_object.iteration_user import Shared
+
+
+class RallyScenario(Scenario):
+    """Runs iterations of one Rally scenario."""
+
+    #: The class of Rally's or of one of its plug-ins.
+    RALLY: ClassVar[Any]
+
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """Import, unpack and set up all that no iteration's time may hold.
+
+        Puts the unpacked context object into `context` in place of the packed one.
+        """
+        carried = codec.unpack(context[KEY])
+        configuration.apply(carried["options"])
+        action_recorder.install()
+        client_imports.import_for(cls.RALLY)
+        context[KEY] = Shared(carried["object"], choose=_chooses(cls.RALLY))
+
+    def run(self, **given: Any) -> None:
+        """One iteration, from the constructor of Rally's scenario to the end of its `run`."""
+        context = self.context[KEY].narrowed(self.context["iteration"])
+        scenario = self.RALLY.__new__(self.RALLY)
+        setattr(scenario, action_recorder.RECORDER, self._recorder)
+        try:
+            scenario.__init__(context)
+            scenario.run(**scenario_arguments.for_iteration(given, scenario))
+        except BaseException:
+            self._take(scenario, strict=False)
+            raise
+        self._take(scenario, strict=True)
+
+    def _take(self, scenario: Any, *, strict: bool) -> None:
+        """Take over what the iteration leaves beside its actions."""
+        self._idle_ns = int(getattr(scenario, "_idle_duration", 0.0) * 1e9)
+        for kind, items in getattr(scenario, "_output", {}).items():
+            for item in items:
+                try:
+                    self.add_output(**{kind: item})
+                except (TypeError, ValueError, OverflowError) as error:
+                    # of an iteration that has failed, the failure is what counts
+                    if strict:
+                        raise TypeError(
+                            f"{kind} output {item.get('title')!r} cannot be kept: {error}"
+                        ) from error
+
+
+def scenario_plugin(name: str) -> ScenarioPlugin | None:
+    """The Rally scenario `name`, with or without @platform; None where there is none.
+
+    Raises PluginError where Rally is broken, and where several platforms have the name.
+    """
+    if not importing.load():
+        return None
+    found = registry.plugin("scenario", name)
+    return None if found is None else _plugin(name, found)
+
+
+@functools.cache
+def adapter(rally: Any) -> type[RallyScenario]:
+    """Our class that runs a Rally scenario."""
+
+    @functools.wraps(rally.run)
+    def run(self: Any, **given: Any) -> None:
+        RallyScenario.run(self, **given)
+
+    body = {"RALLY": rally, "run": run, "__module__": __name__, "__doc__": rally.__doc__}
+    return cast(type[RallyScenario], type(rally.__name__, (RallyScenario,), body))
+
+
+def prepare(
+    rally: Any, args: Mapping[str, Any], surroundings: Surroundings
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments and context for the workers, once the workload's contexts are set up.
+
+    The arguments are what Rally's types make of the task's. Raises ContextError.
+    """
+    types: Any = importlib.import_module("rally.task.types")
+    packed = surroundings.context.get(KEY)
+    name = rally.get_fullname()
+    try:
+        carried = codec.unpack(packed) if packed else environment.context_object(surroundings, name)
+        processed = types.preprocess(name, carried, dict(args))
+        ready = scenario_arguments.for_workers(processed)
+        data = codec.pack({"object": carried, "options": configuration.effective()})
+    except Exception as error:
+        said = str(error) if isinstance(error, ContextError) else f"{type(error).__name__}: {error}"
+        raise ContextError(f"scenario {name} cannot be prepared: {said}") from error
+    return ready, {**surroundings.context, KEY: data}
+
+
+def _plugin(name: str, rally: Any) -> ScenarioPlugin:
+    doc = inspect.cleandoc(rally.run.__doc__ or rally.__doc__ or "")
+    return ScenarioPlugin(
+        name=name,
+        cls=adapter(rally),
+        method="run",
+        context=rally.get_default_context(),
+        title=doc.partition("\n")[0],
+        source_hash=hashlib.sha256(_file(rally).read_bytes()).hexdigest(),
+        source=RALLY,
+        prepare=functools.partial(prepare, rally),
+    )
+
+
+def _file(rally: Any) -> Path:
+    """The file that defines a scenario."""
+    module = sys.modules.get(rally.__module__)
+    if module is not None and module.__file__:
+        return Path(module.__file__)
+    # of a file that Rally has loaded from a plug-in path there is no module to be found
+    return Path(inspect.unwrap(rally.run).__code__.co_filename)
+
+
+def _chooses(rally: Any) -> bool:
+    """Whether the scenario has its user chosen in Rally's own way."""
+    try:
+        base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
+    except ImportError:
+        return False
+    return getattr(rally, "_choose_user", None) is base._choose_user

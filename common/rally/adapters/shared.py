@@ -1,0 +1,41 @@
+"""What the adapters of criteria, hooks and triggers share: one class for each class of Rally's."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, TypeVar
+
+from osbench.common.rally import importing, registry, validators
+
+T = TypeVar("T")
+
+
+def adapted(adapter: type[T], kind: str, name: str) -> type[T] | None:
+    """A class of `adapter` for Rally's plug-in `name`, or `name@platform`; None without one.
+
+    It has the plug-in itself as RALLY. Raises PluginError where several platforms have one.
+    """
+    found = registry.plugin(kind, name) if importing.load() else None
+    key: Any = (adapter, found)
+    made: type[T] | None = None if found is None else _class(*key)
+    return made
+
+
+@functools.cache
+def _class(adapter: Any, found: Any) -> Any:
+    return type(
+        f"Rally{found.__name__}",
+        (adapter,),
+        {
+            "__doc__": found.__doc__,
+            "__module__": found.__module__,
+            "NAME": found.get_name(),
+            "CONFIG_SCHEMA": found.CONFIG_SCHEMA,
+            "RALLY": found,
+        },
+    )
+
+
+def problems(kind: str, found: Any, config: Any) -> list[str]:
+    """What Rally's validators, those apart that ask a cloud, say of a configuration."""
+    return validators.problems(kind, found.get_fullname(), config, within=validators.SYNTAX)

@@ -1,0 +1,68 @@
+"""Triggers of Rally: asked value by value which of them fire."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.common.plugin.trigger import LEAST, Trigger
+from osbench.common.rally.adapters.hook_adapter import RallyTask
+from osbench.common.rally.adapters.shared import adapted, problems
+
+
+def trigger_class(name: str) -> type[Trigger] | None:
+    """The trigger `name`, or `name@platform`, of Rally; None where there is none."""
+    return adapted(RallyTrigger, "trigger", name)
+
+
+class _Noted:
+    """Stands in for Rally's action: notes for which values the trigger would run it."""
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+
+    def __call__(self, task: Any, config: Any, triggered_by: Mapping[str, Any]) -> _Noted:
+        self.values.append(int(triggered_by["value"]))
+        return self
+
+    def run_async(self) -> None:
+        """Nothing: the action is run elsewhere."""
+
+    #: Rally's triggers name the action in their log.
+    __name__ = "action"
+
+    def get_name(self) -> str:
+        """What Rally's triggers write into their log."""
+        return "action"
+
+
+class RallyTrigger(Trigger):
+    """A trigger that a class of Rally decides on."""
+
+    #: Rally's class.
+    RALLY: ClassVar[Any]
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__(config)
+        self._noted = _Noted()
+        # Rally's own write their defaults into the configuration
+        named = (self.NAME, copy.deepcopy(dict(config)))
+        described = {"action": ("action", None), "trigger": named, "description": ""}
+        self._trigger = self.RALLY(described, RallyTask(""), self._noted)
+        self.unit = str(self._trigger.get_listening_event())
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """What Rally's validators say, and whether it listens to what there is here."""
+        found = problems("trigger", cls.RALLY, config)
+        if not found and (unit := cls(config).unit) not in LEAST:
+            found = [f"listens to {unit}; there are {' and '.join(LEAST)}"]
+        return found
+
+    def due(self, after: int, until: int) -> Sequence[int]:
+        """Those for which Rally's class runs its action."""
+        for value in range(max(after + 1, LEAST[self.unit]), until + 1):
+            self._trigger.on_event(self.unit, value)
+        found, self._noted.values = self._noted.values, []
+        return found

@@ -1,0 +1,1 @@
+"""Rally's context object: made, stored, read and cleaned up."""

@@ -1,0 +1,83 @@
+"""Rally's context object before any context has added to it, made from a deployment record."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import ContextError
+from osbench.common.plugin.context import Surroundings
+from osbench.common.rally import registry
+
+#: Key of the packed context object among what contexts have made.
+KEY = "rally"
+#: Rally's name of the only platform there is.
+PLATFORM = "existing@openstack"
+#: Content of a deployment record that Rally does not know.
+_OURS = ("enable_profiler",)
+#: From run ids to the UUIDs that Rally has for its tasks.
+_RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
+
+
+def context_object(surroundings: Surroundings, scenario: str) -> dict[str, Any]:
+    """The object that Rally's engine would begin a workload with.
+
+    Its owner id, a new one each time, is part of the names of all that contexts and
+    scenarios make, and by it Rally's cleanup finds them.
+    """
+    return {
+        "task": {"uuid": str(uuid.uuid5(_RUNS, surroundings.run))},
+        "owner_id": str(uuid.uuid4()),
+        "scenario_name": scenario,
+        "config": _config(surroundings.contexts),
+        "env": _environment(surroundings.deployment),
+    }
+
+
+def platform_data(deployment: Deployment) -> dict[str, Any]:
+    """What Rally keeps of an OpenStack deployment. Raises ContextError without rally-openstack."""
+    try:
+        module = importlib.import_module("rally_openstack.environment.platforms.existing")
+    except ImportError:
+        raise ContextError(
+            f"deployment {deployment.name} is an OpenStack, and rally-openstack is not installed"
+        ) from None
+    data, _ = module.OpenStack(_spec(deployment)).create()
+    made: dict[str, Any] = data
+    return made
+
+
+def _environment(deployment: Deployment | None) -> dict[str, Any]:
+    named = deployment.name if deployment is not None else "none"
+    made: dict[str, Any] = {
+        "uuid": str(uuid.uuid5(_RUNS, named)),
+        "name": named,
+        "status": "READY",
+        "spec": {},
+        "platforms": {},
+    }
+    if deployment is not None and deployment.platform == "openstack":
+        made["spec"] = {PLATFORM: _spec(deployment)}
+        made["platforms"] = {"openstack": platform_data(deployment)}
+    return made
+
+
+def _spec(deployment: Deployment) -> dict[str, Any]:
+    spec = {key: copy.deepcopy(item) for key, item in deployment.content.items()}
+    for key in _OURS:
+        spec.pop(key, None)
+    return spec
+
+
+def _config(contexts: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of Rally's contexts among `contexts`, by full name."""
+    found = {}
+    for name, config in contexts.items():
+        cls = registry.plugin("context", name)
+        if cls is not None:
+            found[cls.get_fullname()] = copy.deepcopy(config)
+    return found

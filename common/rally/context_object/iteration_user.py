@@ -1,0 +1,64 @@
+"""What one iteration gets of Rally's context object: its user, and copies of what it looks at."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.rally.context_object.views import View, own
+
+
+class Choice:
+    """Chooses an iteration's user as Rally does, without making anything of all users."""
+
+    def __init__(self, shared: Mapping[str, Any]) -> None:
+        """`shared` is Rally's context object. Choices are made where it says how."""
+        self._users: list[Any] = list(shared.get("users") or ())
+        self._tenants: Mapping[str, Any] = shared.get("tenants") or {}
+        self._method = shared.get("user_choice_method")
+        self._turns = self._by_tenant() if self._users else []
+
+    def _by_tenant(self) -> list[list[Any]]:
+        # a tenant of existing users does not list them: Rally ends with a KeyError there
+        found: dict[Any, list[Any]] = {name: [] for name in sorted(self._tenants)}
+        for user in self._users:
+            found.setdefault(user["tenant_id"], []).append(user)
+        for name, tenant in self._tenants.items():
+            found[name] = list(tenant.get("users") or found[name])
+        return [users for users in found.values() if users]
+
+    def user(self, iteration: int) -> Any:
+        """The user of an iteration, counted from 1; None where no users were prepared."""
+        if not self._users or self._method is None:
+            return None
+        if self._method == "random":
+            return random.choice(self._users)  # noqa: S311 - load, not secrets
+        turn = iteration - 1
+        users = self._turns[turn % len(self._turns)]
+        return users[turn // len(self._turns) % len(users)]
+
+    def tenant(self, user: Mapping[str, Any]) -> Any:
+        """The tenant of a user."""
+        return self._tenants[user["tenant_id"]]
+
+
+class Shared:
+    """The context object of a workload, as all its iterations share it."""
+
+    def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
+        """`choose` is whether iterations are given a user; other scenarios have no use for it."""
+        self._shared = dict(shared)
+        self._choice = Choice(shared) if choose else None
+
+    def narrowed(self, iteration: int) -> dict[str, Any]:
+        """What an iteration, counted from 1, is given."""
+        copies: dict[int, Any] = {}
+        view = View(self._shared, copies)
+        view["iteration"] = iteration
+        if self._choice is not None and "user" not in view:
+            user = self._choice.user(iteration)
+            if user is not None:
+                tenant = self._choice.tenant(user)
+                view["user"], view["tenant"] = own(user, copies), own(tenant, copies)
+        return view

@@ -1,0 +1,56 @@
+"""Admin and users of a cloud as Rally's contexts look for them, beside the contexts of ours.
+
+Rally's own `users` writes them into the context object. Where osbench's made the users, or nobody
+did, a context that only Rally has would not find them.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.openstack.cloud_users import CHOICE, RANDOM, USERS
+from osbench.common.plugin.context import Surroundings
+
+
+def cloud_users(surroundings: Surroundings, platform: Mapping[str, Any]) -> dict[str, Any]:
+    """What to add to Rally's context object.
+
+    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those that
+    the context `users` of ours has made or found, if it was before.
+    """
+    added: dict[str, Any] = {}
+    admin = platform.get("admin")
+    if admin:
+        added["admin"] = {"credential": _credential(admin, platform)}
+    kept = surroundings.context.get(USERS)
+    if not kept:
+        return added
+    like = admin or platform["users"][0]
+    tenants: dict[str, Any] = {}
+    users = []
+    for person in kept:
+        project = person["project_id"]
+        own = {key: person[key] for key in ("username", "password")}
+        own |= {key: person[key] for key in ("user_domain_name", "project_domain_name")}
+        own |= {"tenant_name": person["project_name"], "permission": "user"}
+        user = {
+            "id": person["id"],
+            "tenant_id": project,
+            "credential": _credential({**like, **own}, platform),
+        }
+        tenant = tenants.setdefault(
+            project, {"id": project, "name": person["project_name"], "users": []}
+        )
+        tenant["users"].append(user)
+        users.append(user)
+    choice = surroundings.context.get(CHOICE, RANDOM)
+    return {**added, "users": users, "tenants": tenants, "user_choice_method": choice}
+
+
+def _credential(content: Mapping[str, Any], platform: Mapping[str, Any]) -> Any:
+    module = importlib.import_module("rally_openstack.common.credential")
+    api_info = {**platform.get("api_info", {}), **content.get("api_info", {})}
+    return module.OpenStackCredential(**copy.deepcopy({**content, "api_info": api_info}))

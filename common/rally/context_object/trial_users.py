@@ -1,0 +1,58 @@
+"""Users made in a cloud for the time of a validation, as Rally makes them."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import ContextError
+from osbench.common.plugin.context import Surroundings
+from osbench.common.rally.context_object import environment
+from osbench.common.rally.context_object.cleanup_errors import Complaints
+
+LOG = logging.getLogger(__name__)
+
+#: Rally's context of users, and what of it a validation needs.
+USERS = {"users@openstack": dict[str, Any]()}
+
+
+def platforms(deployment: Deployment | None) -> dict[str, Any]:
+    """Rally's validation context for validators of platforms: no request is made.
+
+    Raises ContextError where the deployment needs rally-openstack and it is not installed.
+    """
+    known = {}
+    if deployment is not None and deployment.platform == "openstack":
+        known["openstack"] = environment.platform_data(deployment)
+    return {"task": {"uuid": ""}, "platforms": known}
+
+
+@contextmanager
+def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
+    """Rally's validation context for validators that ask the cloud: a new user in a new project.
+
+    Where the record has users of its own, those. Raises ContextError where they cannot be made.
+    """
+    rally: Any = importlib.import_module("rally.task.context")
+    surroundings = Surroundings(run="validate", deployment=deployment)
+    carried = environment.context_object(surroundings, "")
+    carried["config"] = dict(USERS)
+    manager = rally.ContextManager(carried)
+    try:
+        manager.setup()
+    except Exception as error:
+        manager.cleanup()
+        raise ContextError(
+            f"deployment {deployment.name} cannot be used: {type(error).__name__}: {error}"
+        ) from error
+    try:
+        yield carried
+    finally:
+        with Complaints() as complaints:
+            manager.cleanup()
+        for message in complaints.messages:
+            LOG.warning("left behind: %s", message)

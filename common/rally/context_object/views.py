@@ -1,0 +1,208 @@
+"""Copies of nested data, made piece by piece when a piece is looked at.
+
+Rally copies its whole context object for every iteration, which costs more with every user. Here a
+container is copied when it is first looked at, and only it: what an iteration changes stays its
+own, and what it does not touch costs nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, SupportsIndex
+
+from osbench.common.rally.context_object.codec import PLAIN, copied
+
+#: What is handed on as it is: it cannot be changed.
+_FIXED = frozenset(PLAIN)
+
+
+class View(dict[Any, Any]):
+    """A copy of a mapping whose values are copied when they are looked at."""
+
+    __slots__ = ("_copies",)
+
+    def __init__(self, source: Mapping[Any, Any], copies: dict[int, Any]) -> None:
+        super().__init__(source)
+        #: The copies of this iteration by the id of what they were made from: what was one
+        #: object in several places is one copy.
+        self._copies = copies
+
+    def __getitem__(self, key: Any) -> Any:
+        value = dict.__getitem__(self, key)
+        if type(value) in _FIXED:
+            return value
+        return self._own(key, value)
+
+    def _own(self, key: Any, value: Any) -> Any:
+        copied = own(value, self._copies)
+        if copied is not value:
+            dict.__setitem__(self, key, copied)
+        return copied
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        dict.__setitem__(self, key, keep(value, self._copies))
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As of a dict."""
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        # defined here so that dict() and ** ask for the values one by one
+        return dict.__iter__(self)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """As of a dict."""
+        return self[key] if key in self else default  # noqa: SIM401 - this is get itself
+
+    def values(self) -> Any:
+        """As of a dict."""
+        self._all()
+        return dict.values(self)
+
+    def items(self) -> Any:
+        """As of a dict."""
+        self._all()
+        return dict.items(self)
+
+    def _all(self) -> None:
+        for key, value in list(dict.items(self)):
+            if type(value) not in _FIXED:
+                self._own(key, value)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """As of a dict."""
+        if key in self:
+            self[key]
+        return dict.pop(self, key, *default)
+
+    def popitem(self) -> tuple[Any, Any]:
+        """As of a dict."""
+        key, value = dict.popitem(self)
+        return key, own(value, self._copies)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """As of a dict."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def copy(self) -> dict[Any, Any]:
+        """As of a dict."""
+        self._all()
+        return dict(dict.items(self))
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return {key: copy.deepcopy(value, memo) for key, value in dict.items(self)}
+
+    def __reduce__(self) -> Any:
+        return dict, (self.copy(),)
+
+
+class ListView(list[Any]):
+    """A copy of a list whose items are copied when they are looked at."""
+
+    __slots__ = ("_copies",)
+
+    def __init__(self, source: Iterable[Any], copies: dict[int, Any]) -> None:
+        super().__init__(source)
+        self._copies = copies
+
+    def __getitem__(self, at: SupportsIndex | slice) -> Any:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        value = list.__getitem__(self, at)
+        if type(value) in _FIXED:
+            return value
+        copied = own(value, self._copies)
+        if copied is not value:
+            list.__setitem__(self, at, copied)
+        return copied
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        if isinstance(at, slice):
+            value = [keep(one, self._copies) for one in value]
+        list.__setitem__(self, at, keep(value, self._copies))
+
+    def append(self, value: Any) -> None:
+        """As of a list."""
+        list.append(self, keep(value, self._copies))
+
+    def insert(self, at: SupportsIndex, value: Any) -> None:
+        """As of a list."""
+        list.insert(self, at, keep(value, self._copies))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """As of a list."""
+        list.extend(self, [keep(value, self._copies) for value in values])
+
+    def __iadd__(self, other: Any) -> Any:
+        self.extend(other)
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        at = 0
+        while at < len(self):
+            yield self[at]
+            at += 1
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter([self[at] for at in range(len(self) - 1, -1, -1)])
+
+    def __add__(self, other: Any) -> Any:
+        return self[:] + list(other)
+
+    def pop(self, at: SupportsIndex = -1) -> Any:
+        """As of a list."""
+        return own(list.pop(self, at), self._copies)
+
+    def copy(self) -> list[Any]:
+        """As of a list."""
+        return list(self)
+
+    def sort(self, **options: Any) -> None:
+        """As of a list."""
+        self[:] = sorted(self, **options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [copy.deepcopy(value, memo) for value in list.__iter__(self)]
+
+    def __reduce__(self) -> Any:
+        return list, (self[:],)
+
+
+def own(value: Any, copies: dict[int, Any]) -> Any:
+    """This iteration's own copy of a value; the value itself where it cannot be changed."""
+    kind = type(value)
+    if kind in _FIXED or kind is View or kind is ListView:
+        return value
+    known = copies.get(id(value))
+    if known is None:
+        if kind is dict:
+            known = View(value, copies)
+        elif kind is list:
+            known = ListView(value, copies)
+        else:
+            # credentials above all
+            known = keep(copied(value), copies)
+        copies[id(value)] = known
+    return known
+
+
+def keep(value: Any, copies: dict[int, Any]) -> Any:
+    """Note that a value is this iteration's own, so that it is not copied when looked at."""
+    kind = type(value)
+    if kind not in _FIXED and kind is not View and kind is not ListView:
+        copies[id(value)] = value
+    return value

@@ -1,0 +1,74 @@
+"""What to say of a plug-in that only Rally has, had once or will have."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterator, Mapping
+
+from osbench.common.rally import known
+from osbench.common.rally.importing import installed
+
+#: What to do where a task needs Rally and it is not installed.
+INSTALL = "pip install 'osbench[rally]'"
+
+#: The distribution that brings the plug-ins of OpenStack.
+OPENSTACK = "rally-openstack"
+
+
+def why_absent(kind: str, name: str) -> str | None:
+    """Why `name`, as Rally knows it, is not here; None where Rally never had it.
+
+    `kind` is "scenario", "context", "sla", "hook" or "trigger". Names may end with a platform.
+    """
+    bare = name.partition("@")[0]
+    since = removed(kind).get(bare)
+    if since is not None:
+        return f"is no more: removed from Rally in {OPENSTACK} {since}"
+    if bare not in _bare(kind) or (name != bare and name not in names(kind)):
+        return None
+    if not installed():
+        return f"is a plug-in of Rally, which is not installed: {INSTALL}"
+    if importlib.util.find_spec("rally_openstack") is None:
+        return f"is a plug-in of {OPENSTACK}, which is not installed: {INSTALL}"
+    found = importlib.metadata.version(OPENSTACK)
+    if bare.partition(".")[0] in known.NEWER:
+        return f"is not in {OPENSTACK} {found}, installed here: it came after {known.PUBLISHED}"
+    return f"is not in {OPENSTACK} {found}, installed here"
+
+
+@functools.cache
+def names(kind: str) -> frozenset[str]:
+    """Known names of a kind: scenarios without platform, the others with it."""
+    if kind == "scenario":
+        return frozenset(_expanded(known.SCENARIOS))
+    text = known.CONTEXTS if kind == "context" else known.OTHERS.get(kind, "")
+    return frozenset(text.split())
+
+
+@functools.cache
+def removed(kind: str) -> Mapping[str, str]:
+    """Plug-ins that Rally has dropped, each with the first release without it."""
+    if kind == "scenario":
+        dropped = known.REMOVED_SCENARIOS.items()
+        return {name: release for release, text in dropped for name in _expanded(text)}
+    if kind == "context":
+        contexts = known.REMOVED_CONTEXTS.items()
+        return {name: release for release, text in contexts for name in text.split()}
+    return {}
+
+
+@functools.cache
+def _bare(kind: str) -> frozenset[str]:
+    return frozenset(name.partition("@")[0] for name in names(kind))
+
+
+def _expanded(text: str) -> Iterator[str]:
+    """`Group: one two` and the lines it goes on in, as `Group.one` and `Group.two`."""
+    group = ""
+    for line in text.split("\n"):
+        head, colon, rest = line.partition(":")
+        if colon:
+            group = head
+        yield from (f"{group}.{name}" for name in (rest if colon else line).split())

@@ -1,0 +1,152 @@
+"""What every command shares: the configuration option, and errors as one message and exit code."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+from oslo_config import cfg
+from rich.console import Console
+from rich.table import Table
+
+from osbench.common.config import config
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.keyring import Keyring
+from osbench.coordinator.deployments.registry import Deployments
+from osbench.coordinator.report.summary_json import to_error_json
+
+#: Exit code of a command that was interrupted.
+INTERRUPTED = 130
+
+#: Columns of a table that goes into a file or a pipe.
+_WIDE = 1000
+
+_FILES = "osbench.config_files"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Settings:
+    """What the configuration files say, read when it is first asked for."""
+
+    def __init__(self, files: tuple[str, ...] = ()) -> None:
+        self._files = files
+
+    @cached_property
+    def conf(self) -> cfg.ConfigOpts:
+        """Every option. Raises ConfigError."""
+        return config.load(self._files)
+
+    @property
+    def data_dir(self) -> Path:
+        """Directory of runs, deployment records and keys."""
+        return Path(self.conf.data_dir)
+
+    @property
+    def key_file(self) -> Path:
+        """The file that `keys new` writes and runs read."""
+        return Path(self.conf.security.key_file)
+
+    @property
+    def deployments(self) -> Deployments:
+        """The deployment records."""
+        return Deployments(self.data_dir)
+
+    def deployment(self, name: str | None) -> Deployment | None:
+        """The record of that name, else the one in use, else none. Raises DeploymentError."""
+        if name is None and self.deployments.used() is None:
+            return None
+        return self.deployments.get(name)
+
+    def keyring(self) -> Keyring:
+        """The keys of the key file. Raises ConfigError where it is missing or not safe."""
+        return Keyring.load(self.key_file)
+
+
+class Group(click.Group):
+    """A group of commands that end with one message and its exit code, never a traceback.
+
+    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130. Where
+    `--json` was given the message is a JSON object on stdout, as docs/results.schema.json says.
+    """
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run from the command line, or from `args`."""
+        if not extra.get("standalone_mode", True):
+            return super().main(args, *rest, **extra)
+        given = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(given, *rest, **extra)
+        except OsbenchError as error:
+            code = _tell(given, error, f"Error: {error}")
+        except click.ClickException as error:
+            code = _tell(given, UsageError(error.format_message()), "")
+            if "--json" not in given:
+                error.show()
+            code = error.exit_code
+        except OSError as error:
+            code = _tell(given, OsbenchError(str(error)), f"Error: {error}")
+        except (KeyboardInterrupt, click.Abort):
+            interrupted = OsbenchError("interrupted before there was anything to report")
+            interrupted.exit_code = INTERRUPTED
+            code = _tell(given, interrupted, "interrupted")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(given: Sequence[str], error: OsbenchError, text: str) -> int:
+    if "--json" in given:
+        click.echo(json.dumps(to_error_json(error)))
+    elif text:
+        click.echo(text, err=True)
+    return error.exit_code
+
+
+def _remember(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
+    # Contexts of nested commands share `meta`, so the option is good before and after a command.
+    ctx.meta[_FILES] = (*ctx.meta.get(_FILES, ()), *files)
+
+
+#: Adds `--config-file`; for the top-level group and, with `with_settings`, each command.
+config_option = click.option(
+    "--config-file",
+    multiple=True,
+    metavar="FILE",
+    expose_value=False,
+    callback=_remember,
+    help="Configuration file; may be given several times, later ones win. "
+    "Default: ~/.osbench/osbench.conf, else /etc/osbench/osbench.conf.",
+)
+
+
+def with_settings(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+    """Pass `Settings` as the first argument of a command, and give it `--config-file`."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        files: tuple[str, ...] = click.get_current_context().meta.get(_FILES, ())
+        return command(Settings(files), *args, **kwargs)
+
+    return config_option(wrapped)
+
+
+def warn_of_plugins(plugins: Plugins) -> Plugins:
+    """Say what in plug-in files looks like a plug-in and is none. Raises PluginError."""
+    for note in plugins.notes():
+        click.echo(f"Warning: {note}", err=True)
+    return plugins
+
+
+def echo_table(table: Table) -> None:
+    """Print a table: folded to the width of a terminal, a row a line where it is no terminal."""
+    width = None if sys.stdout.isatty() else _WIDE
+    Console(width=width, markup=False, highlight=False).print(table)

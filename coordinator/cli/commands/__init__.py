@@ -1,0 +1,1 @@
+"""The commands of `osbench-coord`: one module per command."""

@@ -1,0 +1,109 @@
+"""The command `cleanup`: removes what a run has left in the cloud and elsewhere."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.redis_client import connect
+from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.task_options import plugin_path_option
+from osbench.coordinator.contexts.context_stack import undo
+from osbench.coordinator.contexts.state_store import Objects
+from osbench.coordinator.fleet.pool import Fleet, processes
+from osbench.coordinator.report.exit_code import LEFT_BEHIND
+from osbench.coordinator.storage.progress import contexts_at
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Longest wait for workers that run on after their coordinator, and time between looks, seconds.
+WAIT_S = 120.0
+LOOK_S = 0.5
+
+
+@click.command()
+@click.argument("run")
+@plugin_path_option
+@with_settings
+def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
+    """Remove what a run has left behind.
+
+    That is what its iterations made, then what its contexts made. Good after any end, also
+    where coordinator and workers were killed. RUN is an id, the beginning of one, or "last".
+    The exit code is 5 where something is left.
+
+    \b
+    Examples:
+      osbench-coord cleanup last
+      osbench-coord cleanup 20260401 --plugin-path plugins/
+    """
+    directory = RunDirectory.find(str(settings.data_dir), run)
+    directory.lock()
+    try:
+        objects = Objects.load(directory.path, Path(settings.data_dir))
+        count = len(objects.entries)
+        crashed = directory.read("summary.json") is None
+        if count and crashed:
+            _await_workers(settings, directory.path.name)
+        plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
+        with Progress(quiet=False) as progress:
+            began = time.monotonic()
+            problems = undo(
+                objects,
+                plugins,
+                crashed=crashed,
+                tell=lambda what, done, planned: progress(
+                    contexts_at(what, done, planned, time.monotonic() - began)
+                ),
+            )
+    finally:
+        directory.close()
+    word = "context" if count == 1 else "contexts"
+    click.echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
+    if problems:
+        raise _left("\n".join(problems))
+
+
+def _await_workers(settings: Settings, run: str) -> None:
+    """Wait while shared workers run what they have claimed of a run without coordinator.
+
+    Raises ContextError where they take too long.
+    """
+    messaging = settings.conf.messaging
+    if not messaging.redis_url:
+        return
+    told = False
+    deadline = time.monotonic() + WAIT_S
+    try:
+        fleet = Fleet(
+            connect(messaging.redis_url, messaging.redis_timeout_s), Sealer(settings.keyring())
+        )
+        while True:
+            at_work = [b for b, _ in fleet.present() if b.run == run and (b.busy or b.queued)]
+            if not at_work:
+                return
+            if time.monotonic() >= deadline:
+                break
+            if not told:
+                click.echo(f"waiting for {processes(len(at_work))} still at run {run}", err=True)
+                told = True
+            time.sleep(LOOK_S)
+    except OsbenchError as error:
+        click.echo(f"workers may still be at run {run}: {error}", err=True)
+        return
+    # what they make after the clean-up nobody would find
+    raise _left(
+        f"{processes(len(at_work))} still at run {run} after {WAIT_S:g} s: nothing was removed; "
+        "clean up again when they are done, or end them"
+    )
+
+
+def _left(said: str) -> ContextError:
+    error = ContextError(said)
+    error.exit_code = LEFT_BEHIND
+    return error

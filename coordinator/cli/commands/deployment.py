@@ -1,0 +1,183 @@
+"""`osbench-coord deployment`: the records of what is under test."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import Group, Settings, echo_table, with_settings
+from osbench.coordinator.deployments.check import Finding, check
+from osbench.coordinator.deployments.registry import Listed
+
+_FAILED = 1
+
+
+@click.group(cls=Group)
+def deployment() -> None:
+    """Keep records of the clouds and services under test."""
+
+
+@deployment.command()
+@click.option("--name", required=True, help="Name of the new record.")
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Deployment file in JSON or YAML.",
+)
+@click.option("--from-env", is_flag=True, help="Read OS_* and OSPROFILER_* variables instead.")
+@click.option("--use/--no-use", default=None, help="Take it into use; the first one always is.")
+@with_settings
+def create(
+    settings: Settings, name: str, path: Path | None, from_env: bool, use: bool | None
+) -> None:
+    """Keep a new record, made from a file or from the environment.
+
+    \b
+    Examples:
+      osbench-coord deployment create --name lab --file lab.json
+      . openrc; osbench-coord deployment create --name lab --from-env
+
+    \b
+    A file holds Rally's format, or one for services without Keystone:
+      {"openstack": {"auth_url": "http://cloud:5000/v3",
+                     "admin": {"username": "admin", "password": "...",
+                               "project_name": "admin"},
+                     "profiler_hmac_key": "...",
+                     "profiler_conn_str": "redis://traces:6379"}}
+      {"osbench": {"services": {"shop": "http://shop:8080"},
+                   "profiler_hmac_key": "..."}}
+    """
+    if (path is None) is not from_env:
+        raise UsageError("give either --file FILE or --from-env")
+    if path:
+        made = Deployment.from_file(name, path)
+    else:
+        made = Deployment.from_environment(name, os.environ)
+    used = settings.deployments.create(made, use=use)
+    click.echo(f"Created deployment {name}" + (", now in use." if used else "."))
+
+
+@deployment.command("list")
+@with_settings
+def list_records(settings: Settings) -> None:
+    """Show all records; the one in use is marked.
+
+    \b
+    Example:
+      osbench-coord deployment list
+    """
+    records = settings.deployments.records()
+    if not records:
+        click.echo("There is no deployment. Make one: osbench-coord deployment create --help")
+        return
+    table = Table("in use", "name", "platform", "address", "users", "profiler key", box=None)
+    for record in records:
+        table.add_row("*" if record.in_use else "", record.name, *_described(record))
+    echo_table(table)
+
+
+def _described(record: Listed) -> tuple[str, str, str, str]:
+    found = record.deployment
+    if found is None:
+        return "", record.problem, "", ""
+    addresses = [found.content["auth_url"]] if found.platform == "openstack" else found.hosts
+    count = len(found.users) + (found.admin is not None)
+    key = "set" if found.profiler_hmac_key else "not set"
+    return found.platform, ", ".join(sorted(addresses)), str(count), key
+
+
+@deployment.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_settings
+def show(settings: Settings, name: str | None, as_json: bool) -> None:
+    """Show a record, or the one in use, with its secrets masked.
+
+    \b
+    Example:
+      osbench-coord deployment show lab --json
+    """
+    record = settings.deployments.get(name)
+    if as_json:
+        shown = {"name": record.name, "version": record.version, "spec": record.masked()}
+        click.echo(json.dumps(shown))
+        return
+    click.echo(f"name: {record.name}\nversion: {record.version}")
+    click.echo(json.dumps(record.masked(), indent=2))
+
+
+@deployment.command("check")
+@click.argument("name", required=False)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="Seconds that an answer may take.",
+)
+@with_settings
+def check_record(settings: Settings, name: str | None, timeout_s: float) -> None:
+    """Try all that a record names.
+
+    Those are credentials, services, profiler key and trace store. Of each service of the
+    catalogue it tells version and clock, and what it does with a request signed with the
+    profiler key, and with the one that OSProfiler has by default. Exits with 1 if anything
+    failed.
+
+    \b
+    Example:
+      osbench-coord deployment check lab
+    """
+    record = settings.deployments.get(name)
+    findings = list(check(record, timeout_s))
+    click.echo(f"deployment {record.name}")
+    table = Table("what", "user", "project", "result", "detail", box=None)
+    for finding in findings:
+        table.add_row(
+            finding.subject, finding.user, finding.project, _result(finding), finding.detail
+        )
+    echo_table(table)
+    if any(finding.ok is False for finding in findings):
+        click.get_current_context().exit(_FAILED)
+
+
+def _result(finding: Finding) -> str:
+    if finding.warning:
+        return "warning"
+    return {True: "ok", False: "failed", None: "-"}[finding.ok]
+
+
+@deployment.command()
+@click.argument("name")
+@with_settings
+def use(settings: Settings, name: str) -> None:
+    """Make a record the one that commands take where none is named.
+
+    \b
+    Example:
+      osbench-coord deployment use lab
+    """
+    settings.deployments.use(name)
+    click.echo(f"Deployment {name} is now in use.")
+
+
+@deployment.command()
+@click.argument("name")
+@with_settings
+def delete(settings: Settings, name: str) -> None:
+    """Remove a record.
+
+    \b
+    Example:
+      osbench-coord deployment delete lab
+    """
+    settings.deployments.delete(name)
+    click.echo(f"Deleted deployment {name}.")

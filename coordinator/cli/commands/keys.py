@@ -1,0 +1,59 @@
+"""`osbench-coord keys`: the keys that coordinator and workers share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from osbench.common.errors import ConfigError, UsageError
+from osbench.common.protocol.keyring import KEPT, Keyring
+from osbench.coordinator.cli.base import Group, Settings, with_settings
+
+
+@click.group(cls=Group)
+def keys() -> None:
+    """Make the keys that coordinator and workers share."""
+
+
+@keys.command()
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Key file to write instead of [security] key_file.",
+)
+@click.option(
+    "--rotate", is_flag=True, help=f"Put a new key first and keep the newest {KEPT - 1} old ones."
+)
+@click.option("--force", is_flag=True, help="Replace a key file: what it signed is refused.")
+@with_settings
+def new(settings: Settings, path: Path | None, rotate: bool, force: bool) -> None:
+    """Write a new key file, mode 0600; no key is ever shown.
+
+    \b
+    Example:
+      osbench-coord keys new
+      scp ~/.osbench/keys worker1:.osbench/keys
+    """
+    if rotate and force:
+        raise UsageError("--rotate keeps old keys and --force drops them: give one of the two")
+    path = path or settings.key_file
+    if rotate:
+        ring = Keyring.load(path).rotated()
+    elif path.exists() and not force:
+        raise ConfigError(
+            f"key file {path} exists: give --rotate to add a key to it or --force to replace it"
+        )
+    else:
+        ring = Keyring.generate()
+    ring.save(path)
+    click.echo(f"Wrote {path} with {_counted(len(ring.keys))}; key in use: {ring.keys[0].id.hex()}")
+    click.echo(
+        "Next, with no run under way: copy it to every worker (their [security] key_file, "
+        "mode 0600), then restart the workers."
+    )
+
+
+def _counted(count: int) -> str:
+    return "1 key" if count == 1 else f"{count} keys"

@@ -1,0 +1,189 @@
+"""The command `plugin`: which plug-ins there are, and what they take."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+import yaml
+from rich.table import Table
+
+from osbench.common.errors import PluginError
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugins import KINDS, Plugins
+from osbench.common.plugin.signature import hints, placeholder
+from osbench.common.rally.importing import installed
+from osbench.common.rally.plugin_hints import INSTALL
+from osbench.coordinator.cli.base import (
+    Group,
+    Settings,
+    echo_table,
+    warn_of_plugins,
+    with_settings,
+)
+from osbench.coordinator.cli.task_options import plugin_path_option, prefer_option
+
+#: In the order in which they are listed.
+_KINDS = ("scenario", *KINDS)
+
+
+@click.group(cls=Group)
+def plugin() -> None:
+    """List and describe scenarios, runners and other plug-ins."""
+
+
+def _plugins(settings: Settings, paths: tuple[str, ...], prefer: str) -> Plugins:
+    return warn_of_plugins(Plugins((*settings.conf.coordinator.plugin_path, *paths), prefer))
+
+
+@plugin.command("list")
+@click.argument("kind", type=click.Choice(_KINDS), required=False)
+@click.option("--rally", is_flag=True, help="List Rally's plug-ins, too.")
+@prefer_option
+@plugin_path_option
+@with_settings
+def list_(
+    settings: Settings, kind: str | None, rally: bool, prefer: str, plugin_path: tuple[str, ...]
+) -> None:
+    """List plug-ins, of one KIND or of all.
+
+    Names are those of task files. With --rally, where osbench and Rally both have a plug-in of
+    a name, the one that the name does not mean is listed as name@native or name@rally.
+
+    \b
+    Examples:
+      osbench-coord plugin list
+      osbench-coord plugin list scenario --plugin-path ./scenarios
+      osbench-coord plugin list context --rally
+    """
+    plugins = _plugins(settings, plugin_path, prefer)
+    with_rally = rally or prefer == RALLY
+    if with_rally and not installed():
+        raise PluginError(f"Rally is not installed: {INSTALL}")
+    table = Table("kind", "name", "source", "what it is", box=None)
+    for one in (kind,) if kind else _KINDS:
+        for row in sorted(_rows(plugins, one, prefer, with_rally)):
+            table.add_row(one, *row)
+    echo_table(table)
+
+
+def _rows(
+    plugins: Plugins, kind: str, prefer: str, with_rally: bool
+) -> Iterator[tuple[str, str, str]]:
+    """Name, source and title of each plug-in of a kind."""
+    ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
+    theirs = plugins.rally.titles(kind) if with_rally else {}
+    bare = {asked(name).bare for name in theirs}
+    for name in ours:
+        means_ours = prefer == NATIVE or name not in bare
+        title = _title(plugins, kind, f"{name}@{NATIVE}")
+        yield name if means_ours else f"{name}@{NATIVE}", NATIVE, title
+    for full, title in theirs.items():
+        name = asked(full).bare
+        means_ours = prefer == NATIVE and name in ours
+        yield f"{name}@{RALLY}" if means_ours else name, RALLY, title
+
+
+@plugin.command()
+@click.argument("kind", type=click.Choice(_KINDS))
+@click.argument("name")
+@prefer_option
+@plugin_path_option
+@with_settings
+def show(
+    settings: Settings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]
+) -> None:
+    """Describe a plug-in: what it takes, with an example.
+
+    \b
+    Examples:
+      osbench-coord plugin show runner rps
+      osbench-coord plugin show scenario HttpRequests.check_request
+      osbench-coord plugin show scenario Dummy.dummy@rally
+    """
+    plugins = _plugins(settings, plugin_path, prefer)
+    if kind == "scenario":
+        click.echo(scenario_text(plugins, name))
+        return
+    found = plugins.find(kind, name)
+    schema: Mapping[str, Any] = getattr(found.cls, "CONFIG_SCHEMA", {})
+    click.echo(f"{kind} {name}{_of(found.source)}\n\n{inspect.getdoc(found.cls) or ''}\n\nschema:")
+    click.echo(json.dumps(schema, indent=2))
+    click.echo("\nexample:")
+    click.echo(yaml.safe_dump({kind: {name: example(schema)}}, sort_keys=False).rstrip())
+
+
+def _title(plugins: Plugins, kind: str, name: str) -> str:
+    if kind == "scenario":
+        return plugins.scenario(name).title
+    return (inspect.getdoc(plugins.get(kind, name)) or "").partition("\n")[0]
+
+
+def _of(source: str) -> str:
+    return " (Rally's)" if source == RALLY else ""
+
+
+def scenario_text(plugins: Plugins, name: str) -> str:
+    """A scenario's description, arguments and an example. Raises PluginError."""
+    found = plugins.scenario(name)
+    method = getattr(found.cls, found.method)
+    parameters = [
+        parameter
+        for parameter in list(inspect.signature(method).parameters.values())[1:]
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    lines = [f"scenario {name}{_of(found.source)}", ""]
+    lines += [inspect.getdoc(method) or inspect.getdoc(found.cls) or "", "", "arguments:"]
+    lines += [f"  {parameter}" for parameter in parameters] or ["  none"]
+    types = hints(method)
+    given = {one.name: _given(one.default, types.get(one.name)) for one in parameters}
+    lines += ["", "example:", yaml.safe_dump({"scenario": {name: given}}, sort_keys=False).rstrip()]
+    if found.context:
+        lines += ["", "contexts it brings:"]
+        lines += [f"  {context}: {json.dumps(config)}" for context, config in found.context.items()]
+    return "\n".join(lines)
+
+
+def _given(default: Any, hint: Any) -> Any:
+    """A parameter's default as task files write it; one without stands for a value to be given."""
+    if default is inspect.Parameter.empty:
+        return placeholder(hint)
+    return json.loads(json.dumps(default, default=str))
+
+
+def example(schema: Mapping[str, Any]) -> Any:
+    """A value that fits a JSON schema, required properties only; made for reading."""
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if alternatives and "type" not in schema:
+        return example(alternatives[0])
+    if schema.get("examples"):
+        return schema["examples"][0]
+    if "default" in schema:
+        return schema["default"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    return _of_type(schema)
+
+
+def _of_type(schema: Mapping[str, Any]) -> Any:
+    properties = schema.get("properties", {})
+    lowest = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+    match schema.get("type"):
+        case "object":
+            wanted = schema.get("required") or list(properties)[:1]
+            found: Any = {name: example(properties.get(name, {})) for name in wanted}
+            others = schema.get("additionalProperties")
+            if not found and isinstance(others, Mapping):
+                found = {"name": example(others)}
+        case "array":
+            found = [example(schema.get("items", {}))]
+        case "integer" | "number":
+            found = lowest
+        case "boolean":
+            found = True
+        case _:
+            found = "..."
+    return found

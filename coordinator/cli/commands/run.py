@@ -1,0 +1,230 @@
+"""The command `run`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import click
+from oslo_config import cfg
+from rich.console import Console
+
+from osbench.common.config import logs
+from osbench.common.errors import TaskError, UsageError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
+from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.detach import start_detached
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.task_options import (
+    TaskOptions,
+    read_plugins,
+    read_task,
+    task_options,
+)
+from osbench.coordinator.fleet.assignment import Needs, needs
+from osbench.coordinator.report.text import render
+from osbench.coordinator.run.connection import connected
+from osbench.coordinator.run.lifecycle import Run, RunOptions, new_run_id
+from osbench.coordinator.run.state import Interruption
+from osbench.coordinator.taskfile import checked, rally_validation
+
+EPILOG = """
+\b
+Examples:
+  osbench-coord run task.yaml                      local mode: own Redis, a worker a core
+  osbench-coord run task.yaml --deployment mycloud
+  osbench-coord run task.yaml --workers 8 --wait-for-workers 120
+  osbench-coord run task.yaml --subtask 'Boot servers' --workload 0
+  osbench-coord run task.yaml --json > result.json
+  osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
+  osbench-coord run task.yaml --detach             then: status, abort, runs show
+
+\b
+Exit codes, the first that applies:
+  2 bad usage, task, configuration or deployment   130 interrupted
+  3 iterations lost or not started                 4 the generator was the limit
+  1 an SLA failed                                  5 a context could not be undone
+  0 all is well
+
+Ctrl-C once lets running iterations end and reports; twice stops at once.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    #: Path of the task file, "-" for standard input; None where `adhoc` says it all.
+    source: str | None
+    adhoc: Adhoc
+    options: TaskOptions
+    deployment: str | None
+    workers: int | None
+    wait_s: float | None
+    tags: tuple[str, ...]
+    abort_on_sla: bool
+    run_id: str
+
+
+@click.command(epilog=EPILOG)
+@click.argument("task", metavar="[TASK]", required=False)
+@click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Worker processes to take; default: all free ones.",
+)
+@click.option(
+    "--wait-for-workers",
+    type=float,
+    metavar="SECONDS",
+    help="How long to wait for workers; default: [coordinator] wait_for_workers_s.",
+)
+@click.option("--tag", multiple=True, help="Tag of the run, beside the task's; may be repeated.")
+@click.option(
+    "--abort-on-sla-failure",
+    is_flag=True,
+    help="Stop all load once an SLA can't be met any more; start no further workload.",
+)
+@click.option("--detach", is_flag=True, help="Run in the background; prints the run's id.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
+@click.option("--run-id", default="", hidden=True, help="Id given out by --detach.")
+@adhoc_options
+@task_options
+@with_settings
+def run(
+    settings: Settings,
+    task: str | None,
+    deployment: str | None,
+    workers: int | None,
+    wait_for_workers: float | None,
+    tag: tuple[str, ...],
+    abort_on_sla_failure: bool,
+    detach: bool,
+    quiet: bool,
+    as_json: bool,
+    run_id: str,
+    adhoc: Adhoc,
+    options: TaskOptions,
+) -> None:
+    """Run a task file, or one scenario, and report.
+
+    Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
+    started for the run, and removed with it.
+    """
+    if (task is None) == (not adhoc.given):
+        raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
+    if detach:
+        click.echo(start_detached(settings.conf.data_dir, new_run_id()))
+        return
+    wanted = Wanted(
+        source=task,
+        adhoc=adhoc,
+        options=options,
+        deployment=deployment,
+        workers=workers,
+        wait_s=wait_for_workers,
+        tags=tag,
+        abort_on_sla=abort_on_sla_failure,
+        run_id=run_id,
+    )
+    summary = _run(settings, wanted, Progress(quiet=quiet))
+    if as_json:
+        click.echo(json.dumps(summary))
+    else:
+        render(summary, Console())
+    sys.exit(summary["exit_code"])
+
+
+def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
+    conf = settings.conf
+    logs.begin(conf.log_level)
+    task, plugins = _task(conf, wanted)
+    deployment = settings.deployment(wanted.deployment)
+    problems = rally_validation.check(task, plugins, deployment)
+    if problems:
+        raise TaskError(task.source, problems)
+    asked = needs(task, plugins)
+    processes = _processes(wanted.workers or conf.worker.processes, task, plugins, asked)
+    users = max(conf.worker.virtual_users, -(-asked.users // processes), asked.users_alone)
+    wait_s = conf.coordinator.wait_for_workers_s if wanted.wait_s is None else wanted.wait_s
+    interruption = Interruption()
+    with (
+        _interruptible(interruption, progress),
+        connected(
+            conf,
+            processes=processes,
+            virtual_users=users,
+            plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
+        ) as connection,
+        progress,
+    ):
+        one = Run(
+            task=task,
+            plugins=plugins,
+            deployment=deployment,
+            conf=conf,
+            options=RunOptions(
+                workers=processes if connection.local else wanted.workers,
+                wait_s=wait_s,
+                run_id=wanted.run_id,
+                tags=wanted.tags,
+                abort_on_sla=wanted.abort_on_sla,
+            ),
+            connection=connection,
+            interruption=interruption,
+            progress=progress,
+            say=progress.say,
+        )
+        where = "local mode" if connection.local else "shared workers"
+        count = len(task.workloads)
+        progress.say(
+            f"run {one.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
+        )
+        return one.execute()
+
+
+def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
+    if wanted.source is not None:
+        return read_task(wanted.source, conf, wanted.options)
+    plugins = read_plugins(conf, wanted.options)
+    document, options = wanted.adhoc.document(), wanted.options
+    task = checked(document, "--scenario", plugins, options.overrides, options.selection)
+    return task, plugins
+
+
+def _processes(wanted: int, task: Task, plugins: Plugins, asked: Needs) -> int:
+    """Worker processes of local mode: a core each, no more than there are users to carry."""
+    if wanted:
+        return wanted
+    cores = len(os.sched_getaffinity(0))
+    some_open = any(plugins.get("runner", w.runner.name).OPEN for w in task.workloads)  # type: ignore[attr-defined]
+    return max(asked.workers, cores if some_open else min(cores, asked.users))
+
+
+@contextlib.contextmanager
+def _interruptible(interruption: Interruption, progress: Progress) -> Iterator[None]:
+    """First Ctrl-C (or SIGTERM) drains, the second stops."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interruption.level += 1
+        if interruption.level == 1:
+            progress.say("stopping: running iterations end; Ctrl-C again stops at once")
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,316 @@
+"""The command `trace`: reads the traces of a run, or of a file, and says what they show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import Group, Settings, with_settings
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.comparison import compare_runs
+from osbench.coordinator.traces.analysis.explanation import explain, members
+from osbench.coordinator.traces.analysis.ranking import mistral_table
+from osbench.coordinator.traces.collection.lookup import find_trace
+from osbench.coordinator.traces.collection.trace_set import Material, of_file, of_run
+from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
+from osbench.coordinator.traces.output import trace_formats, trace_text
+from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
+from osbench.coordinator.traces.sources.otlp import to_otlp
+
+#: Columns of text that goes into a file or a pipe.
+_WIDE = 200
+_RANKED = 40
+
+_ORDERS = ("total", "self", "critical", "mean", "p50", "p95", "p99", "max", "count")
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+@click.group(cls=Group)
+def trace() -> None:
+    """Say where the time of iterations went.
+
+    \b
+    A run whose deployment has an HMAC key collects its traces at its end. First ask
+      osbench-coord trace explain last
+    and then look at one of the traces that it names:
+      osbench-coord trace show TRACE-ID
+    """
+
+
+@trace.command()
+@click.argument("which", metavar="ITERATION|TRACE-ID")
+@click.option("--run", default="last", show_default=True, help="Run that it is of.")
+@click.option("--workload", type=int, help="Number of the workload, from 1, of an iteration.")
+@click.option(
+    "--from",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File to look in: a log of trace points, OSProfiler's JSON, or OTLP's.",
+)
+@as_json_option
+@with_settings
+def show(
+    settings: Settings, which: str, run: str, workload: int | None, file: Path | None, as_json: bool
+) -> None:
+    """Print one trace as a tree, its critical path marked.
+
+    \b
+    start    after the trace's start
+    time     from start to stop
+    own      time, less that of what ran within
+    on path  part of the own time that the end of the trace waited for; these sum to the whole
+
+    \b
+    Examples:
+      osbench-coord trace show 17
+      osbench-coord trace show 17 --run 20260401 --workload 2
+      osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
+      osbench-coord trace show f12e75d5 --from mistral_osprofile.log
+    """
+    found, material, iteration = find_trace(settings, which, run, workload, file)
+    tree, paths = material.planted(found)
+    rows = list(rows_of(tree, paths))
+    left = left_out(tree)
+    if as_json:
+        _print_json(
+            {
+                "trace_id": uuid_form(found.trace_id),
+                "iteration": iteration,
+                "duration_s": duration_s(tree),
+                "spans": [asdict(row) for row in rows],
+                "left_out": left,
+            }
+        )
+        return
+    heading = f"Trace {plain(uuid_form(found.trace_id))}"
+    if iteration is not None:
+        heading += f", iteration {iteration}"
+    notes = [f"left out ({one['why']}): {plain(one['span'])}" for one in left[:20]]
+    trace_text.show_trace(_console(), f"{heading} of {material.name}", rows, notes)
+
+
+@trace.command()
+@click.argument("source", metavar="RUN|FILE")
+@click.argument("out", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--by", type=click.Choice(_ORDERS), default="total", show_default=True, help="Order of rows."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_RANKED,
+    show_default=True,
+    help="Rows printed; 0 for all.",
+)
+@click.option("--mistral", is_flag=True, help="Print the table of Mistral's guide instead.")
+@as_json_option
+@with_settings
+def rank(
+    settings: Settings,
+    source: str,
+    out: Path | None,
+    by: str,
+    limit: int,
+    mistral: bool,
+    as_json: bool,
+) -> None:
+    """Rank trace points by the time they took.
+
+    With OUT, write the report of Mistral's guide to profiling there, in its format: total,
+    greatest and mean time in seconds, occurrences, name. Its times are from start to stop, so
+    callers stand above what they call; look at `own` and `critical` for where time is spent.
+
+    \b
+    Examples:
+      osbench-coord trace rank /tmp/mistral_osprofile.log report.txt
+      osbench-coord trace rank last --by critical
+      osbench-coord trace rank last --json | jq '.ranking[0]'
+    """
+    material = _material(settings, source)
+    rows = list(material.ranking)
+    if out is not None:
+        _write(out, mistral_table(rows))
+    if mistral:
+        click.echo(mistral_table(rows), nl=False)
+        return
+    name = "count" if by == "count" else f"{by}_s"
+    rows.sort(key=lambda row: -getattr(row, name))
+    if as_json:
+        _print_json({"source": material.name, "ranking": [asdict(row) for row in rows]})
+        return
+    console = _console()
+    trace_text.show_ranking(console, rows[: limit or None], len(rows))
+    trace_text.show_findings(console, material.census, material.clocks, material.skipped)
+
+
+@trace.command("explain")
+@click.argument("source", metavar="RUN|FILE", default="last")
+@as_json_option
+@with_settings
+def explain_command(settings: Settings, source: str, as_json: bool) -> None:
+    """Say why the slow iterations of RUN were slow.
+
+    The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
+    p60): the differences in what they spent their time on sum to the difference in time. What
+    stands out is marked with a star; a cause is named only where it does. With fewer than 30 slow
+    traces there is no answer.
+
+    \b
+    Examples:
+      osbench-coord trace explain last
+      osbench-coord trace explain 20260401 --json | jq -r .sentence
+      osbench-coord trace explain spans.json
+    """
+    material = _material(settings, source)
+    found = explain(material.features)
+    if as_json:
+        _print_json(
+            {
+                "source": material.name,
+                **asdict(found),
+                "census": material.census.to_dict(),
+                "clocks": [asdict(offset) for offset in material.clocks.offsets],
+                "skipped": material.skipped,
+            }
+        )
+        return
+    console = _console()
+    trace_text.show_explanation(console, found)
+    trace_text.show_findings(console, material.census, material.clocks, material.skipped)
+
+
+@trace.command()
+@click.argument("before", metavar="RUN|FILE")
+@click.argument("after", metavar="RUN|FILE")
+@as_json_option
+@with_settings
+def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
+    """Say what differs between the traces of two runs.
+
+    Workloads are compared by name. A line with a star is more than chance.
+
+    \b
+    Examples:
+      osbench-coord trace compare 20260401-101500 last
+      osbench-coord trace compare before.json after.json --json
+    """
+    first, second = _material(settings, before), _material(settings, after)
+    found = compare_runs(first.features, second.features)
+    if not found:
+        raise UsageError(
+            f"{first.name} and {second.name} have no workload in common:"
+            f" {', '.join(first.features.groups)}; {', '.join(second.features.groups)}"
+        )
+    if as_json:
+        _print_json(
+            {
+                "before": first.name,
+                "after": second.name,
+                "comparisons": [asdict(one) for one in found],
+            }
+        )
+        return
+    console = _console()
+    for one in found:
+        trace_text.show_comparison(console, one)
+
+
+@trace.command()
+@click.argument("source", metavar="RUN|FILE", default="last")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("chrome", "folded", "otlp")),
+    default="chrome",
+    show_default=True,
+    help="Trace events for Perfetto and chrome://tracing; stacks for flame graphs; OTLP in JSON.",
+)
+@click.option(
+    "--to", type=click.Path(dir_okay=False, path_type=Path), help="File to write; else stdout."
+)
+@click.option("--trace", "ids", multiple=True, metavar="ID", help="Only this one; may be repeated.")
+@click.option(
+    "--band", metavar="BAND", help="Only traces of this band: p99+, p95-p99, middle or failed."
+)
+@with_settings
+def export(
+    settings: Settings,
+    source: str,
+    form: str,
+    to: Path | None,
+    ids: tuple[str, ...],
+    band: str | None,
+) -> None:
+    """Write traces for other tools to draw.
+
+    \b
+    Examples:
+      osbench-coord trace export last --to traces.json     (open it on ui.perfetto.dev)
+      osbench-coord trace export last --format folded --band p99+ | flamegraph.pl > slow.svg
+      osbench-coord trace export last --format otlp --trace f12e75d5 --to span.json
+    """
+    material = _material(settings, source)
+    chosen = _chosen(material, ids, band)
+    if form == "folded":
+        written = "".join(f"{line}\n" for line in trace_formats.folded(material, chosen))
+    elif form == "otlp":
+        written = json.dumps(to_otlp(chosen)) + "\n"
+    else:
+        written = json.dumps(trace_formats.chrome(material, chosen)) + "\n"
+    if to is None:
+        click.echo(written, nl=False)
+    else:
+        _write(to, written)
+
+
+def _material(settings: Settings, source: str) -> Material:
+    if Path(source).is_file():
+        return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
+    try:
+        directory = RunDirectory.find(str(settings.data_dir), source)
+    except UsageError as error:
+        raise UsageError(f"{error}; nor is there a file of that name") from None
+    return of_run(directory)
+
+
+def _chosen(material: Material, ids: tuple[str, ...], band: str | None) -> Iterable[Trace]:
+    tests: list[Callable[[Trace], bool]] = []
+    if ids:
+        begins = tuple(map(trace_key, ids))
+        tests.append(lambda one: one.trace_id.startswith(begins))
+    if band:
+        try:
+            wanted = members(material.features, band)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        tests.append(lambda one: one.trace_id in wanted)
+    found = [one for one in material.traces() if all(test(one) for test in tests)]
+    if not found:
+        raise UsageError(f"{material.name} has no trace like that whose spans were kept")
+    return found
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    click.echo(f"wrote {path}", err=True)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=1))
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else _WIDE)

@@ -1,0 +1,136 @@
+"""The command `validate`: are these task files right, and if not, what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import Problem, TaskError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_with, task_options
+from osbench.coordinator.taskfile import rally_validation, read_args
+from osbench.coordinator.taskfile.semantics import notes
+
+#: Exit code where a file is bad.
+_BAD = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is to be said of one task file."""
+
+    #: Path of the file, or "-".
+    source: str
+    #: None where the file cannot be understood; with problems where the cloud lacks something.
+    task: Task | None = None
+    problems: tuple[Problem, ...] = ()
+    #: What the file says without effect.
+    notes: tuple[Problem, ...] = ()
+    #: Validators of Rally that were not asked: they need the deployment or its cloud.
+    unasked: tuple[str, ...] = ()
+
+
+def examine(
+    source: str, plugins: Plugins, read: Callable[[str], Task], deployment: Deployment | None
+) -> Verdict:
+    """Read and check one task file, against a deployment's cloud where one is given.
+
+    Raises PluginError where plug-ins cannot be read.
+    """
+    try:
+        task = read(source)
+    except TaskError as error:
+        return Verdict(source=source, problems=tuple(error.problems))
+    asks = deployment is not None
+    return Verdict(
+        source=source,
+        task=task,
+        problems=tuple(rally_validation.check(task, plugins, deployment)) if asks else (),
+        notes=tuple(notes(task, plugins)),
+        unasked=() if asks else tuple(rally_validation.unasked(task, plugins)),
+    )
+
+
+def as_text(verdict: Verdict) -> str:
+    """Lines for a reader: OK with what the file holds, or every problem."""
+    if verdict.problems or verdict.task is None:
+        return str(TaskError(verdict.source, list(verdict.problems)))
+    subtasks = _count(len(verdict.task.subtasks), "subtask")
+    workloads = _count(len(verdict.task.workloads), "workload")
+    lines = [f"{verdict.source}: OK, {subtasks}, {workloads}"]
+    lines += [f"  note: {note}" for note in verdict.notes]
+    if verdict.unasked:
+        lines.append(f"  not checked without a cloud: {', '.join(verdict.unasked)}")
+    return "\n".join(lines)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def as_object(verdict: Verdict) -> dict[str, Any]:
+    """The same for a program."""
+    task = verdict.task
+    return {
+        "file": verdict.source,
+        "ok": not verdict.problems,
+        "subtasks": len(task.subtasks) if task else None,
+        "workloads": len(task.workloads) if task else None,
+        "problems": [_placed(problem) for problem in verdict.problems],
+        "notes": [_placed(note) for note in verdict.notes],
+        "not_checked": list(verdict.unasked),
+    }
+
+
+def _placed(problem: Problem) -> dict[str, str]:
+    return {"place": problem.place, "message": problem.message}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
+@click.option("--offline", is_flag=True, help="Leave out what Rally's validators ask of the cloud.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line, one a file.")
+@task_options
+@with_settings
+def validate(
+    settings: Settings,
+    files: tuple[str, ...],
+    deployment: str | None,
+    offline: bool,
+    as_json: bool,
+    options: TaskOptions,
+) -> None:
+    """Check task files without running them; `-` is standard input.
+
+    Every problem of a file is told with its place and the value it got. The exit code is 2
+    where any file is bad. Plug-ins of Rally are checked by Rally's own validators; those that
+    look into the cloud need a deployment and, unless it has users, make one for the while.
+
+    \b
+    Examples:
+      osbench-coord validate task.yaml
+      osbench-coord validate --task-args times=10,image=cirros nightly/*.yaml
+      osbench-coord validate --offline --json rally-jobs/*.yaml
+    """
+    record = None if offline else settings.deployment(deployment)
+    plugins = read_plugins(settings.conf, options)
+    args = read_args(options.task_args, options.task_args_file)
+
+    def read(source: str) -> Task:
+        return read_with(source, plugins, args, options)
+
+    exit_code = 0
+    for source in files:
+        verdict = examine(source, plugins, read, record)
+        if verdict.problems:
+            exit_code = _BAD
+        click.echo(json.dumps(as_object(verdict)) if as_json else as_text(verdict))
+    click.get_current_context().exit(exit_code)

@@ -1,0 +1,145 @@
+"""Options that say which task and which plug-ins, for every command that reads a task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+from oslo_config import cfg
+
+from osbench.common.plugin.plugin_names import NATIVE, SOURCES
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.cli.base import warn_of_plugins
+from osbench.coordinator.taskfile import load, read_args
+from osbench.coordinator.taskfile.selection import Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """What `task_options` collects from the command line."""
+
+    #: Texts of `--task-args`, in order.
+    task_args: tuple[str, ...] = ()
+    #: Paths of `--task-args-file`, in order.
+    task_args_file: tuple[str, ...] = ()
+    #: Texts of `--set`, in order.
+    overrides: tuple[str, ...] = ()
+    #: Paths of `--plugin-path`, beside the configured ones.
+    plugin_path: tuple[str, ...] = ()
+    #: Of `--prefer`.
+    prefer: str = NATIVE
+    #: Of `--subtask` and `--workload`.
+    selection: Selection = field(default_factory=Selection)
+
+
+#: Adds `--plugin-path`.
+plugin_path_option = click.option(
+    "--plugin-path",
+    multiple=True,
+    metavar="PATH",
+    help="Python file, or directory of them, to load plug-ins from: osbench's or Rally's.",
+)
+
+#: Adds `--prefer`.
+prefer_option = click.option(
+    "--prefer",
+    type=click.Choice(SOURCES),
+    default=NATIVE,
+    show_default=True,
+    help="Whose plug-in a name means that osbench and Rally both have.",
+)
+
+
+def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a click command: its options come as one `TaskOptions` named `options`."""
+
+    @click.option(
+        "--task-args",
+        multiple=True,
+        metavar="ARGS",
+        help="Arguments of the task's template: a YAML or JSON object, or k=v,k2=v2.",
+    )
+    @click.option(
+        "--task-args-file",
+        multiple=True,
+        metavar="FILE",
+        help="YAML or JSON file of template arguments; later files, and --task-args, win.",
+    )
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="SUBTASK.WORKLOAD.KEY=VALUE",
+        help="Set a value of the task, in YAML, as in 0.0.runner.times=5; may be repeated.",
+    )
+    @click.option(
+        "--subtask",
+        multiple=True,
+        metavar="TITLE|N",
+        help="Take only this subtask, by title or position from 0; may be repeated.",
+    )
+    @click.option(
+        "--workload",
+        multiple=True,
+        metavar="SCENARIO|N",
+        help="Take only this workload, by scenario or position from 0; may be repeated.",
+    )
+    @plugin_path_option
+    @prefer_option
+    @functools.wraps(command)
+    def collected(
+        *args: Any,
+        task_args: tuple[str, ...],
+        task_args_file: tuple[str, ...],
+        overrides: tuple[str, ...],
+        subtask: tuple[str, ...],
+        workload: tuple[str, ...],
+        plugin_path: tuple[str, ...],
+        prefer: str,
+        **rest: Any,
+    ) -> Any:
+        options = TaskOptions(
+            task_args=task_args,
+            task_args_file=task_args_file,
+            overrides=overrides,
+            plugin_path=plugin_path,
+            prefer=prefer,
+            selection=Selection(subtasks=subtask, workloads=workload),
+        )
+        return command(*args, options=options, **rest)
+
+    return collected
+
+
+def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
+    """Plug-ins of the configured paths and of those on the command line. Raises PluginError."""
+    paths = (*conf.coordinator.plugin_path, *options.plugin_path)
+    return warn_of_plugins(Plugins(paths, options.prefer))
+
+
+def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:
+    """The checked task of a path, or of standard input (`-`), and the plug-ins it runs with.
+
+    Raises UsageError for bad arguments, PluginError for bad plug-ins, TaskError for the rest.
+    """
+    plugins = read_plugins(conf, options)
+    args = read_args(options.task_args, options.task_args_file)
+    return read_with(source, plugins, args, options), plugins
+
+
+def read_with(source: str, plugins: Plugins, args: Mapping[str, Any], options: TaskOptions) -> Task:
+    """The checked task of a path, or of standard input, with arguments that have been read.
+
+    Raises UsageError where the options pick what the task does not have, and TaskError.
+    """
+    return load(
+        source,
+        args=args,
+        plugins=plugins,
+        overrides=options.overrides,
+        selection=options.selection,
+    )

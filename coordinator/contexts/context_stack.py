@@ -1,0 +1,233 @@
+"""Sets the contexts of a workload up in their order, and undoes them the other way round."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.masking import mask_url
+from osbench.common.plugin.context import Context, Surroundings, untold
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Named, Workload
+from osbench.coordinator.contexts.history import History
+from osbench.coordinator.contexts.state_store import Entry, Objects
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+#: Shows how far a context is.
+Tell = Callable[[str, int, int], None]
+
+#: How often a run looks after its workers while contexts take their time, seconds.
+POLL_S = 0.5
+#: Characters of a foreign exception that are told.
+TOLD = 500
+
+
+def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
+    """The contexts of a workload in their order: the scenario's, and over them the task's.
+
+    Names without a platform are of native ones.
+    """
+    scenario = plugins.scenario(workload.scenario)
+    given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
+    found: dict[str, Any] = {}
+    for name, config in given:
+        # one context may have two names: users and users@openstack
+        address = plugins.find("context", name, beside=scenario).address
+        found[address.removesuffix(f"@{NATIVE}")] = config
+    return sorted(
+        (Named(name=name, config=config) for name, config in found.items()),
+        key=lambda named: _class(plugins, named.name).ORDER,
+    )
+
+
+class Contexts:
+    """The contexts of a run's workloads, set up around their loads."""
+
+    def __init__(self, objects: Objects, plugins: Plugins, tell: Tell = untold) -> None:
+        self._objects = objects
+        self._plugins = plugins
+        self._tell = tell
+        #: Why some could not be undone.
+        self.left: list[str] = []
+        #: What setting up and undoing came to.
+        self.history = History()
+
+    @contextlib.contextmanager
+    def around(
+        self,
+        number: int,
+        workload: Workload,
+        *,
+        check: Callable[[], None],
+        poll: Callable[[], None],
+        unanswered: Callable[[], bool] = lambda: False,
+    ) -> Iterator[dict[str, Any]]:
+        """Set a workload's contexts up, give what they made, by key, and undo them.
+
+        `check` is called before each and may raise, which ends it; `poll` twice a second while
+        they run, in a thread; `unanswered` after the load, and says whether some iteration did not
+        end well. Raises ContextError where one cannot be set up; whatever happens,
+        what was made is undone before this ends, and `left` says what could not be.
+        """
+        try:
+            chain = contexts_of(workload, self._plugins)
+            surroundings = self._surroundings(workload, chain, number)
+            for named in chain:
+                check()
+                _beside(partial(self._set_up, number, named, surroundings), poll)
+            check()
+            yield self._objects.made(number)
+        finally:
+            if self._objects.entries:
+                _beside(partial(self._undo, number, unanswered=unanswered()), poll)
+
+    def ready(
+        self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments and context of a workload for the workers, when its contexts are set up.
+
+        `poll` is called twice a second meanwhile. Raises ContextError.
+        """
+        prepare = self._plugins.scenario(workload.scenario).prepare
+        if prepare is None:
+            return dict(workload.args), dict(made)
+        surroundings = self._surroundings(workload, contexts_of(workload, self._plugins))
+        return _beside(
+            partial(prepare, workload.args, dataclasses.replace(surroundings, context=made)), poll
+        )
+
+    def _surroundings(
+        self, workload: Workload, chain: Sequence[Named], number: int = 0
+    ) -> Surroundings:
+        return Surroundings(
+            run=self._objects.run,
+            deployment=self._objects.deployment,
+            scenario=workload.scenario,
+            contexts={named.name: named.config for named in chain},
+            workload=number,
+            tell=self._tell,
+        )
+
+    def _set_up(self, number: int, named: Named, surroundings: Surroundings) -> None:
+        before = [one.name for one in self._objects.entries if one.workload == number]
+        entry = Entry(workload=number, name=named.name, config=named.config, after=before)
+        self._objects.add(entry)
+        name = named.name
+        try:
+            with self.history.setup(number, name, named.config):
+                _instance(self._objects, self._plugins, entry, surroundings).setup()
+        except Exception as error:
+            LOG.debug("context %s", name, exc_info=True)
+            raise ContextError(f"context {name} cannot be set up: {_reason(error)}") from error
+        self._objects.save()
+
+    def _undo(self, number: int, *, unanswered: bool) -> None:
+        self.left += undo(
+            self._objects,
+            self._plugins,
+            number,
+            self.history,
+            unanswered=unanswered,
+            tell=self._tell,
+        )
+
+
+def _beside(work: Callable[[], T], poll: Callable[[], None]) -> T:
+    """Run something in a thread, to its end, and poll meanwhile."""
+    with ThreadPoolExecutor(1, thread_name_prefix="contexts") as pool:
+        future = pool.submit(work)
+        while not wait([future], timeout=POLL_S).done:
+            poll()
+        return future.result()
+
+
+def undo(
+    objects: Objects,
+    plugins: Plugins,
+    workload: int | None = None,
+    history: History | None = None,
+    *,
+    crashed: bool = False,
+    unanswered: bool = False,
+    tell: Tell = untold,
+) -> list[str]:
+    """Undo the contexts of one workload, or of all; answers why some of them could not be.
+
+    Those stay among the objects, to be tried again, and so do those that were set up before one
+    of them: it needs what they have made. `crashed` says that the run did not end, `unanswered`
+    that iterations have failed.
+    """
+    problems = []
+    history = history or History()
+    # by workload: the context that could not be undone
+    stuck: dict[int, str] = {}
+    for entry in reversed(objects.entries[:]):
+        if workload is not None and entry.workload != workload:
+            continue
+        name = entry.name
+        if entry.workload in stuck:
+            problems.append(f"context {name} is kept for context {stuck[entry.workload]}")
+            continue
+        surroundings = Surroundings(
+            run=objects.run,
+            deployment=objects.deployment,
+            workload=entry.workload,
+            crashed=crashed,
+            unanswered=unanswered,
+            tell=tell,
+        )
+        try:
+            with history.cleanup(entry.workload, name):
+                _check_before(objects, entry)
+                _instance(objects, plugins, entry, surroundings).cleanup()
+        except Exception as error:
+            LOG.debug("context %s", name, exc_info=True)
+            problems.append(f"context {name} cannot be undone: {_reason(error)}")
+            stuck[entry.workload] = name
+            continue
+        objects.remove(entry)
+    return problems
+
+
+def _check_before(objects: Objects, entry: Entry) -> None:
+    """Raise ContextError where a context is gone whose users, say, this one would act as."""
+    there = {other.name for other in objects.entries if other.workload == entry.workload}
+    gone = ", ".join(name for name in entry.after if name not in there)
+    if gone:
+        raise ContextError(
+            f"it needs what {gone} had made, which is gone: remove by hand what it has left"
+        )
+
+
+def _instance(
+    objects: Objects, plugins: Plugins, entry: Entry, surroundings: Surroundings
+) -> Context:
+    before = []
+    for other in objects.entries:
+        if other is entry:
+            break
+        before.append(other.name)
+    surroundings = dataclasses.replace(surroundings, context=objects.made(entry.workload, before))
+    return _class(plugins, entry.name)(entry.config, surroundings, entry.made, objects.save)
+
+
+def _class(plugins: Plugins, name: str) -> type[Context]:
+    address = name if "@" in name else f"{name}@{NATIVE}"
+    return cast(type[Context], plugins.get("context", address))
+
+
+def _reason(error: Exception) -> str:
+    text = mask_url(str(error).strip().partition("\n")[0])
+    if isinstance(error, OsbenchError):
+        return text
+    text = text[:TOLD]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,58 @@
+"""What contexts that make some objects in each project have in common."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.plugin.context import Context
+from osbench.coordinator.contexts.cloud_access import Reach
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, sweep
+
+
+class TenantObjects(Context):
+    """Base of contexts that make objects, named by the run, in each project of a workload."""
+
+    #: Service that has them, and the key of `made` that lists them by project.
+    SERVICE: ClassVar[str] = ""
+    KEY: ClassVar[str] = ""
+    #: What says in the configuration how many each project gets; 1 where it does not.
+    COUNT: ClassVar[str] = ""
+
+    def make(self, cloud: Cloud, name: str) -> str:
+        """Make one in a project; answers its id."""
+        raise NotImplementedError
+
+    def make_all(self) -> None:
+        """Make as many as are asked for in every project."""
+        reach = Reach(self.surroundings, self.NAME)
+        reach.projects[0].address(self.SERVICE)
+        self.made[self.KEY] = {}
+        # from here on there may be some
+        self.keep()
+        planned = self._planned(reach)
+        made = reach.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
+        found: dict[str, list[Any]] = {}
+        for (cloud, _), identity in zip(planned, made, strict=True):
+            found.setdefault(cloud.project_id, []).append(identity)
+        self.made[self.KEY] = found
+
+    def cleanup(self) -> None:
+        """Remove them, by their names. Raises ContextError where some stay."""
+        if self.KEY not in self.made:
+            return
+        reach = Reach(self.surroundings, self.NAME)
+        settle_s = SETTLE_LATE_S if self.surroundings.crashed else 0.0
+        names = {name for _, name in self._planned(reach)}
+        beginning = self._beginning(reach)
+        sweep(reach, [self.SERVICE], beginning, names.__contains__, settle_s=settle_s)
+
+    def _planned(self, reach: Reach) -> list[tuple[Cloud, str]]:
+        return [
+            (cloud, f"{self._beginning(reach)}{project}-{number}")
+            for project, cloud in enumerate(reach.projects)
+            for number in range(self.config.get(self.COUNT, 1))
+        ]
+
+    def _beginning(self, reach: Reach) -> str:
+        return f"{reach.beginning}-{self.NAME}-"

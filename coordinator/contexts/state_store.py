@@ -1,0 +1,110 @@
+"""What the contexts of a run have made: kept in its run directory, encrypted, until undone.
+
+The key lies in the data directory and not beside what it opens, so that a run directory can be
+handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from cryptography.fernet import Fernet, InvalidToken
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import ContextError
+from osbench.common.private_files import TooOpen, read_private, write_private
+
+#: Names of the file in the run directory and of the key in the data directory.
+FILE = "contexts"
+KEY = "contexts.key"
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """One context of one workload whose setup has begun."""
+
+    workload: int
+    name: str
+    config: Any
+    made: dict[str, Any] = field(default_factory=dict)
+    #: Names of the contexts of its workload that were set up before it.
+    after: list[str] = field(default_factory=list)
+
+
+class Objects:
+    """The entries of one run, oldest first. Every method raises ContextError."""
+
+    def __init__(
+        self, folder: Path, data_dir: Path, run: str, deployment: Deployment | None
+    ) -> None:
+        self.run = run
+        self.deployment = deployment
+        self.entries: list[Entry] = []
+        self._path = folder / FILE
+        self._key_path = data_dir / KEY
+
+    @classmethod
+    def load(cls, folder: Path, data_dir: Path) -> Objects:
+        """Those that a run has left; without entries where there are none."""
+        found = cls(folder, data_dir, folder.name, None)
+        if not found._path.exists():
+            return found
+        try:
+            record = msgpack.unpackb(found._cipher().decrypt(read_private(found._path)))
+        except InvalidToken:
+            raise ContextError(
+                f"{found._path} cannot be read with {found._key_path}: another key has made it"
+            ) from None
+        except (OSError, TooOpen) as error:
+            raise ContextError(f"{found._path}: {error}") from None
+        if record["deployment"]:
+            found.deployment = Deployment.from_dict(record["deployment"])
+        found.entries = [Entry(**entry) for entry in record["entries"]]
+        return found
+
+    def add(self, entry: Entry) -> None:
+        """Keep an entry, before anything is made for it."""
+        self.entries.append(entry)
+        self.save()
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry that was undone."""
+        self.entries.remove(entry)
+        self.save()
+
+    def save(self) -> None:
+        """Write what there is now; nothing stays on disk where nothing is left to undo."""
+        if not self.entries:
+            self._path.unlink(missing_ok=True)
+            return
+        record = {
+            "deployment": self.deployment.to_dict() if self.deployment else {},
+            "entries": [asdict(entry) for entry in self.entries],
+        }
+        try:
+            write_private(self._path, self._cipher().encrypt(msgpack.packb(record)))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ContextError(f"what a context has made cannot be stored: {error}") from None
+        except OSError as error:
+            raise ContextError(f"{self._path} cannot be written: {error.strerror}") from None
+
+    def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
+        """What the contexts of a workload have made, by key; later ones win."""
+        wanted = None if names is None else set(names)
+        merged: dict[str, Any] = {}
+        for entry in self.entries:
+            if entry.workload == workload and (wanted is None or entry.name in wanted):
+                merged |= entry.made
+        return merged
+
+    def _cipher(self) -> Fernet:
+        try:
+            if not self._key_path.exists():
+                write_private(self._key_path, Fernet.generate_key())
+            return Fernet(read_private(self._key_path))
+        except (OSError, TooOpen, ValueError) as error:
+            raise ContextError(f"{self._key_path}: {error}") from None

@@ -1,0 +1,131 @@
+"""Data files: row N gives iteration N its arguments, and goes with the batch that holds N."""
+
+from __future__ import annotations
+
+import csv
+import io
+from array import array
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet
+
+from osbench.common.intervals import Intervals
+from osbench.common.plugin.runner import Step, Totals
+from osbench.common.protocol import data_rows
+
+#: Largest file, bytes.
+LARGEST = 512 * 1024 * 1024
+#: Bytes of rows that one batch carries, by the average row.
+BATCH_BYTES = 1024 * 1024
+#: Faults of one file that are told.
+TOLD = 10
+
+
+class DataFile:
+    """A CSV file as it was when it was checked; rows count from 1."""
+
+    def __init__(self, name: str, header: list[str], content: bytes, offsets: array[int]) -> None:
+        self.name = name
+        self.header = header
+        self._content = content
+        #: Where each row begins, and where the last one ends.
+        self._offsets = offsets
+        #: Encrypts the rows of this run's batches.
+        self.key = Fernet.generate_key()
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments that the columns feed."""
+        return data_rows.names(self.header)
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The arguments of the first row."""
+        text = self._content[self._offsets[0] : self._offsets[1]].decode("utf-8")
+        return next(data_rows.Reader(self.header).read(text))
+
+    @property
+    def batch_limit(self) -> int:
+        """Rows that a batch should carry at most."""
+        size = self._offsets[-1] - self._offsets[0]
+        return max(1, BATCH_BYTES * len(self) // max(1, size))
+
+    def sealed(self, numbers: Intervals) -> bytes:
+        """The rows of some iterations, in their order, as a batch carries them."""
+        at = self._offsets
+        pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
+        return data_rows.seal(b"".join(pieces), self.key)
+
+    def within(self, step: Step, totals: Totals) -> Step:
+        """The step, without iterations that there is no row for."""
+        rows = len(self)
+        return replace(
+            step,
+            budget=rows if step.budget is None else min(step.budget, rows),
+            arrivals=step.arrivals[: max(0, rows - totals.allotted)],
+            done=step.done or totals.settled >= rows,
+        )
+
+
+def read(path: Path) -> tuple[DataFile | None, list[str]]:
+    """The file, or what is wrong with it."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return None, [f"{path} is larger than {LARGEST // 2**20} MiB"]
+        content = path.read_bytes()
+    except OSError as error:
+        return None, [f"{path} cannot be read: {error.strerror}"]
+    scan = _Scan(content.removeprefix(b"\xef\xbb\xbf"))
+    problems = [f"{path}, {problem}" for problem in scan.problems]
+    if problems:
+        return None, problems
+    return DataFile(path.name, scan.header, scan.content, scan.offsets), []
+
+
+class _Scan:
+    """Goes through a file once: finds where rows begin, and what is wrong with them."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.header: list[str] = []
+        self.offsets = array("q")
+        self.problems: list[str] = []
+        self._position = self._line = 0
+        try:
+            self._scan()
+        except (csv.Error, ValueError) as error:
+            reason = "is not text in UTF-8" if isinstance(error, UnicodeError) else str(error)
+            self.problems.append(f"line {self._line}: {reason}")
+
+    def _scan(self) -> None:
+        rows = data_rows.records(self._lines())
+        self.header = next((cells for cells in rows if cells), [])
+        self.offsets.append(self._position)
+        names = data_rows.names(self.header)
+        if not all(names) or len(set(names)) < len(names):
+            raise ValueError("the header must name each argument once")
+        reader = data_rows.Reader(self.header)
+        for cells in rows:
+            if cells:
+                try:
+                    reader.arguments(cells)
+                except ValueError as error:
+                    self.problems.append(f"line {self._line}: {error}")
+                self.offsets.append(self._position)
+            if len(self.problems) >= TOLD:
+                return
+        if len(self.offsets) < 2:
+            raise ValueError("there is no row: a header and at least one are needed")
+
+    def _lines(self) -> Iterator[str]:
+        # the reader takes a line only when it needs it: what was taken ends where its row ends
+        for line in io.BytesIO(self.content):
+            self._line += 1
+            self._position += len(line)
+            yield line.decode("utf-8")

@@ -1,0 +1,1 @@
+"""Deployment records on disk and checks of what they describe."""

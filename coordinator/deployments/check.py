@@ -1,0 +1,132 @@
+"""Try a deployment: credentials, services, profiler key and trace store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import redis
+import requests
+from keystoneauth1 import session
+from keystoneauth1.identity import generic
+
+from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.errors import StoreError
+from osbench.common.protocol import redis_client
+from osbench.coordinator.deployments.services import look
+
+_AT_ONCE = 8
+_ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one look at a deployment has shown."""
+
+    #: What was looked at: admin, users[0], profiler key, trace store.
+    subject: str
+    user: str = ""
+    project: str = ""
+    #: None where there was nothing to try.
+    ok: bool | None
+    detail: str
+    #: It works, but somebody should know.
+    warning: bool = False
+
+
+def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
+    """Look at everything a deployment names; no answer may take longer than `timeout_s`."""
+    subjects: list[tuple[str, Credential]] = []
+    if deployment.admin:
+        subjects.append(("admin", deployment.admin))
+    subjects += [(f"users[{index}]", user) for index, user in enumerate(deployment.users)]
+    able: list[Credential] = []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tried = pool.map(lambda each: _authenticate(each[0], each[1], timeout_s), subjects)
+        for (_, credential), finding in zip(subjects, tried, strict=True):
+            if finding.ok:
+                able.append(credential)
+            yield finding
+    for name, address in deployment.services.items():
+        yield _service(name, address, timeout_s)
+    yield _key(deployment)
+    yield _store(deployment, timeout_s)
+    if able and deployment.platform == "openstack":
+        for said in look(deployment, able[0], timeout_s):
+            yield Finding(
+                subject=said.service, ok=said.ok, detail=said.detail, warning=said.warning
+            )
+
+
+def _authenticate(subject: str, credential: Credential, timeout_s: float) -> Finding:
+    auth = generic.Password(**credential.password_options())
+    client = session.Session(
+        auth=auth, verify=credential.verify, cert=credential.cert, timeout=timeout_s
+    )
+    try:
+        access = auth.get_access(client)
+        count = len(access.service_catalog.catalog) if access.has_service_catalog() else 0
+    except Exception as error:  # noqa: BLE001  what answers there may answer anything
+        return _of(subject, credential, ok=False, detail=_reason(error))
+    services = "1 service" if count == 1 else f"{count} services"
+    return _of(subject, credential, ok=True, detail=f"{services} in the catalogue")
+
+
+def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Finding:
+    return Finding(
+        subject=subject,
+        user=credential.username,
+        project=credential.project_name,
+        ok=ok,
+        detail=detail,
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error, without the trail of connection pools that requests leaves."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    head, pool, trail = lines[0].partition(": HTTP")
+    cause = _ERRNO.search(trail)
+    return f"{head}: {cause[1]}" if cause else head if pool else lines[0]
+
+
+def _service(name: str, address: str, timeout_s: float) -> Finding:
+    """Any answer will do: the address of a service need not be a page."""
+    subject = f"services.{name}"
+    try:
+        with requests.get(address, timeout=timeout_s, allow_redirects=False, stream=True) as answer:
+            return Finding(subject=subject, ok=True, detail=f"answers with {answer.status_code}")
+    except requests.RequestException as error:
+        cause = _ERRNO.search(str(error))
+        detail = f"does not answer: {cause[1] if cause else type(error).__name__}"
+        return Finding(subject=subject, ok=False, detail=detail)
+
+
+def _key(deployment: Deployment) -> Finding:
+    if deployment.profiler_hmac_key:
+        return Finding(subject="profiler key", ok=True, detail="set")
+    return Finding(subject="profiler key", ok=None, detail="not set: iterations are not profiled")
+
+
+def _store(deployment: Deployment, timeout_s: float) -> Finding:
+    address = deployment.profiler_conn_str
+    if not address:
+        return Finding(subject="trace store", ok=None, detail="not set: no spans are written")
+    if not address.startswith(("redis://", "rediss://")):
+        scheme = address.partition(":")[0]
+        return Finding(
+            subject="trace store", ok=None, detail=f"{scheme}: not tried, only redis:// is"
+        )
+    try:
+        client = redis_client.connect(address, timeout_s)
+        try:
+            client.ping()
+        finally:
+            client.close()
+    except StoreError:
+        return Finding(subject="trace store", ok=False, detail="is no address of a Redis")
+    except (redis.RedisError, OSError) as error:
+        return Finding(subject="trace store", ok=False, detail=f"does not serve us: {error}")
+    return Finding(subject="trace store", ok=True, detail="answers")

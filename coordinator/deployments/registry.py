@@ -1,0 +1,163 @@
+"""The deployment records of this coordinator: one private file each, one of them in use."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError
+from osbench.common.private_files import (
+    TooOpen,
+    make_private_directory,
+    read_private,
+    write_private,
+)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SALT_SIZE = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A record as a list shows it."""
+
+    name: str
+    in_use: bool
+    #: None where the file cannot be read; then `problem` says why.
+    deployment: Deployment | None
+    problem: str = ""
+
+
+class Deployments:
+    """The records under a data directory. All methods raise DeploymentError."""
+
+    def __init__(self, data_dir: str | Path) -> None:
+        self._directory = Path(data_dir) / "deployments"
+        # No record's file has this name: theirs end in .json.
+        self._in_use = self._directory / "in-use"
+
+    def create(self, deployment: Deployment, *, use: bool | None = None) -> bool:
+        """Keep a new record; True if it is now the one in use.
+
+        `use` None takes it into use where no other is.
+        """
+        path = self._path(deployment.name)
+        if self._exists(path):
+            raise DeploymentError(
+                f"deployment {deployment.name} exists: delete it first, or take another name"
+            )
+        record = {
+            "salt": base64.b64encode(secrets.token_bytes(_SALT_SIZE)).decode(),
+            "spec": dict(deployment.spec),
+        }
+        self._write(path, json.dumps(record, indent=2))
+        if use is None:
+            use = self.used() is None
+        if use:
+            self.use(deployment.name)
+        return use
+
+    def names(self) -> list[str]:
+        """The names of all records, sorted."""
+        names = [path.stem for path in self._directory.glob("*.json")]
+        return sorted(name for name in names if _NAME.fullmatch(name))
+
+    def records(self) -> list[Listed]:
+        """All records, also those whose file has become unreadable."""
+        used = self.used()
+        listed = []
+        for name in self.names():
+            try:
+                deployment, problem = self.get(name), ""
+            except DeploymentError as error:
+                deployment, problem = None, str(error)
+            listed.append(
+                Listed(name=name, in_use=name == used, deployment=deployment, problem=problem)
+            )
+        return listed
+
+    def used(self) -> str | None:
+        """The name of the record in use."""
+        try:
+            name = self._in_use.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DeploymentError(f"{self._in_use}: {error}") from None
+        return name if _NAME.fullmatch(name) and self._exists(self._path(name)) else None
+
+    def get(self, name: str | None = None) -> Deployment:
+        """The record of that name, or the one in use."""
+        if name is None:
+            name = self.used()
+            if name is None:
+                raise DeploymentError(
+                    "no deployment is in use: run 'osbench-coord deployment create' "
+                    "or 'osbench-coord deployment use NAME'"
+                )
+        path = self._path(name)
+        try:
+            record = json.loads(read_private(path))
+            salt, spec = base64.b64decode(record["salt"]), record["spec"]
+        except FileNotFoundError:
+            raise DeploymentError(self._unknown(name)) from None
+        except OSError as error:
+            raise DeploymentError(f"{path}: {error.strerror}") from None
+        except TooOpen as error:
+            raise DeploymentError(f"{path} {error}") from None
+        except (ValueError, KeyError, TypeError):
+            raise DeploymentError(f"{path} is not a record that osbench has written") from None
+        return Deployment.from_spec(name, spec, source=str(path), salt=salt)
+
+    def use(self, name: str) -> None:
+        """Make a record the one that commands take where none is named."""
+        if not self._exists(self._path(name)):
+            raise DeploymentError(self._unknown(name))
+        self._write(self._in_use, name + "\n")
+
+    def delete(self, name: str) -> None:
+        """Remove a record; if it was in use, none is afterwards."""
+        was_used = self.used() == name
+        try:
+            self._path(name).unlink()
+        except FileNotFoundError:
+            raise DeploymentError(self._unknown(name)) from None
+        except OSError as error:
+            raise DeploymentError(f"deployment {name}: {error.strerror}") from None
+        if was_used:
+            with contextlib.suppress(FileNotFoundError):
+                self._in_use.unlink()
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise DeploymentError(
+                f"{name!r} cannot name a deployment: up to 64 letters, digits, '.', '_' and '-', "
+                "the first a letter or digit"
+            )
+        return self._directory / f"{name}.json"
+
+    @staticmethod
+    def _exists(path: Path) -> bool:
+        try:
+            return path.exists()
+        except OSError as error:
+            raise DeploymentError(f"{path}: {error.strerror}") from None
+
+    def _unknown(self, name: str) -> str:
+        names = self.names()
+        there = f"there are {', '.join(names)}" if names else "there is none"
+        return f"no deployment has the name {name}; {there}"
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            make_private_directory(self._directory)
+            self._directory.chmod(0o700)
+            write_private(path, text.encode())
+        except OSError as error:
+            raise DeploymentError(f"{path}: {error.strerror}") from None

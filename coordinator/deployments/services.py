@@ -1,0 +1,249 @@
+"""Looks at the services of a catalogue: version, clock, and what they do with trace keys."""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+import requests
+from keystoneauth1 import exceptions
+from osprofiler import profiler, web
+
+from osbench.common.causes import root_cause
+from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.errors import DeploymentError, StoreError
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.error_mapping import AuthenticationFailed
+from osbench.common.openstack.services import SERVICES
+from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.common.protocol import redis_client
+
+#: The key that OSProfiler has by default, known to everybody.
+DEFAULT_KEY = "SECRET_KEY"
+#: Longest wait for spans after the last answer, and time between two looks, seconds.
+SPANS_S = 3.0
+LOOK_S = 0.02
+#: A clock that is off by more is told, seconds; the header Date has whole seconds.
+CLOCK_S = 2.0
+#: A cheap request that passes a service's tracer, by its name.
+_PATHS = {
+    "keystone": "",
+    "glance": "images?limit=1",
+    "zaqar": "queues?limit=1",
+    "mistral": "workbooks?limit=1",
+    "nova": "flavors?limit=1",
+    "neutron": "networks?limit=1",
+    "cinder": "types",
+    "placement": "resource_providers?name=osbench",
+}
+_BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service.types}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a look at one service has shown."""
+
+    #: Type in the catalogue.
+    service: str
+    ok: bool | None
+    detail: str
+    warning: bool = False
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One service, and the traces that were asked of it."""
+
+    kind: str
+    #: Base ids by key: the deployment's, and the default one.
+    traces: dict[str, str] = field(default_factory=dict)
+    #: Monotonic seconds of the answers, by key.
+    answered_at: dict[str, float] = field(default_factory=dict)
+    problem: str = ""
+    facts: list[str] = field(default_factory=list)
+    #: Status of an answer that is no success: what follows may be due to that.
+    refused: int = 0
+    #: Its clock minus ours, seconds: at least and at most.
+    clock: tuple[float, float] = (-math.inf, math.inf)
+    #: Seconds from its answer to its first span, by key.
+    seen_s: dict[str, float] = field(default_factory=dict)
+
+
+def look(deployment: Deployment, credential: Credential, timeout_s: float) -> Iterator[Said]:
+    """Look at each service of the catalogue, as one user; nothing where that gets no token."""
+    sessions = ThreadSessions(credential, timeout_s)
+    cloud = Cloud(Account(credential), sessions)
+    try:
+        granted = cloud.account.token(sessions())
+    except (AuthenticationFailed, OSError):
+        # the credential's own finding says why
+        return
+    catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else []
+    asked = [_Asked(kind) for kind in sorted({service["type"] for service in catalogue})]
+    keys = list(dict.fromkeys([deployment.profiler_hmac_key or DEFAULT_KEY, DEFAULT_KEY]))
+    store = _connected(deployment.profiler_conn_str, timeout_s)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda one: _ask(one, cloud, keys, store), asked))
+    if store is not None:
+        store.close()
+    for one in asked:
+        yield _said(one, deployment.profiler_hmac_key, stored=store is not None)
+
+
+def _ask(one: _Asked, cloud: Cloud, keys: Sequence[str], store: Any) -> None:
+    """Send a request for each key, and look for what is written for it."""
+    name = _BY_TYPE.get(one.kind, one.kind)
+    try:
+        one.facts.append(_version(cloud, name))
+        url = f"{cloud.address(name)}/{_PATHS.get(name, '')}".rstrip("/")
+        for key in keys:
+            one.traces[key], headers = signed(key)
+            begin = time.time()
+            answer = cloud.send("GET", url, headers={**cloud.headers(name), **headers})
+            _clock(one, answer, begin, time.time())
+            if answer.status_code >= 500 or answer.status_code == HTTPStatus.UNAUTHORIZED:
+                token = " to a good token" if answer.status_code < 500 else ""
+                one.problem = f"answers with {answer.status_code}{token}"
+                return
+            if answer.status_code >= 400:
+                one.refused = answer.status_code
+            one.answered_at[key] = time.monotonic()
+    except DeploymentError as error:
+        one.problem = str(error)
+    except (exceptions.ClientException, requests.RequestException) as error:
+        one.problem = f"does not answer: {root_cause(error)}"
+    else:
+        if store is not None:
+            _await_spans(one, store)
+
+
+def signed(key: str) -> tuple[str, dict[str, str]]:
+    """A new trace id, and headers that ask for its spans."""
+    profiler.clean()
+    try:
+        base_id = str(profiler.init(key).get_base_id())
+        return base_id, dict(web.get_trace_id_headers())
+    finally:
+        profiler.clean()
+
+
+def _version(cloud: Cloud, name: str) -> str:
+    """The current version that a service tells of itself."""
+    parts = urlsplit(cloud.address(name))
+    path = parts.path.partition("/v")[0] if "/v" in parts.path else parts.path
+    answer = cloud.send("GET", f"{parts.scheme}://{parts.netloc}{path}/", headers={})
+    with contextlib.suppress(ValueError):
+        found = version_in(answer.json())
+        if found:
+            return f"version {found}"
+    return "version not told"
+
+
+def version_in(document: Any) -> str:
+    """The highest current version of a version document; every service has another shape."""
+    if not isinstance(document, Mapping):
+        return ""
+    listed = document.get("versions", document.get("version", ()))
+    if isinstance(listed, Mapping):
+        listed = listed.get("values", [listed])
+    if not isinstance(listed, list):
+        return ""
+    current = [
+        one
+        for one in listed
+        if isinstance(one, Mapping)
+        and str(one.get("status", "")).lower() in ("current", "stable", "supported")
+    ]
+    best = next((one for one in current if str(one["status"]).lower() == "current"), None)
+    best = best or next(iter(current), None)
+    if best is None:
+        return ""
+    highest = best.get("max_version") or best.get("version") or ""
+    named = str(best.get("id", ""))
+    return f"{named}, up to {highest}" if highest and f"v{highest}" != named else named
+
+
+def _clock(one: _Asked, answer: requests.Response, begin: float, end: float) -> None:
+    if "Date" not in answer.headers:
+        return
+    with contextlib.suppress(ValueError, TypeError):
+        # the header was written between begin and end, and is cut to whole seconds
+        there = email.utils.parsedate_to_datetime(answer.headers["Date"]).timestamp()
+        low, high = one.clock
+        one.clock = max(low, there - end), min(high, there + 1 - begin)
+
+
+def _connected(store: str | None, timeout_s: float) -> Any:
+    """A client of the trace store, None where it cannot be read."""
+    if not store or not store.startswith(("redis://", "rediss://")):
+        return None
+    try:
+        client = redis_client.connect(store, timeout_s)
+        client.ping()
+    except (StoreError, redis.RedisError, OSError):
+        return None
+    return client
+
+
+def _await_spans(one: _Asked, store: Any) -> None:
+    """Look into the store until the service has written for every key, or time is up."""
+    end = time.monotonic() + SPANS_S
+    with contextlib.suppress(redis.RedisError, OSError):
+        while time.monotonic() < end and len(one.seen_s) < len(one.traces):
+            for key, base_id in one.traces.items():
+                if key not in one.seen_s and _has_written(store, one, base_id):
+                    one.seen_s[key] = max(0.0, time.monotonic() - one.answered_at[key])
+            time.sleep(LOOK_S)
+        store.delete(*map(_trace_key, one.traces.values()))
+
+
+def _trace_key(base_id: str) -> str:
+    return f"osprofiler_opt:{base_id}"
+
+
+def _has_written(client: Any, one: _Asked, base_id: str) -> bool:
+    """Whether the service itself, not one that it asked, has written a span."""
+    name = _BY_TYPE.get(one.kind)
+    for event in client.lrange(_trace_key(base_id), 0, -1):
+        with contextlib.suppress(ValueError):
+            project = str(json.loads(event).get("project", "")).lower()
+            if name is None or project.startswith(name):
+                return True
+    return False
+
+
+def _said(one: _Asked, key: str | None, *, stored: bool) -> Said:
+    if one.problem:
+        return Said(service=one.kind, ok=False, detail=one.problem)
+    low, high = one.clock
+    warning = low > CLOCK_S or high < -CLOCK_S
+    facts = list(one.facts)
+    if one.refused:
+        facts.append(f"answers with {one.refused}")
+        # whether others have a page at their address is not known
+        warning = warning or one.kind in _BY_TYPE
+    if math.isfinite(low):
+        facts.append(f"clock {(low + high) / 2:+.1f} s (to {abs(high - low) / 2:.1f} s)")
+    if not stored:
+        facts.append("spans not looked for: no trace store that can be read")
+    else:
+        if key and key in one.seen_s:
+            facts.append(f"spans after {one.seen_s[key]:.2f} s")
+        elif key:
+            facts.append("no spans: it ignores the key, or writes them elsewhere")
+            warning = True
+        if DEFAULT_KEY in one.seen_s:
+            facts.append(f"accepts OSProfiler's default key {DEFAULT_KEY}")
+            warning = True
+    return Said(service=one.kind, ok=True, detail="; ".join(facts), warning=warning)

@@ -1,0 +1,1 @@
+"""Which iterations go to which worker and when; knows no wire."""

@@ -1,0 +1,268 @@
+"""Fires the hooks of a workload, each time in a thread of its own, and keeps what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from osbench.common import task
+from osbench.common.masking import mask_url
+from osbench.common.plugin import hook
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.trigger import Trigger
+from osbench.coordinator.hooks import output
+
+LOG = logging.getLogger(__name__)
+
+#: Threads at once of one hook; what falls due beyond them fails.
+AT_ONCE = 16
+#: Results of one hook that are described; its sums count them all.
+KEPT = 1000
+#: Characters of a message and of a traceback.
+MESSAGE, DETAILS = 1000, 8000
+
+SUCCESS, FAILED, REFUSED = "success", "failed", "validation_failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Error:
+    """Why a firing has failed."""
+
+    etype: str
+    msg: str
+    details: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What came of one firing."""
+
+    status: str
+    event: hook.Event
+    #: Seconds since 1970-01-01 UTC; None where it was not started, or has not ended.
+    started_at: float | None = None
+    finished_at: float | None = None
+    error: Error | None = None
+    output: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookReport:
+    """One hook of a workload, and what came of it."""
+
+    hook: task.Hook
+    #: The first ones, at most `KEPT`, in the order of their events.
+    results: tuple[Result, ...]
+    #: All of them, by status.
+    counts: dict[str, int]
+
+
+class Firing:
+    """One run of an action, in a thread that nobody has to wait for."""
+
+    def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
+        #: None while it runs.
+        self.result: Result | None = None
+        self.event = event
+        self._started_at = time.time()
+        self._kind = kind
+        self._config = config
+        self._action: hook.Hook | None = None
+        name = f"hook-{kind.NAME}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask the action to end; does not wait, as the action's own `stop` may."""
+        threading.Thread(target=self._stop, name="hook-stop", daemon=True).start()
+
+    def _stop(self) -> None:
+        try:
+            if self._action is not None:
+                self._action.stop()
+        except Exception:  # a plug-in's own code may raise anything
+            LOG.warning("hook %s cannot be stopped", self._kind.NAME, exc_info=True)
+
+    def unended(self) -> Result:
+        """The result of one that was not waited for."""
+        error = Error(etype="NotEnded", msg="had not ended when the workload was over")
+        return Result(status=FAILED, event=self.event, started_at=self._started_at, error=error)
+
+    def _run(self) -> None:
+        status, error, found = SUCCESS, None, None
+        try:
+            self._action = self._kind(self._config)
+            found = self._action.run(self.event)
+        except hook.Failed as failure:
+            details = mask_url(failure.details[-DETAILS:])
+            status, found = failure.status, failure.output
+            error = Error(etype=failure.etype, msg=_cut(failure), details=details)
+        except BaseException as failure:  # noqa: BLE001 - a plug-in's own code may raise anything
+            details = mask_url(traceback.format_exc()[-DETAILS:])
+            etype = type(failure).__name__
+            status, error = FAILED, Error(etype=etype, msg=_cut(failure), details=details)
+        kept = None
+        try:
+            kept = output.read(found) if found is not None else None
+        except Exception as failure:  # noqa: BLE001 - the output is a plug-in's, too
+            status, error = REFUSED, Error(etype=type(failure).__name__, msg=_cut(failure))
+        self.result = Result(
+            status=status,
+            event=self.event,
+            started_at=self._started_at,
+            finished_at=time.time(),
+            error=error,
+            output=kept,
+        )
+
+
+class _Armed:
+    """One hook of the workload: trigger, action, and what has been fired."""
+
+    def __init__(self, described: task.Hook, plugins: Plugins, run: str) -> None:
+        self.described = described
+        self._run = run
+        self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
+        trigger = cast(type[Trigger], plugins.get("trigger", described.trigger.name))
+        self._seen = -1
+        self._running: list[Firing] = []
+        self._results: list[Result] = []
+        self._counts: Counter[str] = Counter()
+        #: None once it raised: it fires no more.
+        self._trigger: Trigger | None = None
+        self._unit = "time"
+        with self._guard(0):
+            made = trigger(described.trigger.config)
+            self._trigger, self._unit = made, made.unit
+
+    def look(self, elapsed_s: float, reported: int) -> None:
+        """Fire what has fallen due."""
+        now = int(elapsed_s) if self._unit == "time" else reported
+        if now <= self._seen or self._trigger is None:
+            return
+        due: Sequence[int] = ()
+        with self._guard(now):
+            due = self._trigger.due(self._seen, now)
+        self._seen = now
+        if due:
+            self._collect()
+            room = max(0, AT_ONCE - len(self._running))
+            for value in due[:room]:
+                self._fire(self._event(value))
+            self._refuse(due[room:])
+
+    def running(self) -> list[Firing]:
+        """Those that have not ended."""
+        self._collect()
+        return self._running
+
+    def report(self) -> HookReport:
+        """What came of it; what still runs has failed."""
+        self._collect()
+        left = [firing.unended() for firing in self._running]
+        counts = self._counts + Counter(result.status for result in left)
+        results = sorted(self._results + left, key=lambda result: result.event.value)
+        return HookReport(
+            hook=self.described, results=tuple(results[:KEPT]), counts=dict(sorted(counts.items()))
+        )
+
+    def _event(self, value: int) -> hook.Event:
+        return hook.Event(unit=self._unit, value=value, run=self._run)
+
+    @contextlib.contextmanager
+    def _guard(self, value: int) -> Iterator[None]:
+        """A trigger is a plug-in: one that raises is reported and asked no more."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
+            self._trigger = None
+            message = f"the trigger raises {type(error).__name__}: {_cut(error)}"
+            LOG.warning("hook %s: %s", self.described.action.name, message)
+            self._keep(_unstarted(self._event(value), message))
+
+    def _fire(self, event: hook.Event) -> None:
+        try:
+            self._running.append(Firing(self._kind, self.described.action.config, event))
+        except RuntimeError as error:  # the system gives us no more threads
+            self._keep(_unstarted(event, _cut(error)))
+
+    def _refuse(self, values: Sequence[int]) -> None:
+        """Count firings for which there is no room; describe no more than are kept."""
+        if not values:
+            return
+        name = self.described.action.name
+        message = f"not run: {AT_ONCE} firings of this hook were running"
+        LOG.warning("hook %s (%s %d): %s", name, self._unit, values[0], message)
+        described = values[: max(0, KEPT - len(self._results))]
+        for value in described:
+            self._keep(_unstarted(self._event(value), message))
+        self._counts[FAILED] += len(values) - len(described)
+
+    def _collect(self) -> None:
+        running = []
+        for firing in self._running:
+            if firing.result is None:
+                running.append(firing)
+            else:
+                self._tell(firing.result)
+                self._keep(firing.result)
+        self._running = running
+
+    def _tell(self, result: Result) -> None:
+        if result.error is not None:
+            name, event = self.described.action.name, result.event
+            LOG.warning("hook %s (%s %d): %s", name, event.unit, event.value, result.error.msg)
+
+    def _keep(self, result: Result) -> None:
+        self._counts[result.status] += 1
+        if len(self._results) < KEPT:
+            self._results.append(result)
+
+
+class Hooks:
+    """The hooks of one workload. Nothing here waits, or raises for what an action does.
+
+    Iterations are counted where their results come in: when they have ended and were reported,
+    some tenths of a second later, and not when they start.
+    """
+
+    def __init__(self, described: Sequence[task.Hook], plugins: Plugins, *, run: str = "") -> None:
+        self._armed = [_Armed(one, plugins, run) for one in described]
+
+    def look(self, elapsed_s: float, reported: int) -> None:
+        """Fire what has fallen due: seconds after the start, iterations that were reported."""
+        for armed in self._armed:
+            armed.look(elapsed_s, reported)
+
+    @property
+    def running(self) -> int:
+        """Actions that have not ended."""
+        return sum(len(armed.running()) for armed in self._armed)
+
+    def stop(self) -> None:
+        """Ask all that still run to end."""
+        for armed in self._armed:
+            for firing in armed.running():
+                firing.stop()
+
+    def report(self) -> tuple[HookReport, ...]:
+        """One for each hook of the workload, as the task file has them."""
+        return tuple(armed.report() for armed in self._armed)
+
+
+def _unstarted(event: hook.Event, message: str) -> Result:
+    return Result(status=FAILED, event=event, error=Error(etype="NotRun", msg=message))
+
+
+def _cut(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a plug-in's own exception may be unable to say what it is
+        text = type(error).__name__
+    return mask_url(text[:MESSAGE])

@@ -1,0 +1,165 @@
+"""Local mode as a context manager: what is private to one run, started in order and ended."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from oslo_config import cfg
+
+from osbench.common.errors import FleetError, StoreError
+from osbench.common.protocol.keyring import Keyring
+from osbench.coordinator.local import watchdog
+from osbench.coordinator.local.child import Child
+from osbench.coordinator.local.folder import make_folder
+from osbench.coordinator.local.lifeline import Lifeline
+from osbench.coordinator.local.server import PrivateServer
+from osbench.coordinator.local.settings import worker_environment, write_config
+
+#: -P keeps the user's working directory out of the import path, where it could hide modules.
+WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.cli")
+#: Seconds on top of the workers' own drain time before they are killed.
+_DRAIN_MARGIN_S = 8.0
+
+
+class LocalMode:
+    """A private server, keys made for the run, and private workers.
+
+    However the coordinator ends, kill -9 included, nothing of it stays: on the way out of the
+    `with` block everything is ended in order, and what that leaves, the watchdog ends.
+    """
+
+    #: `unix://` URL of the private server.
+    redis_url: str
+    #: The same server as Celery names it.
+    broker_url: str
+    #: Keys made for this run.
+    keyring: Keyring
+    #: Configuration of the private workers, mode 0600.
+    config_file: Path
+    #: Private folder, mode 0700.
+    folder: Path
+    #: What the workers write to stdout and stderr.
+    worker_log: Path
+    #: Seconds that workers get at the end before they are killed; may be changed until then.
+    drain_s: float
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        workers: int,
+        virtual_users: int,
+        *,
+        plugin_paths: Sequence[str] = (),
+        log_level: str = "WARNING",
+        worker_command: Sequence[str] = WORKER_COMMAND,
+    ) -> None:
+        """Prepare `workers` worker processes of `virtual_users` virtual users each."""
+        self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
+        self._conf = conf
+        self._log_level = log_level
+        self._command = [*worker_command, "--processes", str(workers)]
+        self._command += ["--virtual-users", str(virtual_users)]
+        for path in plugin_paths:
+            self._command += ["--plugin-path", path]
+        self._lifeline: Lifeline | None = None
+        self._server: PrivateServer | None = None
+        self._workers: Child | None = None
+
+    def __enter__(self) -> Self:
+        """Start watchdog and server, make the keys. Raises StoreError where that fails."""
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start_workers(self) -> None:
+        """Start the workers and return at once; they are there when they register in Redis.
+
+        Call `check` while waiting for them.
+        """
+        assert self._lifeline is not None, "workers are started inside the with block"
+        assert self._workers is None, "workers are started once"
+        self._workers = Child(
+            role="workers",
+            command=[*self._command, "--config-file", str(self.config_file)],
+            environment=worker_environment() | {watchdog.MARK: str(self.folder)},
+            log=self.worker_log,
+            lifeline=self._lifeline,
+        )
+
+    def check(self) -> None:
+        """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one died."""
+        if self._lifeline:
+            self._lifeline.check()
+        if self._server:
+            self._server.check()
+        death = self._workers.death() if self._workers else None
+        if death:
+            raise FleetError(f"the workers of local mode are gone: their process {death}")
+
+    def close(self) -> None:
+        """End workers, server, folder and watchdog; what is ended already is left alone.
+
+        An interrupt cuts the workers' `drain_s` short: the watchdog then kills them soon.
+        """
+        try:
+            if self._workers and self._server:
+                self._workers.end(self._grace_s(), self.folder, [self._server.leader])
+        finally:
+            self._clear()
+
+    def _grace_s(self) -> float:
+        """Seconds that workers get to drain; few where there is no server to drain to."""
+        assert self._server is not None
+        try:
+            self._server.check()
+        except StoreError:
+            return min(self.drain_s, watchdog.GRACE_S)
+        return self.drain_s
+
+    def _open(self) -> None:
+        self._lifeline = Lifeline()
+        self.folder = make_folder(self._lifeline)
+        self.worker_log = self.folder / "workers.log"
+        self._server = PrivateServer(self.folder, self._lifeline)
+        self._server.await_answer()
+        self.redis_url = self._server.url
+        self.broker_url = f"redis+socket://{self._server.socket}"
+        self.keyring = Keyring.generate()
+        key_file = self.folder / "keys"
+        self.keyring.save(key_file)
+        self.config_file = self.folder / "osbench.conf"
+        changes = {
+            # what workers keep, spooled results included, goes with the run
+            ("DEFAULT", "data_dir"): self.folder,
+            ("DEFAULT", "log_level"): self._log_level,
+            ("messaging", "redis_url"): self.redis_url,
+            ("messaging", "broker_url"): self.broker_url,
+            ("security", "key_file"): key_file,
+        }
+        write_config(self.config_file, self._conf, changes)
+
+    def _clear(self) -> None:
+        """All but the workers; where this is interrupted the watchdog does the rest."""
+        try:
+            if self._server:
+                self._server.end()
+                shutil.rmtree(self.folder, ignore_errors=True)
+        finally:
+            if self._lifeline:
+                self._lifeline.close()

@@ -1,0 +1,1 @@
+"""Reports in Rally's JSON form."""

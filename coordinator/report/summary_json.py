@@ -1,0 +1,258 @@
+"""A run as one JSON object: the only place where reports compute; docs/results.schema.json."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from osbench.common.errors import OsbenchError, TaskError
+from osbench.common.histogram import Histogram
+from osbench.common.masking import mask
+from osbench.common.outcomes import STATES
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.coordinator.contexts.history import Passage, Step
+from osbench.coordinator.hooks.executor import HookReport, Result
+from osbench.coordinator.report.exit_code import meaning
+from osbench.coordinator.report.model import RunReport, WorkloadReport
+from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
+from osbench.coordinator.statistics.action_paths import NESTED
+from osbench.coordinator.statistics.percentiles import REPORTED, percentiles
+
+#: Version of this format; grows when a reader of the older one would be misled.
+FORMAT = 1
+
+#: Bins at most of the load profile.
+PROFILE_BINS = 120
+
+#: Errors at most that are described; the run directory has all.
+ERRORS = 100
+
+
+def to_json(report: RunReport) -> dict[str, Any]:
+    """The JSON object of a run, as `--json` prints and the run directory keeps it."""
+    return {
+        "format": FORMAT,
+        "run_id": report.run_id,
+        "task": report.title,
+        "description": report.description,
+        "tags": list(report.tags),
+        "started_at": _instant(report.started_at),
+        "finished_at": _instant(report.finished_at),
+        "exit_code": report.exit_code,
+        "exit_meaning": meaning(report.exit_code),
+        "notes": list(report.notes),
+        "workloads": [_workload(workload) for workload in report.workloads],
+    }
+
+
+def to_error_json(error: OsbenchError) -> dict[str, Any]:
+    """The JSON object of a command that could not do its work."""
+    problems = error.problems if isinstance(error, TaskError) else []
+    # the message of a task error goes on with its problems, a line each
+    message = str(error).partition("\n")[0] if problems else str(error)
+    return {
+        "error": {
+            "message": message,
+            "problems": [
+                {"place": problem.place, "message": problem.message} for problem in problems
+            ],
+        },
+        "exit_code": error.exit_code,
+    }
+
+
+def percentile_key(percent: float) -> str:
+    """The name of a percentile in the object: p50, p999."""
+    return f"p{percent:g}".replace(".", "")
+
+
+def _workload(report: WorkloadReport) -> dict[str, Any]:
+    statistics = report.statistics
+    errors = statistics.errors.groups()
+    beyond = sum(group.count for group in errors[ERRORS:]) + statistics.errors.other
+    paths = sorted(statistics.actions, key=lambda path: path.split(NESTED))
+    return {
+        "name": report.name,
+        "source": report.source,
+        "subtask": report.title,
+        "subtask_description": report.subtask_description,
+        "subtask_tags": list(report.subtask_tags),
+        "position": report.position,
+        "description": report.description,
+        "runner": {"type": report.runner.name, "config": report.runner.config},
+        "accounting": _accounting(report.accounting),
+        "warmup": dataclasses.asdict(report.warmup),
+        "latency": {
+            "service": _timings(statistics.service),
+            "response": _timings(statistics.response),
+        },
+        "actions": {path: _timings(statistics.actions[path]) for path in paths},
+        "start_lag": _times(statistics.start_lag),
+        "offered": dataclasses.asdict(report.offered),
+        "throughput": _throughput(statistics),
+        "tracing": dataclasses.asdict(report.tracing),
+        "exemplars": _exemplars(statistics),
+        "errors": [
+            {
+                "type": group.etype,
+                "message": group.message,
+                "traceback": group.traceback,
+                "count": group.count,
+                "first_iteration": group.iteration,
+            }
+            for group in errors[:ERRORS]
+        ],
+        "other_errors": beyond,
+        "sla": _sla(report),
+        "hooks": [_hook(hook) for hook in report.hooks],
+        "contexts": [_context(passage) for passage in report.contexts],
+        "outputs": _outputs(report),
+        "load_profile": _load_profile(statistics),
+        "workers": [dict(worker) for worker in report.workers],
+    }
+
+
+def _sla(report: WorkloadReport) -> list[dict[str, Any]]:
+    sources = report.sla_sources or (NATIVE,) * len(report.verdicts)
+    return [
+        {**dataclasses.asdict(verdict), "source": source}
+        for verdict, source in zip(report.verdicts, sources, strict=True)
+    ]
+
+
+def _hook(report: HookReport) -> dict[str, Any]:
+    hook = report.hook
+    return {
+        "action": {hook.action.name: mask(hook.action.config)},
+        "trigger": {hook.trigger.name: hook.trigger.config},
+        "description": hook.description,
+        "results": [_hook_result(result) for result in report.results],
+        "summary": report.counts,
+    }
+
+
+def _hook_result(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "status": result.status,
+        "started_at": None if result.started_at is None else _instant(result.started_at),
+        "finished_at": None if result.finished_at is None else _instant(result.finished_at),
+        "triggered_by": {"event_type": result.event.unit, "value": result.event.value},
+    }
+    if result.error is not None:
+        found["error"] = dataclasses.asdict(result.error)
+    if result.output is not None:
+        found["output"] = result.output
+    return found
+
+
+def _context(passage: Passage) -> dict[str, Any]:
+    return {
+        "name": passage.name,
+        "source": passage.source,
+        "config": passage.config,
+        "setup": _context_step(passage.setup),
+        "cleanup": _context_step(passage.cleanup),
+    }
+
+
+def _context_step(step: Step | None) -> dict[str, Any] | None:
+    if step is None:
+        return None
+    return {
+        "started_at": _instant(step.started_at),
+        "finished_at": _instant(step.finished_at),
+        "error": None if step.error is None else dataclasses.asdict(step.error),
+    }
+
+
+def _outputs(report: WorkloadReport) -> dict[str, Any]:
+    found = report.charts.to_dict()
+    found["cut"]["too_large"] = report.too_large
+    return found
+
+
+def _accounting(accounting: Accounting) -> dict[str, Any]:
+    states = {state: accounting.state(state) for state in STATES}
+    beside = ("reruns", "late", "stale", "duplicates", "refused")
+    return {
+        "planned": accounting.planned,
+        **states,
+        "drops": dict(accounting.drops),
+        **{name: getattr(accounting, name) for name in beside},
+    }
+
+
+def _timings(timings: Timings) -> dict[str, Any]:
+    return {state: _times(timings.state(state)) for state in TIMED}
+
+
+def _times(histogram: Histogram) -> dict[str, Any]:
+    if not histogram.count:
+        names: tuple[str, ...] = tuple(percentile_key(percent) for percent in REPORTED)
+        empty = dict.fromkeys(("min", "mean", "max", *names))
+        return {"count": 0, **empty, "ci": dict.fromkeys(names)}
+    found = percentiles(histogram)
+    return {
+        "count": histogram.count,
+        "min": histogram.min / 1e9,
+        "mean": histogram.mean / 1e9,
+        "max": histogram.max / 1e9,
+        **{percentile_key(one.percent): one.value / 1e9 for one in found},
+        "ci": {
+            percentile_key(one.percent): [bound / 1e9 for bound in one.interval]
+            if one.interval
+            else None
+            for one in found
+        },
+    }
+
+
+def _throughput(statistics: WorkloadStatistics) -> Mapping[str, float | None]:
+    span_s = 0.0
+    if statistics.first_start is not None and statistics.last_end is not None:
+        span_s = (statistics.last_end - statistics.first_start) / 1e9
+    if span_s <= 0:
+        return {"span_s": 0.0, "ok_per_s": None, "ran_per_s": None}
+    return {
+        "span_s": span_s,
+        "ok_per_s": statistics.count("ok") / span_s,
+        "ran_per_s": statistics.ran / span_s,
+    }
+
+
+def _load_profile(statistics: WorkloadStatistics) -> dict[str, Any]:
+    series = statistics.profile.series(PROFILE_BINS)
+    return {
+        "bin_s": series.bin_s,
+        "starts": list(series.starts),
+        "ends": list(series.ends),
+        "failures": list(series.failures),
+        "running": list(series.running),
+    }
+
+
+def _exemplars(statistics: WorkloadStatistics) -> list[dict[str, Any]]:
+    slow = [
+        (exemplar, state)
+        for state, exemplars in statistics.exemplars.items()
+        for exemplar in exemplars.slowest()
+    ]
+    slow.sort(key=lambda pair: (-pair[0].value, pair[0].iteration))
+    return [
+        {
+            "iteration": exemplar.iteration,
+            "trace_id": str(UUID(bytes=exemplar.trace)),
+            "service_s": exemplar.value / 1e9,
+            "outcome": state,
+        }
+        for exemplar, state in slow
+    ]
+
+
+def _instant(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""The results of a workload as they arrive: ledger, statistics, charts."""

@@ -1,0 +1,121 @@
+"""The distinct errors of a workload, grouped over workers, with counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.protocol.blocks import Failure
+
+#: Exception type, message and traceback.
+Texts = tuple[str, str, str]
+
+#: Groups kept apart; errors beyond are only counted.
+LIMIT = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorGroup:
+    """Iterations that ended with the same error."""
+
+    etype: str
+    message: str
+    traceback: str
+    count: int
+    #: Lowest iteration number with this error.
+    iteration: int
+
+
+class ErrorGroups:
+    """Counts errors by type, message and traceback.
+
+    Workers number their own failures; `learn` says what a number means, `add` counts rows.
+    """
+
+    __slots__ = ("_groups", "_meaning", "_texts", "other")
+
+    def __init__(self) -> None:
+        #: Texts -> [count, lowest iteration]; the texts again, as one object for all.
+        self._groups: dict[Texts, list[int]] = {}
+        self._texts: dict[Texts, Texts] = {}
+        #: worker -> its failure number -> texts, that object
+        self._meaning: dict[str, dict[int, Texts]] = {}
+        #: Failed iterations whose error is in no group: beyond the limit, or not described.
+        self.other = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ErrorGroups) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def learn(self, worker: str, failures: Iterable[Failure]) -> None:
+        """Keep what the failure numbers of a worker stand for."""
+        meaning = self._meaning.setdefault(worker, {})
+        for failure in failures:
+            texts = (failure.etype, failure.message, failure.traceback)
+            if self._group(texts) is not None:
+                meaning[failure.number] = self._texts.setdefault(texts, texts)
+
+    def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
+        """Type, message and traceback by failure number of a worker, as far as they are kept."""
+        meaning = self._meaning.get(worker, {})
+        return {n: meaning[n] for n in np.unique(numbers).tolist() if n in meaning}
+
+    def add(self, worker: str, numbers: NDArray[np.uint32], iterations: NDArray[np.int64]) -> None:
+        """Count failed iterations by the failure number that their worker gave them."""
+        meaning = self._meaning.get(worker, {})
+        for number in np.unique(numbers).tolist():
+            found = iterations[numbers == number]
+            group = self._groups.get(meaning[number]) if number in meaning else None
+            self._count(group, len(found), int(found.min()))
+
+    def merge(self, other: ErrorGroups) -> None:
+        """Add the counts of another one; what its workers' numbers mean is left behind."""
+        for key, (count, iteration) in other._groups.items():
+            if count:
+                self._count(self._group(key), count, iteration)
+        self.other += other.other
+
+    def groups(self) -> list[ErrorGroup]:
+        """All groups, the most frequent first."""
+        order = sorted(self._groups.items(), key=lambda item: (-item[1][0], item[1][1], item[0]))
+        return [
+            ErrorGroup(etype=key[0], message=key[1], traceback=key[2], count=n, iteration=first)
+            for key, (n, first) in order
+            if n
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for msgpack."""
+        groups = [
+            [group.etype, group.message, group.traceback, group.count, group.iteration]
+            for group in self.groups()
+        ]
+        return {"groups": groups, "other": self.other}
+
+    @classmethod
+    def from_dict(cls, form: dict[str, Any]) -> ErrorGroups:
+        """The groups that `to_dict` described."""
+        errors = cls()
+        rows: Sequence[Any] = form["groups"]
+        for etype, message, traceback, count, iteration in rows:
+            errors._groups[(etype, message, traceback)] = [count, iteration]
+        errors.other = form["other"]
+        return errors
+
+    def _group(self, key: Texts) -> list[int] | None:
+        group = self._groups.get(key)
+        if group is None and len(self._groups) < LIMIT:
+            group = self._groups[key] = [0, 0]
+        return group
+
+    def _count(self, group: list[int] | None, count: int, iteration: int) -> None:
+        if group is None:
+            self.other += count
+        else:
+            group[1] = min(group[1], iteration) if group[0] else iteration
+            group[0] += count

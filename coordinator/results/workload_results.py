@@ -1,0 +1,106 @@
+"""One workload's results as they come in: ledger, statistics, and what stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from osbench.common.errors import Untrusted
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import Columns, Failure, decode_rows
+from osbench.common.protocol.messages import Block
+from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.ledger import Ledger
+from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.sla.evaluator import Criteria
+
+
+class Book:
+    """Takes blocks that are on disk. Kept until the run closes: late results still count."""
+
+    def __init__(self, *, idempotent: bool, criteria: Criteria, warmup_s: float = 0.0) -> None:
+        self.ledger = Ledger(idempotent=idempotent)
+        self.statistics = WorkloadStatistics()
+        self.criteria = criteria
+        self.charts = Charts()
+        self.warmup_ns = int(warmup_s * 1e9)
+        #: When the load began, seconds since 1970-01-01 UTC; 0 before.
+        self.t0_at = 0.0
+        #: Rows that count in the ledger alone: the load was warming up.
+        self.warmup_rows = 0
+        #: User-seconds of all iterations that ran.
+        self.busy_s = 0.0
+        #: User-nanoseconds that users waited for work that then came, or until the stop instant.
+        self.want_ns = 0
+        #: Outputs and failures cut for size.
+        self.cut = 0
+        #: Blocks that came twice, and blocks of another shape, which the reader counts.
+        self.duplicates = 0
+        self.refused = 0
+
+    def take(self, block: Block) -> tuple[int, float]:
+        """Count a block; answers how many iterations ran, and their user-seconds.
+
+        Raises Untrusted where it is of another shape; then nothing of it was counted.
+        """
+        failures, returned = _failures(block.failures), _intervals(block.returned)
+        columns = decode_rows(block.columns) if block.columns else None
+        self.want_ns += block.want_ns
+        self.cut += block.cut
+        worker = block.incarnation
+        self.statistics.add_failures(worker, failures)
+        ran, busy_s = 0, 0.0
+        if columns is not None:
+            ran, busy_s = _work(columns)
+            self._count(columns, worker)
+        self.ledger.give_back(worker, returned)
+        return ran, busy_s
+
+    def _count(self, columns: Columns, worker: str) -> None:
+        accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
+        if not accepted.all():
+            columns = select(columns, accepted)
+        self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
+        columns = self._warm(columns)
+        self.statistics.add(columns, worker=worker)
+        self.charts.add(columns)
+        if self.criteria:
+            texts = self.statistics.errors.texts(worker, columns.failure)
+            self.criteria.add(replace(columns, failures=texts, t0_at=self.t0_at))
+
+    def _warm(self, columns: Columns) -> Columns:
+        """The rows of iterations that started, or were due and dropped, after the warm-up."""
+        if not self.warmup_ns:
+            return columns
+        ran = columns.outcome <= Outcome.TIMED_OUT
+        warm = np.where(ran, columns.started, columns.due) >= self.warmup_ns
+        cold = len(columns) - int(np.count_nonzero(warm))
+        self.warmup_rows += cold
+        return select(columns, warm) if cold else columns
+
+
+def _work(columns: Columns) -> tuple[int, float]:
+    """How many iterations ran, and their user-seconds."""
+    lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
+    return len(lengths), float(lengths.sum()) / 1e9
+
+
+def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
+    found = []
+    try:
+        for number, etype, message, traceback in entries:
+            texts = {"etype": str(etype), "message": str(message), "traceback": str(traceback)}
+            found.append(Failure(number=int(str(number)), **texts))
+    except (TypeError, ValueError) as error:
+        raise Untrusted(f"failures of another shape: {error}") from None
+    return found
+
+
+def _intervals(pairs: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
+    try:
+        return [(int(low), int(high)) for low, high in pairs]
+    except (TypeError, ValueError) as error:
+        raise Untrusted(f"numbers of another shape: {error}") from None

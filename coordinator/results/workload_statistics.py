@@ -1,0 +1,302 @@
+"""The merged statistics of one workload: every result row ends here, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.histogram import Histogram
+from osbench.common.outcomes import DROP_REASONS, Outcome
+from osbench.common.protocol.blocks import Columns, Failure
+from osbench.coordinator.results.error_groups import ErrorGroups
+from osbench.coordinator.results.exemplars import Exemplars
+from osbench.coordinator.results.load_profile import LoadProfile
+from osbench.coordinator.statistics.action_paths import name_paths
+
+Ints = NDArray[np.int64]
+
+#: States that an iteration which ran, or an action, ends in; their times are kept apart.
+TIMED = ("ok", "failed", "timed_out")
+
+#: Actions kept apart; scenarios that make up names from data would fill the memory.
+ACTIONS = 200
+#: Name of the actions beyond.
+OTHER_ACTIONS = "(other actions)"
+
+_OUTCOMES = len(Outcome) + 1
+
+
+class Timings:
+    """Durations in nanoseconds, a histogram for each state of `TIMED`."""
+
+    __slots__ = TIMED
+
+    def __init__(self) -> None:
+        self.ok = Histogram()
+        self.failed = Histogram()
+        self.timed_out = Histogram()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timings) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def state(self, name: str) -> Histogram:
+        """The histogram of one state."""
+        found: Histogram = getattr(self, name)
+        return found
+
+    def merge(self, other: Timings) -> None:
+        """Add all durations of another one."""
+        for name in TIMED:
+            self.state(name).merge(other.state(name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for msgpack."""
+        return {name: self.state(name).to_dict() for name in TIMED if self.state(name).count}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Timings:
+        """The timings that `to_dict` described."""
+        timings = cls()
+        for name, histogram in form.items():
+            setattr(timings, name, Histogram.from_dict(histogram))
+        return timings
+
+
+class WorkloadStatistics:
+    """What the iterations of a workload add up to. Memory does not grow with their number."""
+
+    def __init__(self) -> None:
+        #: Rows by outcome code.
+        self._outcomes = [0] * _OUTCOMES
+        #: Service time (ended - started - idle) and response time (ended - due).
+        self.service = Timings()
+        self.response = Timings()
+        #: Started - due, of all iterations that ran.
+        self.start_lag = Histogram()
+        #: Durations of atomic actions by name path. An action that its iteration's end cut
+        #: short is timed out.
+        self.actions: dict[str, Timings] = {}
+        #: Slow traced iterations, by state of `TIMED`.
+        self.exemplars = {name: Exemplars() for name in TIMED}
+        self.errors = ErrorGroups()
+        self.profile = LoadProfile()
+        #: Iterations with a trace id.
+        self.traced = 0
+        #: Nanoseconds after t0; None before the first iteration.
+        self.first_start: int | None = None
+        self.last_start: int | None = None
+        self.last_end: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WorkloadStatistics) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def count(self, state: str) -> int:
+        """Rows seen with a state of `STATES`; 0 for those that no row can have."""
+        if state == "dropped":
+            return sum(self.drops.values())
+        return self._outcomes[Outcome[state.upper()]] if state in TIMED else 0
+
+    @property
+    def ran(self) -> int:
+        """Iterations that ran, whatever came of them."""
+        return sum(self.count(state) for state in TIMED)
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """Dropped iterations by reason, where there are any."""
+        return {
+            reason: self._outcomes[outcome]
+            for outcome, reason in DROP_REASONS.items()
+            if self._outcomes[outcome]
+        }
+
+    @property
+    def rate_started(self) -> float | None:
+        """Iterations started per second between the first start and the last."""
+        if self.first_start is None or self.last_start is None:
+            return None
+        span = self.last_start - self.first_start
+        return (self.ran - 1) * 1e9 / span if span else None
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that iterations were running, summed over all virtual users."""
+        return float(self.profile.running_ns().sum()) / 1e9
+
+    def add_failures(self, worker: str, failures: Sequence[Failure]) -> None:
+        """Keep what the failure numbers in the rows of `worker` stand for."""
+        self.errors.learn(worker, failures)
+
+    def add(self, columns: Columns, *, worker: str) -> None:
+        """Add result rows of a worker, each iteration once."""
+        if not len(columns):
+            return
+        outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()
+        for code, count in enumerate(outcomes[:_OUTCOMES]):
+            self._outcomes[code] += count
+        ran = sum(outcomes[Outcome[name.upper()]] for name in TIMED)
+        if not ran:
+            return
+        started, ended = columns.started, columns.ended
+        service = ended - started - columns.idle
+        response = ended - columns.due
+        lag = started - columns.due
+        for name, rows in _rows_by_state(columns.outcome, outcomes):
+            self.service.state(name).add(service[rows])
+            self.response.state(name).add(response[rows])
+        if ran == len(columns):
+            self._add_instants(columns, started, ended, lag)
+        else:
+            rows_ran = np.flatnonzero(columns.outcome <= Outcome.TIMED_OUT)
+            self._add_instants(columns, started[rows_ran], ended[rows_ran], lag[rows_ran])
+        if outcomes[Outcome.OK] < ran:
+            self._add_errors(columns, worker)
+        if len(columns.actions):
+            self._add_actions(columns)
+        if len(columns.traced):
+            self._add_traces(columns, service)
+
+    def merge(self, other: WorkloadStatistics) -> None:
+        """Add all rows of another one."""
+        self._outcomes = [a + b for a, b in zip(self._outcomes, other._outcomes, strict=True)]
+        self.service.merge(other.service)
+        self.response.merge(other.response)
+        self.start_lag.merge(other.start_lag)
+        for path, timings in other.actions.items():
+            self._action(path).merge(timings)
+        for name in TIMED:
+            self.exemplars[name].merge(other.exemplars[name])
+        self.errors.merge(other.errors)
+        self.profile.merge(other.profile)
+        self.traced += other.traced
+        if other.first_start is not None:
+            self._extend(other.first_start, other.last_start or 0, other.last_end or 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for msgpack."""
+        return {
+            "outcomes": self._outcomes,
+            "service": self.service.to_dict(),
+            "response": self.response.to_dict(),
+            "start_lag": self.start_lag.to_dict(),
+            "actions": {path: self.actions[path].to_dict() for path in sorted(self.actions)},
+            "exemplars": {name: kept.to_list() for name, kept in self.exemplars.items()},
+            "errors": self.errors.to_dict(),
+            "profile": self.profile.to_dict(),
+            "traced": self.traced,
+            "instants": [self.first_start, self.last_start, self.last_end],
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> WorkloadStatistics:
+        """The statistics that `to_dict` described."""
+        statistics = cls()
+        statistics._outcomes = list(form["outcomes"])
+        statistics.service = Timings.from_dict(form["service"])
+        statistics.response = Timings.from_dict(form["response"])
+        statistics.start_lag = Histogram.from_dict(form["start_lag"])
+        statistics.actions = {k: Timings.from_dict(v) for k, v in form["actions"].items()}
+        statistics.exemplars = {k: Exemplars.from_list(v) for k, v in form["exemplars"].items()}
+        statistics.errors = ErrorGroups.from_dict(form["errors"])
+        statistics.profile = LoadProfile.from_dict(form["profile"])
+        statistics.traced = form["traced"]
+        instants = form["instants"]
+        statistics.first_start, statistics.last_start, statistics.last_end = instants
+        return statistics
+
+    def _add_instants(self, columns: Columns, started: Ints, ended: Ints, lag: Ints) -> None:
+        self.start_lag.add(lag)
+        outcome = columns.outcome
+        failed = (outcome == Outcome.FAILED) | (outcome == Outcome.TIMED_OUT)
+        self.profile.add(started, ended, columns.ended[failed])
+        self._extend(
+            int(np.minimum.reduce(started)),
+            int(np.maximum.reduce(started)),
+            int(np.maximum.reduce(ended)),
+        )
+
+    def _add_errors(self, columns: Columns, worker: str) -> None:
+        outcome, failure = columns.outcome, columns.failure
+        # a timeout needs no error to explain it, a failure does
+        rows = (outcome == Outcome.FAILED) | ((outcome == Outcome.TIMED_OUT) & (failure > 0))
+        self.errors.add(worker, failure[rows], columns.iteration[rows])
+
+    def _add_actions(self, columns: Columns) -> None:
+        lines = columns.actions
+        number, labels = name_paths(lines, columns.names)
+        begun, ended, state = lines[:, 3], lines[:, 4], lines[:, 5]
+        duration = ended - begun
+        open_ = ended < begun
+        if open_.any():
+            duration = np.where(open_, columns.ended[lines[:, 0]] - begun, duration)
+            state = np.where(open_, TIMED.index("timed_out"), state)
+        for group, values in _groups(number * len(TIMED) + state, duration):
+            path, code = divmod(group, len(TIMED))
+            self._action(labels[path]).state(TIMED[code]).add(values)
+
+    def _add_traces(self, columns: Columns, service: Ints) -> None:
+        self.traced += len(columns.traced)
+        rows = _rows_of(columns.traced, columns.iteration)
+        outcome = columns.outcome[rows]
+        for name, kept in self.exemplars.items():
+            found = np.flatnonzero(outcome == Outcome[name.upper()])
+            if len(found):
+                kept.add(service[rows[found]], columns.traced[found], columns.traces[found])
+
+    def _action(self, path: str) -> Timings:
+        timings = self.actions.get(path)
+        if timings is None:
+            if len(self.actions) >= ACTIONS:
+                path = OTHER_ACTIONS
+            timings = self.actions.setdefault(path, Timings())
+        return timings
+
+    def _extend(self, first_start: int, last_start: int, last_end: int) -> None:
+        if self.first_start is None or self.last_start is None or self.last_end is None:
+            self.first_start, self.last_start, self.last_end = first_start, last_start, last_end
+        else:
+            self.first_start = min(self.first_start, first_start)
+            self.last_start = max(self.last_start, last_start)
+            self.last_end = max(self.last_end, last_end)
+
+
+def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterator[tuple[str, Any]]:
+    """Each state of `TIMED` that there is, with what selects its rows."""
+    for name in TIMED:
+        code = Outcome[name.upper()]
+        if counts[code] == len(outcome):
+            yield name, slice(None)
+        elif counts[code]:
+            yield name, np.flatnonzero(outcome == code)
+
+
+def _groups(group: Ints, values: Ints) -> Iterator[tuple[int, Ints]]:
+    """Values by the number of their group."""
+    counts = np.bincount(group)
+    present = np.flatnonzero(counts).tolist()
+    if len(present) == 1:
+        yield present[0], values
+    elif len(present) <= 8:
+        for number in present:
+            yield number, values[np.flatnonzero(group == number)]
+    else:
+        order = np.argsort(group, kind="stable")
+        ends = np.cumsum(counts[present]).tolist()
+        values = values[order]
+        for number, begin, end in zip(present, [0, *ends], ends, strict=False):
+            yield number, values[begin:end]
+
+
+def _rows_of(numbers: Ints, iteration: Ints) -> Ints:
+    """The rows of some iteration numbers, all of which are in the block."""
+    if len(numbers) == len(iteration) and np.array_equal(numbers, iteration):
+        return np.arange(len(iteration))
+    order = np.argsort(iteration)
+    return order[np.searchsorted(iteration, numbers, sorter=order)]

@@ -1,0 +1,1 @@
+"""The life of a run: plan, prepare, load, failover, finish; the only orchestrator."""

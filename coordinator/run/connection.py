@@ -1,0 +1,66 @@
+"""Where a run finds its Redis, its keys and its workers: shared ones, or its own (local mode)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from osbench.common.protocol import broker
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.redis_client import check, connect
+from osbench.coordinator.local.local_mode import LocalMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """What a run talks through."""
+
+    redis_url: str
+    broker_url: str
+    keyring: Keyring
+    #: The server and the workers are this run's own.
+    local: bool
+    #: Raises where something of our own has died.
+    check: Callable[[], None]
+
+
+def _nothing_of_ours() -> None:
+    """Shared servers are not ours to watch."""
+
+
+@contextlib.contextmanager
+def connected(
+    conf: cfg.ConfigOpts, *, processes: int, virtual_users: int, plugin_paths: Sequence[str]
+) -> Iterator[Connection]:
+    """The shared Redis of the configuration, else local mode with workers of its own.
+
+    Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit.
+    """
+    url = conf.messaging.redis_url
+    if url:
+        keyring = Keyring.load(conf.security.key_file)
+        check(connect(url, conf.messaging.redis_timeout_s), url)
+        if conf.messaging.broker_url:
+            broker.check(conf.messaging.broker_url, conf.messaging.redis_timeout_s)
+        yield Connection(
+            redis_url=url,
+            broker_url=conf.messaging.broker_url or url,
+            keyring=keyring,
+            local=False,
+            check=_nothing_of_ours,
+        )
+        return
+    with LocalMode(
+        conf, processes, virtual_users, plugin_paths=plugin_paths, log_level=conf.log_level
+    ) as local:
+        local.start_workers()
+        yield Connection(
+            redis_url=local.redis_url,
+            broker_url=local.broker_url,
+            keyring=local.keyring,
+            local=True,
+            check=local.check,
+        )

@@ -1,0 +1,78 @@
+"""Whether and how densely a workload is profiled: workload over deployment over file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from osbench.common.config.options import AUTO
+from osbench.common.deployment.record import Deployment
+from osbench.common.task import Workload
+from osbench.coordinator.traces.collection.sample_rate import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Which iterations of a workload are profiled."""
+
+    #: Share of them.
+    rate: float
+    #: "on", or why it is not attempted.
+    state: str
+    #: How the rate was worked out; "" where it was given.
+    reason: str = ""
+
+
+def sampling(
+    workload: Workload,
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    planned: int | None = None,
+    in_all: int = 0,
+) -> Sampling:
+    """How a workload is profiled; `planned` is the number of its iterations, where known.
+
+    `in_all` is `planned_in_all` of its task.
+    """
+    if not _wanted(workload, deployment, conf):
+        return Sampling(rate=0.0, state="switched off")
+    if deployment is None or not deployment.profiler_hmac_key:
+        return Sampling(rate=0.0, state="no key")
+    rate, reason = conf.benchmark.profiler_sample_rate, ""
+    if rate == AUTO:
+        rate, reason = _plan(conf).rate(planned, in_all)
+    store = deployment.profiler_conn_str or ""
+    readable = store.startswith(("redis://", "rediss://"))
+    return Sampling(
+        rate=float(rate), state="on" if readable else "store not redis://", reason=reason
+    )
+
+
+def planned_in_all(
+    workloads: Iterable[tuple[Workload, int | None]],
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+) -> int:
+    """Iterations of all workloads that are profiled, of those where their number is known."""
+    return sum(
+        planned or 0 for workload, planned in workloads if _wanted(workload, deployment, conf)
+    )
+
+
+def _wanted(workload: Workload, deployment: Deployment | None, conf: cfg.ConfigOpts) -> bool:
+    wanted = workload.enable_profiler
+    if wanted is None and deployment is not None:
+        wanted = deployment.enable_profiler
+    return bool(conf.benchmark.enable_profiler if wanted is None else wanted)
+
+
+def _plan(conf: cfg.ConfigOpts) -> Plan:
+    traces = conf.traces
+    return Plan(
+        tail_percent=traces.tail_percent,
+        tail_traces=traces.tail_traces,
+        budget=traces.store_budget_mib << 20,
+        spans_per_trace=traces.spans_per_trace,
+    )

@@ -1,0 +1,64 @@
+"""Traces at the end of a run: nothing that is wrong with them may cost the run its report."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from oslo_config import cfg
+
+from osbench.common.deployment.record import Deployment
+from osbench.coordinator.run.closing import Piece
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.collection.collector import Collected, Collection, Settings
+from osbench.coordinator.traces.collection.retention import Retention
+
+LOG = logging.getLogger(__name__)
+
+
+def collect_traces(
+    directory: RunDirectory,
+    pieces: Sequence[Piece],
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    wanted: Callable[[], bool],
+) -> Collected:
+    """Collect the traces of all workloads; `wanted` is false once there is no time left."""
+    if not any(piece.conductor.book.statistics.traced for piece in pieces) or not wanted():
+        return Collected()
+    conn_str = None
+    if conf.traces.collect and deployment is not None:
+        readable = any(piece.sampling.state == "on" for piece in pieces)
+        conn_str = deployment.profiler_conn_str if readable else None
+    try:
+        collection = Collection(
+            directory,
+            [piece.workload.scenario for piece in pieces],
+            _settings(conf),
+            warmup_ns={
+                number: int(piece.workload.warmup_s * 1e9) for number, piece in enumerate(pieces)
+            },
+            wanted=wanted,
+        )
+        return collection.collect(conn_str)
+    except Exception as error:
+        LOG.exception("traces could not be collected")
+        return Collected(notes=(f"traces could not be collected: {type(error).__name__}: {error}",))
+
+
+def _settings(conf: cfg.ConfigOpts) -> Settings:
+    traces = conf.traces
+    return Settings(
+        retention=Retention(
+            slowest=traces.keep_slowest,
+            failed=traces.keep_failed,
+            share=traces.keep_share,
+            limit=traces.keep_limit_mib << 20,
+        ),
+        late_s=traces.late_s,
+        expiry_s=traces.expiry_s,
+        most=traces.read_most,
+        everything=traces.keep_arguments,
+        files=tuple(map(Path, traces.files)) if traces.collect else (),
+    )

@@ -1,0 +1,74 @@
+"""The SLA criteria of one workload: fed with its results, asked for verdicts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.sla import Sla, Statistics, Verdict
+from osbench.common.protocol.blocks import Columns
+from osbench.common.task import Named
+
+
+class Criteria:
+    """Criteria are plug-ins: one that raises fails, while the run and the others go on."""
+
+    def __init__(self, criteria: Sequence[Named], plugins: Plugins) -> None:
+        #: By name in the task file; None for one that raised.
+        self._criteria: dict[str, Sla | None] = {}
+        self._raised: dict[str, Verdict] = {}
+        for named in criteria:
+            kind = plugins.get("sla", named.name)
+            assert issubclass(kind, Sla)
+            self._criteria[named.name] = None
+            with self._guard(named.name):
+                self._criteria[named.name] = kind(named.config)
+
+    def __bool__(self) -> bool:
+        return bool(self._criteria)
+
+    def add(self, columns: Columns) -> None:
+        """Show rows to all of them; each iteration once."""
+        for name, criterion in self._criteria.items():
+            with self._guard(name):
+                if criterion is not None:
+                    criterion.add(columns)
+
+    def judge(self, statistics: Statistics) -> tuple[Verdict, ...]:
+        """The verdict of each, in the order of the task file."""
+        found = []
+        for name, criterion in self._criteria.items():
+            with self._guard(name):
+                if criterion is not None:
+                    found.append(criterion.check(statistics))
+            if self._criteria[name] is None:
+                found.append(self._raised[name])
+        return tuple(found)
+
+    def failing(self, statistics: Statistics) -> tuple[Verdict, ...]:
+        """Those that are not met by the results so far."""
+        return tuple(verdict for verdict in self.judge(statistics) if not verdict.success)
+
+    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+        """The first that fails whatever is still to come (`Sla.breach`), if any."""
+        for name, criterion in self._criteria.items():
+            with self._guard(name):
+                verdict = criterion.breach(statistics, plan) if criterion is not None else None
+                if verdict is not None:
+                    return verdict
+            if self._criteria[name] is None:
+                return self._raised[name]
+        return None
+
+    @contextlib.contextmanager
+    def _guard(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
+            self._criteria[name] = None
+            self._raised[name] = Verdict(
+                criterion=name,
+                success=False,
+                detail=f"cannot be judged: the plug-in raises {type(error).__name__}: {error}",
+            )

@@ -1,0 +1,1 @@
+"""Percentiles and paths of atomic actions: pure functions."""

@@ -1,0 +1,67 @@
+"""Atomic actions of many iterations: which action each line is, nesting resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.plugin.signature import near
+
+Ints = NDArray[np.int64]
+
+#: What stands between the names of nested actions.
+NESTED = " > "
+#: Actions at most that a message lists.
+_LISTED = 10
+
+
+def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
+    """The action of each line (as in `Columns.actions`) by number, and the paths numbered so.
+
+    A path is the action's name after those of the actions around it: "outer > inner".
+    """
+    name, parent = lines[:, 1], lines[:, 2]
+    labels = list(names)
+    if int(np.maximum.reduce(parent, initial=-1)) < 0:
+        return name, labels
+    first, position = _positions(lines[:, 0])
+    # an action can only be inside one that began before it
+    inside = (parent >= 0) & (parent < position)
+    number = np.where(inside, -1, name)
+    pending = np.flatnonzero(inside)
+    around = first[pending] + parent[pending]
+    while len(pending):
+        outer = number[around]
+        ready = outer >= 0
+        now = pending[ready]
+        key = outer[ready] * len(names) + name[now]
+        # table look-ups instead of a sort: there are few names
+        present = np.bincount(key)
+        keys = np.flatnonzero(present)
+        present[keys] = np.arange(len(labels), len(labels) + len(keys))
+        number[now] = present[key]
+        pairs = (divmod(pair, len(names)) for pair in keys.tolist())
+        labels += [f"{labels[outer_]}{NESTED}{names[inner]}" for outer_, inner in pairs]
+        pending, around = pending[~ready], around[~ready]
+    return number, labels
+
+
+def unknown(path: str, known: Collection[str]) -> str:
+    """What to say of an action that no iteration has had, where it had those `known`."""
+    if not known:
+        return "no iteration had such an action, nor any other"
+    inner = [one for one in sorted(known) if one.endswith(f"{NESTED}{path}")]
+    like = f"; did you mean {' or '.join(inner)}?" if inner else near(path, known) or ";"
+    listed = ", ".join(sorted(known)[:_LISTED])
+    more = f" and {len(known) - _LISTED} others" if len(known) > _LISTED else ""
+    return f"no iteration had such an action{like} known are {listed}{more}"
+
+
+def _positions(rows: Ints) -> tuple[Ints, Ints]:
+    """For each line: where the lines of its iteration begin, and its place among them."""
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))
+    lengths = np.diff(begins, append=len(rows))
+    first = np.repeat(begins, lengths)
+    return first, np.arange(len(rows)) - first

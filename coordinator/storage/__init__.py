@@ -1,0 +1,1 @@
+"""The run directory: journal, result blocks, manifest, progress, failure."""

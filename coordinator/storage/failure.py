@@ -1,0 +1,51 @@
+"""Why a run has no report: kept in its directory by itself, or told from what it left."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from osbench.common.errors import OsbenchError
+from osbench.common.masking import mask_url
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of the run directory: why the run ended without a summary.
+FAILURE = "failure.json"
+
+KILLED = "its coordinator is gone without a word: it was killed, or its machine went down"
+
+
+def keep(directory: RunDirectory, error: BaseException) -> None:
+    """Write down why a run ends without a report."""
+    document: dict[str, Any] = {"ended_at": time.time(), "exit_code": None}
+    if isinstance(error, OsbenchError):
+        document |= {"message": str(error), "exit_code": error.exit_code}
+    elif isinstance(error, KeyboardInterrupt):
+        document["message"] = "interrupted"
+    else:
+        document["message"] = mask_url(f"{type(error).__name__}: {error}")
+    # a disk that is full may be the very reason
+    with contextlib.suppress(OSError):
+        directory.write(FAILURE, document)
+
+
+def exit_code(directory: RunDirectory) -> int | None:
+    """The exit code of a run without a report; None where it is not known."""
+    kept = directory.read(FAILURE)
+    return kept["exit_code"] if kept else None
+
+
+def reason(directory: RunDirectory) -> str:
+    """Why a run that is over has no report."""
+    kept = directory.read(FAILURE)
+    if kept:
+        return str(kept["message"])
+    seen = directory.read("status.json")
+    if seen is None:
+        return f"{KILLED}, before there was load"
+    plan = f" of {seen['planned']}" if seen["planned"] is not None else ""
+    name = plain(seen["name"])
+    done = f"{name} had been {seen['phase']} for {seen['elapsed_s']:.0f} s"
+    return f"{KILLED}; {done}, {seen['settled']}{plan} iterations done"

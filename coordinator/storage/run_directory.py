@@ -1,0 +1,178 @@
+"""The run directory: everything a run has decided and received, as it came.
+
+run.json      what was asked: task, options, versions
+journal       decisions, each on disk before it is acted on
+blocks        result blocks as they came; a record is some of them, compressed together
+summary.json  the finished run's numbers
+traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgpack
+import zstandard
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.protocol.blocks import Columns, decode_rows
+from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
+
+#: Small result blocks are compressed together until they have so many bytes.
+BUNDLE_BYTES = 1 << 20
+
+
+class RunDirectory:
+    """One run's folder. Only the holder of its lock writes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: BinaryIO | None = None
+        self._journal: FrameFile | None = None
+        self._blocks: FrameFile | None = None
+        self._compressor = zstandard.ZstdCompressor(level=1)
+
+    @classmethod
+    def create(cls, data_dir: str, run_id: str) -> RunDirectory:
+        """Make and lock the folder of a new run. Raises OsbenchError where it cannot be made."""
+        path = Path(data_dir) / "runs" / run_id
+        try:
+            path.mkdir(mode=0o700, parents=True)
+        except OSError as error:
+            raise OsbenchError(f"cannot make the run directory {path}: {error}") from None
+        found = cls(path)
+        found.lock()
+        return found
+
+    @classmethod
+    def all(cls, data_dir: str) -> list[RunDirectory]:
+        """Every run, oldest first."""
+        root = Path(data_dir) / "runs"
+        folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+        return [cls(path) for path in sorted(folders)]
+
+    @classmethod
+    def find(cls, data_dir: str, name: str) -> RunDirectory:
+        """The run of an id, of a unique beginning of one, or the "last". Raises UsageError."""
+        root = Path(data_dir) / "runs"
+        runs = [run.path.name for run in cls.all(data_dir)]
+        found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
+        if name in runs:
+            found = [name]
+        if len(found) == 1:
+            return cls(root / found[0])
+        if not found:
+            raise UsageError(f"no run {name!r} in {root}")
+        raise UsageError(f"{name!r} could be any of {', '.join(found)}")
+
+    def lock(self) -> None:
+        """Become the one coordinator of this run. Raises UsageError where there is another.
+
+        What a crash left unfinished at the end of a file is cut: nothing is written behind it.
+        """
+        # opened without cutting it: it holds the number of another coordinator, perhaps
+        lock = (self.path / "lock").open("ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise UsageError(f"run {self.path.name} has a coordinator already") from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()).encode())
+        lock.flush()
+        self._lock = lock
+        for name in ("journal", "blocks"):
+            cut_torn_tail(self.path / name)
+        self._journal = FrameFile(self.path / "journal")
+        self._blocks = FrameFile(self.path / "blocks")
+
+    def coordinator(self) -> int:
+        """Process id of the coordinator that holds the run now; 0 where there is none."""
+        try:
+            with (self.path / "lock").open("rb") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return int(lock.read() or 0)
+        except FileNotFoundError:
+            pass
+        return 0
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A JSON document of the run, None where it is not there."""
+        try:
+            found: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            raise OsbenchError(f"{self.path / name} is damaged") from None
+        return found
+
+    def delete(self) -> None:
+        """Remove the run's folder. Raises UsageError while a coordinator holds it."""
+        if self.coordinator():
+            raise UsageError(f"run {self.path.name} is running; abort it first")
+        shutil.rmtree(self.path)
+
+    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write decisions to the journal; returns when they are on disk."""
+        assert self._journal is not None
+        self._journal.append(msgpack.packb(record) for record in records)
+
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """The journal, oldest first."""
+        for record in read_frames(self.path / "journal"):
+            yield msgpack.unpackb(record)
+
+    def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
+        """Write bodies of result blocks; returns when they are on disk."""
+        assert self._blocks is not None
+        packed = map(msgpack.packb, bodies)
+        self._blocks.append(map(self._compressor.compress, bundles(packed, BUNDLE_BYTES)))
+
+    def blocks(self) -> Iterator[dict[str, Any]]:
+        """The bodies of all blocks, in the order they were taken."""
+        decompressor = zstandard.ZstdDecompressor()
+        for record in read_frames(self.path / "blocks"):
+            packed = decompressor.decompress(record)
+            unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=len(packed))
+            unpacker.feed(packed)
+            yield from unpacker
+
+    def rows(self) -> Iterator[tuple[int, Columns]]:
+        """The rows of all workloads as they were taken, with the number of their workload."""
+        for body in self.blocks():
+            if body["columns"]:
+                yield body["workload"], decode_rows(body["columns"])
+
+    def columns(self, workload: int) -> Iterator[tuple[str, Columns]]:
+        """The rows of one workload as they were taken, with the worker they came from.
+
+        Rows that the ledger did not count (stale ones) are among them.
+        """
+        for body in self.blocks():
+            if body["workload"] == workload and body["columns"]:
+                yield body["incarnation"], decode_rows(body["columns"])
+
+    def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
+        """Write a JSON document of the run in one step; `sync` waits for the disk."""
+        target = self.path / name
+        draft = target.with_suffix(".draft")
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        draft.replace(target)
+
+    def close(self) -> None:
+        """Close the files and free the lock."""
+        for file in (self._journal, self._blocks, self._lock):
+            if file is not None:
+                file.close()

@@ -1,0 +1,1 @@
+"""Why slow traces are slow: features, bands, rankings, comparisons."""

@@ -1,0 +1,222 @@
+"""Two runs: what the iterations of the second spend more or less time on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.formatting import count, duration
+from osbench.coordinator.traces.analysis.bootstrap import difference
+from osbench.coordinator.traces.analysis.features import Features, Ints
+from osbench.coordinator.traces.analysis.quantiles import ENOUGH, far_out, usable
+from osbench.coordinator.traces.analysis.sentences import gaps, words
+from osbench.coordinator.traces.model.span_keys import Key
+
+_MOST = 5000
+_TESTED = 60
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What one key adds to a trace of the second run. Times are seconds, on average."""
+
+    who: str
+    what: str
+    about: str
+    before_s: float
+    after_s: float
+    added_s: float
+    interval_s: tuple[float, float]
+    calls_before: float
+    calls_after: float
+    #: The two parts of what was added: more calls, each as long as before; longer calls.
+    more_calls_s: float
+    slower_calls_s: float
+    #: Probability of such a difference by chance, corrected for the number of keys.
+    p: float
+
+    @property
+    def key(self) -> Key:
+        """What it is."""
+        return Key(self.who, self.what, self.about)
+
+    @property
+    def real(self) -> bool:
+        """More than chance."""
+        return self.p < _SIGNIFICANT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One group of traces in two runs. Times are seconds, those that are far out not counted."""
+
+    name: str
+    traces_before: int
+    traces_after: int
+    #: Of each, those that are too far beyond all others to be a part of the means.
+    far: tuple[int, int]
+    #: Incomplete ones among those that are compared: none, unless most of a run's are.
+    gaps: tuple[int, int]
+    mean_before_s: float
+    mean_after_s: float
+    added_s: float
+    interval_s: tuple[float, float]
+    p50_s: tuple[float, float]
+    p95_s: tuple[float, float]
+    p99_s: tuple[float, float]
+    sentence: str
+    #: Largest first, whether added or saved.
+    changes: tuple[Change, ...]
+
+
+def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
+    """Compare the groups that both have, by name."""
+    return [_group(before, after, name, seed) for name in before.groups if name in after.groups]
+
+
+def _group(before: Features, after: Features, name: str, seed: int) -> Comparison:
+    rows, far = [], []
+    for features in (before, after):
+        ordered = _rows(features, name)
+        far.append(far_out(features, ordered))
+        rows.append(ordered[: len(ordered) - far[-1]])
+    totals = [
+        features.total[some] / 1e9 for features, some in zip((before, after), rows, strict=True)
+    ]
+    enough = min(map(len, rows)) >= ENOUGH
+    means = [float(total.mean()) if len(total) else 0.0 for total in totals]
+    changes: list[Change] = []
+    interval = (0.0, 0.0)
+    if enough:
+        changes, interval = _changes(before, after, rows, seed)
+    found = {
+        "name": name,
+        "traces_before": len(rows[0]),
+        "traces_after": len(rows[1]),
+        "far": tuple(far),
+        "gaps": tuple(
+            int((~features.whole[some]).sum())
+            for features, some in zip((before, after), rows, strict=True)
+        ),
+        "mean_before_s": means[0],
+        "mean_after_s": means[1],
+        "added_s": means[1] - means[0],
+        "interval_s": interval,
+        "changes": tuple(changes[:20]),
+        **{f"p{p}_s": tuple(_percentile(total, p) for total in totals) for p in (50, 95, 99)},
+    }
+    draft = Comparison(**found, sentence="")  # type: ignore[arg-type]  # one dict of several types
+    notes = (
+        gaps(lost, len(some), f"traces {when}")
+        for lost, some, when in zip(draft.gaps, rows, ("before", "after"), strict=True)
+    )
+    return replace(draft, sentence="".join((_sentence(draft, enough), *notes)))
+
+
+def _rows(features: Features, name: str) -> Ints:
+    """Traces of a group, fastest first."""
+    number = features.groups.index(name)
+    chosen = (features.group == number) & (features.outcome == Outcome.OK)
+    rows = usable(features, np.flatnonzero(chosen))
+    return rows[np.argsort(features.total[rows], kind="stable")]
+
+
+def _changes(
+    before: Features, after: Features, rows: list[Ints], seed: int
+) -> tuple[list[Change], tuple[float, float]]:
+    keys = list(dict.fromkeys((*before.keys, *after.keys)))
+    place = {key: at for at, key in enumerate(keys)}
+    times: list[NDArray[np.float64]] = []
+    means: list[NDArray[np.float64]] = []
+    calls: list[NDArray[np.float64]] = []
+    for features, some in zip((before, after), rows, strict=True):
+        columns = [place[key] for key in features.keys]
+        # means are those of all, so that they sum to the whole
+        for found, values in ((means, features.time), (calls, features.calls)):
+            found.append(np.zeros(len(keys)))
+            found[-1][columns] = features.mean(some, values)
+        thin = some
+        if len(some) > _MOST:
+            thin = some[np.linspace(0, len(some) - 1, _MOST).astype(int)]
+        table = np.zeros((len(thin), len(keys)))
+        table[:, columns] = features.dense(thin, features.time) / 1e9
+        times.append(table)
+    means = [found / 1e9 for found in means]
+    order = np.argsort(-np.abs(means[1] - means[0]), kind="stable")
+    tested, rest = order[:_TESTED], order[_TESTED:]
+    tables = [np.column_stack((table[:, tested], table[:, rest].sum(axis=1))) for table in times]
+    tests = int((means[0] + means[1] > 0).sum())
+    drawn = difference(tables[1], tables[0], seed, two_sided=True, tests=tests)
+    changes = [
+        _change(
+            keys[key],
+            (float(means[0][key]), float(means[1][key])),
+            (float(calls[0][key]), float(calls[1][key])),
+            (float(drawn.low[column]), float(drawn.high[column])),
+            float(drawn.p[column]),
+        )
+        for column, key in enumerate(tested.tolist())
+    ]
+    return changes, (drawn.total_low, drawn.total_high)
+
+
+def _change(
+    key: Key,
+    means: tuple[float, float],
+    calls: tuple[float, float],
+    interval: tuple[float, float],
+    p: float,
+) -> Change:
+    before, after = means
+    # a call that was not made before is one more, as long as it is
+    each = before / calls[0] if calls[0] else after / calls[1] if calls[1] else 0.0
+    more = (calls[1] - calls[0]) * each
+    return Change(
+        who=key.who,
+        what=key.what,
+        about=key.about,
+        before_s=before,
+        after_s=after,
+        added_s=after - before,
+        interval_s=interval,
+        calls_before=calls[0],
+        calls_after=calls[1],
+        more_calls_s=more,
+        slower_calls_s=after - before - more,
+        p=p,
+    )
+
+
+def _sentence(found: Comparison, enough: bool) -> str:
+    if not enough:
+        return (
+            f"Too few traces to compare: {count(found.traces_before)} and"
+            f" {count(found.traces_after)}, {ENOUGH} are needed of each."
+        )
+    low, high = found.interval_s
+    interval = f"(95 %: {signed(low)} to {signed(high)})"
+    if low <= 0 <= high:
+        return f"No difference beyond chance: {signed(found.added_s)} on average {interval}."
+    more = "more" if found.added_s > 0 else "less"
+    text = (
+        f"Traces take {duration(found.mean_after_s)} on average, {duration(abs(found.added_s))}"
+        f" {more} than before {interval}"
+    )
+    same_way = [change for change in found.changes if change.added_s * found.added_s > 0]
+    first = next((change for change in same_way if change.real), None)
+    if first is None:
+        return f"{text}; no one part of them has changed beyond chance."
+    return f"{text}: {100 * first.added_s / found.added_s:.0f} % of that is {words(first.key)}."
+
+
+def signed(seconds: float) -> str:
+    """A difference in words."""
+    return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
+
+
+def _percentile(total: NDArray[np.float64], percent: float) -> float:
+    return float(np.percentile(total, percent)) if len(total) else 0.0

@@ -1,0 +1,105 @@
+"""What was found of traces, and what had to be left out: a finding of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Trace
+from osbench.coordinator.traces.model.tree import ORPHAN, STALE, Tree
+
+#: Services, and kinds of work after the reply, that are counted by themselves.
+_NAMES = 500
+_OTHER = "(other)"
+
+
+@dataclass(kw_only=True)
+class Spans:
+    """Spans of one service."""
+
+    count: int = 0
+    #: Left out: their parent was not recorded, or the thread had kept an old trace.
+    orphan: int = 0
+    stale: int = 0
+
+
+@dataclass(kw_only=True)
+class After:
+    """Work that went on after the one it was done for had ended."""
+
+    count: int = 0
+    #: Nanoseconds after that end, in all.
+    after_ns: int = 0
+
+
+@dataclass(kw_only=True)
+class Census:
+    """Counts over all traces that were read."""
+
+    traces: int = 0
+    #: Without the span of their iteration, so that nothing can be said of them.
+    rootless: int = 0
+    #: Without any root, so that their topmost spans were taken for roots.
+    headless: int = 0
+    #: With spans whose start or stop was not recorded.
+    incomplete: int = 0
+    lost_stops: int = 0
+    lost_starts: int = 0
+    #: Spans during which a clock was set back.
+    stepped: int = 0
+    #: Events or spans that came more than once.
+    duplicates: int = 0
+    services: dict[str, Spans] = field(default_factory=dict)
+    after: dict[str, After] = field(default_factory=dict)
+
+    def add(self, trace: Trace) -> bool:
+        """Count a trace; answers whether all of its spans have start and stop."""
+        self.traces += 1
+        self.duplicates += trace.duplicates
+        stops = starts = 0
+        for span in trace.spans:
+            if span.marks:
+                stops += bool(span.marks & LOST_STOP)
+                starts += bool(span.marks & LOST_START)
+                self.stepped += bool(span.marks & STEPPED)
+            self._service(span.service).count += 1
+        self.lost_stops += stops
+        self.lost_starts += starts
+        self.incomplete += bool(stops or starts)
+        return not (stops or starts)
+
+    def leave_out(self, tree: Tree) -> None:
+        """Count what a tree was left without."""
+        for at, why in tree.left_out.items():
+            spans = self._service(tree.spans[at].service)
+            spans.orphan += why == ORPHAN
+            spans.stale += why == STALE
+
+    def outlived(self, tree: Tree, path: Path) -> None:
+        """Count work that went on after its caller had ended."""
+        for at in path.outlived:
+            span = tree.spans[at]
+            name = f"{span.service} {span.name}".strip()
+            if name not in self.after and len(self.after) >= _NAMES:
+                name = _OTHER
+            entry = self.after.setdefault(name, After())
+            entry.count += 1
+            entry.after_ns += tree.end[at] - tree.end[tree.parent[at]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """The counts that `to_dict` described."""
+        services = {name: Spans(**spans) for name, spans in form["services"].items()}
+        after = {name: After(**entry) for name, entry in form["after"].items()}
+        return cls(**{**form, "services": services, "after": after})
+
+    def _service(self, name: str) -> Spans:
+        if name not in self.services and len(self.services) >= _NAMES:
+            name = _OTHER
+        return self.services.setdefault(name, Spans())

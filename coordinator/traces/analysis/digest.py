@@ -1,0 +1,126 @@
+"""Takes in one trace after the other, and keeps only what explanations and rankings need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.features import FeatureTable
+from osbench.coordinator.traces.analysis.ranking import Ranking
+from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples
+from osbench.coordinator.traces.model.critical_path import critical_path
+from osbench.coordinator.traces.model.spans import Trace
+from osbench.coordinator.traces.model.stale_spans import LateWork, Usual, leave_out_stale
+from osbench.coordinator.traces.model.tree import ORPHAN, Tree, label
+
+#: Work that begins so many seconds after an iteration's end is not taken for a part of it.
+GRACE_S = 60.0
+
+
+class Survey:
+    """The first look at all traces: what has to be known before any of them can be judged."""
+
+    def __init__(self) -> None:
+        self._samples = ClockSamples()
+        self._late = LateWork()
+
+    def add(self, trace: Trace) -> None:
+        """Look at one trace."""
+        self._samples.add(trace)
+        self._late.add(trace)
+
+    def clocks(self) -> Clocks:
+        """The offsets between the hosts in all traces."""
+        return self._samples.estimate()
+
+    def usual(self) -> Usual:
+        """How much work usually begins late."""
+        return self._late.usual()
+
+
+class Digest:
+    """The second look: features, ranking and counts."""
+
+    def __init__(self, survey: Survey, groups: Sequence[str] = ()) -> None:
+        self.clocks = survey.clocks()
+        self.census = Census()
+        self.table = FeatureTable(groups)
+        self.ranking = Ranking()
+        self.usual = survey.usual()
+
+    def add_iteration(
+        self, trace: Trace, *, group: int, iteration: int, outcome: int, kept: bool
+    ) -> None:
+        """Take the trace of an iteration of ours; only its own root counts."""
+        whole = self.census.add(trace)
+        tree = Tree(trace, self.clocks)
+        root = tree.iteration
+        for other in list(tree.roots):
+            if other != root:
+                tree.leave_out(other, ORPHAN)
+        if root is None:
+            self.census.rootless += 1
+            self.census.leave_out(tree)
+            self.ranking.add(tree, ())
+            return
+        self._add(tree, root, group, iteration, outcome, whole, kept)
+        self.census.leave_out(tree)
+
+    def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
+        """Take a trace of whatever; its roots are compared with those of the same kind."""
+        whole = self.census.add(trace)
+        tree = Tree(trace, self.clocks, any_root=any_root)
+        self.census.headless += tree.headless
+        paths = []
+        for root in list(tree.roots):
+            span = tree.spans[root]
+            leave_out_stale(tree, root, self.usual, GRACE_S)
+            path = critical_path(tree, root, self.clocks)
+            paths.append(path)
+            self.census.outlived(tree, path)
+            outcome = Outcome.FAILED if span.error else Outcome.OK
+            group = self.table.group(label(span))
+            self.table.add(tree, root, path, group=group, outcome=outcome, whole=whole)
+        self.ranking.add(tree, paths)
+        self.census.leave_out(tree)
+
+    def _add(
+        self,
+        tree: Tree,
+        root: int,
+        group: int,
+        iteration: int,
+        outcome: int,
+        whole: bool,
+        kept: bool,
+    ) -> None:
+        leave_out_stale(tree, root, self.usual, GRACE_S)
+        path = critical_path(tree, root, self.clocks)
+        self.census.outlived(tree, path)
+        self.ranking.add(tree, (path,))
+        self.table.add(
+            tree,
+            root,
+            path,
+            group=group,
+            iteration=iteration,
+            outcome=outcome,
+            whole=whole,
+            kept=kept,
+        )
+
+
+def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
+    """What some traces come to, all of them in memory.
+
+    `any_root` takes the topmost spans of a trace without a root for its roots.
+    """
+    found = list(traces)
+    survey = Survey()
+    for trace in found:
+        survey.add(trace)
+    digest = Digest(survey)
+    for trace in found:
+        digest.add_any(trace, any_root=any_root)
+    return digest

@@ -1,0 +1,231 @@
+"""The answer to why the slow traces of a run are slow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.traces.analysis.bands import (
+    Band,
+    Exemplar,
+    Middle,
+    compare,
+    exemplar,
+    exemplars,
+)
+from osbench.coordinator.traces.analysis.features import Features, Ints
+from osbench.coordinator.traces.analysis.quantiles import (
+    LEAST,
+    MIDDLE,
+    cut,
+    far_out,
+    limits,
+    slow_bands,
+    usable,
+)
+from osbench.coordinator.traces.analysis.sentences import gaps, too_few, why_slow
+
+_SHOWN = 10
+_FARTHEST = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A key's share of how durations vary: its covariance with them over their variance."""
+
+    who: str
+    what: str
+    about: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Traces whose critical paths go the same way. Times are seconds."""
+
+    #: The keys on it, in order.
+    path: tuple[str, ...]
+    traces: int
+    p50_s: float
+    p99_s: float
+    exemplar: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One group of traces that can be compared with each other. Times are seconds."""
+
+    name: str
+    #: Traces that succeeded and that failed, and traces left out as incomplete.
+    traces: int
+    failed: int
+    incomplete: int
+    #: Incomplete ones among the others: none, unless most are.
+    gaps: int
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    sentence: str
+    bands: tuple[Band, ...]
+    #: Traces that are too far beyond the slow ones to be compared with them, and some of these.
+    far: int
+    farthest: tuple[Exemplar, ...]
+    #: The failed ones against the middle of those that succeeded; None without any.
+    failures: Band | None
+    #: Largest first; all together sum to 1.
+    variance: tuple[Part, ...]
+    shapes: tuple[Shape, ...]
+    #: What an ordinary one looks like.
+    ordinary: tuple[Exemplar, ...]
+
+    @property
+    def told(self) -> Band | None:
+        """The band that the sentence speaks of."""
+        enough = [band for band in self.bands if band.enough]
+        return next((band for band in enough if band.clear), enough[0] if enough else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What is said of all traces."""
+
+    sentence: str
+    answers: tuple[Answer, ...]
+
+
+def explain(features: Features, seed: int = 0) -> Explanation:
+    """Explain every group of traces."""
+    answers = [_answer(features, number, name, seed) for number, name in enumerate(features.groups)]
+    answers = [answer for answer in answers if answer.traces or answer.failed]
+    if not answers:
+        return Explanation(sentence="There is no whole trace to explain.", answers=())
+    # what is clear comes first, then what most is known of
+    answers.sort(key=lambda answer: (not _is_clear(answer), -answer.traces))
+    first = answers[0]
+    prefix = f"{plain(first.name)}: " if len(answers) > 1 else ""
+    return Explanation(sentence=f"{prefix}{first.sentence}", answers=tuple(answers))
+
+
+def _is_clear(answer: Answer) -> bool:
+    told = answer.told
+    return told is not None and told.clear is not None
+
+
+def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
+    rows, near, beyond, failed = _parted(features, number)
+    ok, far = np.concatenate((near, beyond)), len(beyond)
+    middle = Middle(features=features, base=cut(near, *MIDDLE), all=near, seed=seed)
+    bands = tuple(
+        compare(middle, label, cut(near, *limits(label)), limits(label))
+        for label in slow_bands(len(near))
+    )
+    answer = Answer(
+        name=name,
+        traces=len(ok),
+        failed=len(failed),
+        incomplete=rows - len(ok) - len(failed),
+        gaps=int((~features.whole[np.concatenate((ok, failed))]).sum()),
+        p50_s=_at(features, ok, 0.5),
+        p95_s=_at(features, ok, 0.95),
+        p99_s=_at(features, ok, 0.99),
+        sentence="",
+        bands=bands,
+        far=far,
+        farthest=tuple(exemplar(features, at) for at in beyond[::-1][:_FARTHEST].tolist()),
+        failures=compare(middle, "failed", failed, (math.nan, math.nan)) if len(failed) else None,
+        variance=variance(features, near),
+        shapes=shapes(features, ok),
+        ordinary=exemplars(features, middle.base),
+    )
+    told = answer.told
+    sentence = why_slow(told) if told else too_few(len(near), len(cut(near, LEAST, 100)))
+    return replace(answer, sentence=sentence + gaps(answer.gaps, rows))
+
+
+def members(features: Features, band: str) -> frozenset[str]:
+    """Ids of the traces of a band as it is explained, of all groups.
+
+    `band` is `failed` or what `limits` takes. Raises ValueError where there is no such band.
+    """
+    between = None if band == "failed" else limits(band)
+    found: list[str] = []
+    for number in range(len(features.groups)):
+        _, near, _, failed = _parted(features, number)
+        chosen = cut(near, *between) if between else failed
+        found += [features.traces[at] for at in chosen.tolist()]
+    return frozenset(found)
+
+
+def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
+    """Traces of a group, incomplete ones too, and those that are explained.
+
+    These are those that succeeded, fastest first, those of them that are far out, and those that
+    failed.
+    """
+    rows = np.flatnonzero(features.group == number)
+    used = usable(features, rows)
+    succeeded = features.outcome[used] == Outcome.OK
+    ok, failed = used[succeeded], used[~succeeded]
+    ok = ok[np.argsort(features.total[ok], kind="stable")]
+    near = len(ok) - far_out(features, ok)
+    return len(rows), ok[:near], ok[near:], failed
+
+
+def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:
+    """Shares of the variance of durations; those of all keys sum to 1."""
+    if len(rows) < 2:
+        return ()
+    total = np.zeros(len(features))
+    total[rows] = features.total[rows] - features.total[rows].mean()
+    spread = float((total**2).sum())
+    if not spread:
+        return ()
+    by_place = np.bincount(
+        features.place,
+        features.time * total[features.rows()],
+        minlength=len(features.places),
+    )
+    by_key = np.bincount(features.key_of_place(), by_place, minlength=len(features.keys))
+    order = np.argsort(-by_key, kind="stable")[:shown].tolist()
+    return tuple(
+        Part(
+            who=features.keys[key].who,
+            what=features.keys[key].what,
+            about=features.keys[key].about,
+            share=float(by_key[key]) / spread,
+        )
+        for key in order
+        if by_key[key]
+    )
+
+
+def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
+    """The most frequent ways that critical paths go."""
+    found = []
+    numbers, counts = np.unique(features.shape[rows], return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:shown]
+    for number in numbers[order].tolist():
+        those = rows[features.shape[rows] == number]
+        those = those[np.argsort(features.total[those], kind="stable")]
+        path = features.shapes[number] if number >= 0 else ()
+        found.append(
+            Shape(
+                path=tuple(str(features.keys[key]) for key in path) or ("(other shapes)",),
+                traces=len(those),
+                p50_s=_at(features, those, 0.5),
+                p99_s=_at(features, those, 0.99),
+                exemplar=exemplars(features, those)[0].trace_id,
+            )
+        )
+    return tuple(found)
+
+
+def _at(features: Features, ordered: Ints, share: float) -> float:
+    if not len(ordered):
+        return 0.0
+    place = max(math.ceil(len(ordered) * share) - 1, 0)
+    return float(features.total[ordered[place]]) / 1e9

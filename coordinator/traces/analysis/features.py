@@ -1,0 +1,206 @@
+"""One row a trace: how much of its time went to what; all that an explanation is made from.
+
+After Canopy (Kaldor et al., SOSP 2017): features are taken from each trace once, and questions
+are asked of their table. A row takes some hundred bytes, so that the whole run can be explained
+where only some of its traces are kept.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.span_keys import Key, Vocabulary, key_of
+from osbench.coordinator.traces.model.tree import Tree
+
+Ints = NDArray[np.int64]
+
+#: Group of traces that are shown, and compared with none.
+NO_GROUP = -1
+
+#: Shapes kept apart; others are -1.
+SHAPES = 1000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Features:
+    """The table. Arrays have an entry a trace unless said otherwise."""
+
+    keys: tuple[Key, ...]
+    #: Number of the key and host of each place.
+    places: tuple[tuple[int, str], ...]
+    #: Names of what is compared only with its like: a workload, or the kind of root.
+    groups: tuple[str, ...]
+    #: Keys in the order in which they were first on a critical path.
+    shapes: tuple[tuple[int, ...], ...]
+    traces: tuple[str, ...]
+    group: Ints
+    #: -1 where the trace is of no iteration.
+    iteration: Ints
+    #: Values of `Outcome`.
+    outcome: Ints
+    #: Nanoseconds.
+    total: Ints
+    #: Number of the shape, -1 for one that is not kept apart.
+    shape: Ints
+    #: Every span had start and stop.
+    whole: NDArray[np.bool_]
+    #: Its spans are kept.
+    kept: NDArray[np.bool_]
+    #: Where each trace's entries begin, and the end; one entry more than traces.
+    begin: Ints
+    #: By entry: place, nanoseconds on the critical path, calls on it.
+    place: Ints
+    time: Ints
+    calls: Ints
+
+    def __len__(self) -> int:
+        return len(self.traces)
+
+    def rows(self) -> Ints:
+        """The number of the trace of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.begin))
+
+    def key_of_place(self) -> Ints:
+        """The number of the key of each place."""
+        return np.array([key for key, _ in self.places], np.int64)
+
+    def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
+        """`values` (by entry) of some traces, a line each, summed by key."""
+        line = np.full(len(self), -1)
+        line[rows] = np.arange(len(rows))
+        at = line[self.rows()]
+        inside = at >= 0
+        size = len(self.keys)
+        flat = at[inside] * size + self.key_of_place()[self.place[inside]]
+        weights = values[inside].astype(np.float64)
+        summed = np.bincount(flat, weights, len(rows) * size)
+        return np.asarray(summed.reshape(len(rows), size), np.float64)
+
+    def mean(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
+        """The means of `values` (by entry) over some traces, by key."""
+        inside = np.zeros(len(self), bool)
+        inside[rows] = True
+        at = inside[self.rows()]
+        keys = self.key_of_place()[self.place[at]]
+        summed = np.bincount(keys, values[at], minlength=len(self.keys))
+        return np.asarray(summed / max(len(rows), 1), np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for msgpack."""
+        return {
+            "keys": self.keys,
+            "places": self.places,
+            "groups": self.groups,
+            "shapes": self.shapes,
+            "traces": self.traces,
+            **{name: getattr(self, name).astype("<i8").tobytes() for name in _ARRAYS},
+            **{name: getattr(self, name).tobytes() for name in _FLAGS},
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Features:
+        """The table that `to_dict` described."""
+        return cls(
+            keys=tuple(Key(*key) for key in form["keys"]),
+            places=tuple((int(key), str(host)) for key, host in form["places"]),
+            groups=tuple(form["groups"]),
+            shapes=tuple(tuple(shape) for shape in form["shapes"]),
+            traces=tuple(form["traces"]),
+            **{name: np.frombuffer(form[name], "<i8") for name in _ARRAYS},
+            whole=np.frombuffer(form["whole"], np.bool_),
+            kept=np.frombuffer(form["kept"], np.bool_),
+        )
+
+
+_ARRAYS = ("group", "iteration", "outcome", "total", "shape", "begin", "place", "time", "calls")
+_FLAGS = ("whole", "kept")
+
+_START = itemgetter(2)
+
+
+class FeatureTable:
+    """Grows by a row a trace."""
+
+    def __init__(self, groups: Sequence[str] = ()) -> None:
+        self._vocabulary = Vocabulary()
+        self._places: dict[tuple[int, str], int] = {}
+        self._groups = {name: number for number, name in enumerate(groups)}
+        self._shapes: dict[tuple[int, ...], int] = {}
+        self._traces: list[str] = []
+        self._columns = {name: array("q") for name in (*_ARRAYS, *_FLAGS)}
+        self._columns["begin"].append(0)
+
+    def group(self, name: str) -> int:
+        """The number of a group, a new one if need be."""
+        return self._groups.setdefault(name, len(self._groups))
+
+    def add(
+        self,
+        tree: Tree,
+        root: int,
+        path: Path,
+        *,
+        group: int,
+        iteration: int = -1,
+        outcome: int = Outcome.OK,
+        whole: bool = True,
+        kept: bool = True,
+    ) -> None:
+        """Add the row of one trace."""
+        entries, order = self._entries(tree, path)
+        shape = tuple(dict.fromkeys(order))
+        if shape not in self._shapes and len(self._shapes) < SHAPES:
+            self._shapes[shape] = len(self._shapes)
+        columns = self._columns
+        self._traces.append(tree.trace_id)
+        columns["group"].append(group)
+        columns["iteration"].append(iteration)
+        columns["outcome"].append(outcome)
+        columns["total"].append(tree.end[root] - tree.start[root])
+        columns["shape"].append(self._shapes.get(shape, -1))
+        columns["whole"].append(whole)
+        columns["kept"].append(kept)
+        columns["place"].extend(entries)
+        columns["time"].extend([time for time, _ in entries.values()])
+        columns["calls"].extend([calls for _, calls in entries.values()])
+        columns["begin"].append(len(columns["place"]))
+
+    def close(self) -> Features:
+        """The table as it is."""
+        arrays = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
+        return Features(
+            keys=tuple(self._vocabulary.keys),
+            places=tuple(self._places),
+            groups=tuple(self._groups),
+            shapes=tuple(self._shapes),
+            traces=tuple(self._traces),
+            whole=np.array(self._columns["whole"], bool),
+            kept=np.array(self._columns["kept"], bool),
+            **arrays,
+        )
+
+    def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
+        """Time and calls by place, and the keys by the start of their pieces."""
+        entries: dict[int, list[int]] = {}
+        called: set[tuple[int, int]] = set()
+        order = []
+        for piece in sorted(path.pieces, key=_START):
+            key = self._vocabulary.number(key_of(tree, piece))
+            owner = piece.span if piece.awaited < 0 else piece.awaited
+            place = self._places.setdefault((key, tree.spans[owner].host), len(self._places))
+            entry = entries.setdefault(place, [0, 0])
+            entry[0] += piece.end - piece.start
+            if (key, owner) not in called:
+                called.add((key, owner))
+                entry[1] += 1
+            order.append(key)
+        return entries, order

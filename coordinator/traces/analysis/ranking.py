@@ -1,0 +1,158 @@
+"""Which trace points took the most time, over any number of traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from osbench.common.histogram import Histogram
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP
+from osbench.coordinator.traces.model.tree import Tree
+
+#: Trace points kept apart; services that make up names from data would fill the memory.
+NAMES = 10_000
+OTHER = "(other)"
+
+_OPEN = LOST_START | LOST_STOP
+_WAITING = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """One trace point. Times are seconds."""
+
+    name: str
+    #: How often it ran, and in how many traces.
+    count: int
+    traces: int
+    #: From start to stop, with all that was called within.
+    total_s: float
+    max_s: float
+    mean_s: float
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    #: Less what was called within, in all; and the part of it that a root's end waited for.
+    self_s: float
+    critical_s: float
+    #: Whose it is; "" where nobody knows, as in rankings of earlier runs.
+    service: str = ""
+
+
+class _Point:
+    __slots__ = ("critical_ns", "durations", "histogram", "last", "self_ns", "traces")
+
+    def __init__(self) -> None:
+        self.durations: list[int] = []
+        self.histogram = Histogram()
+        self.self_ns = self.critical_ns = 0
+        self.traces = 0
+        self.last = ""
+
+    def settle(self) -> None:
+        self.histogram.add(np.array(self.durations, np.int64))
+        self.durations.clear()
+
+
+class Ranking:
+    """Sums spans up by service and name; memory does not grow with their number."""
+
+    def __init__(self) -> None:
+        self._points: dict[tuple[str, str], _Point] = {}
+
+    def add(self, tree: Tree, paths: Iterable[Path]) -> None:
+        """Take all spans of a trace whose duration is known, but those that were left out."""
+        for at, span in enumerate(tree.spans):
+            if span.marks & _OPEN or at in tree.left_out:
+                continue
+            point = self._point(span.service, span.name)
+            point.durations.append(span.duration_ns)
+            if len(point.durations) >= _WAITING:
+                point.settle()
+            point.self_ns += own_ns(tree, at)
+            if point.last != tree.trace_id:
+                point.last = tree.trace_id
+                point.traces += 1
+        for path in paths:
+            for piece in path.pieces:
+                span = tree.spans[piece.span]
+                point = self._point(span.service, span.name)
+                point.critical_ns += piece.end - piece.start
+
+    def rows(self) -> list[Ranked]:
+        """Every trace point, most time in all first; of equals the one that came first."""
+        found = []
+        for (service, name), point in self._points.items():
+            point.settle()
+            times = point.histogram
+            if times.count:
+                found.append(
+                    Ranked(
+                        service=service,
+                        name=name,
+                        count=times.count,
+                        traces=point.traces,
+                        total_s=times.sum / 1e9,
+                        max_s=times.max / 1e9,
+                        mean_s=times.sum / times.count / 1e9,
+                        p50_s=times.percentile(50) / 1e9,
+                        p95_s=times.percentile(95) / 1e9,
+                        p99_s=times.percentile(99) / 1e9,
+                        self_s=point.self_ns / 1e9,
+                        critical_s=point.critical_ns / 1e9,
+                    )
+                )
+        found.sort(key=lambda row: -row.total_s)
+        return found
+
+    def _point(self, service: str, name: str) -> _Point:
+        point = self._points.get((service, name))
+        if point is None:
+            key = (service, name) if len(self._points) < NAMES else ("", OTHER)
+            point = self._points.setdefault(key, _Point())
+        return point
+
+
+def own_ns(tree: Tree, at: int) -> int:
+    """A span's duration less the time in which anything within it ran."""
+    low, high = tree.start[at], tree.end[at]
+    own = high - low
+    children = tree.children[at]
+    if len(children) > 1:
+        children = sorted(children, key=tree.start.__getitem__)
+    for inner in children:
+        begin, end = max(tree.start[inner], low), min(tree.end[inner], high)
+        if end > begin:
+            own -= end - begin
+            low = end
+    return own
+
+
+def mistral_table(rows: Iterable[Ranked]) -> str:
+    """The report of Mistral's guide to profiling: seconds, by name, most time in all first."""
+    named: dict[str, list[Ranked]] = {}
+    for row in rows:
+        named.setdefault(row.name, []).append(row)
+    sums = [
+        (sum(one.total_s for one in same), max(one.max_s for one in same), same)
+        for same in named.values()
+    ]
+    sums.sort(key=lambda one: -one[0])
+    lines = ["Total time | Max time | Avg time | Occurrences | Trace name", "-" * 91]
+    for total_s, max_s, same in sums:
+        number = sum(one.count for one in same)
+        lines.append(
+            f"{total_s:<12.3f} {max_s:<10.3f} {total_s / number:<10.3f} {number:<13d}"
+            f" {plain(same[0].name)}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
+    """The rows that were written as mappings."""
+    return [Ranked(**row) for row in rows]

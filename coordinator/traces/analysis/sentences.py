@@ -1,0 +1,87 @@
+"""What is found about slow traces, in one sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.traces.analysis.quantiles import ENOUGH, LEAST
+from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, Key
+
+if TYPE_CHECKING:
+    from osbench.coordinator.traces.analysis.bands import Band, Cause
+
+#: A part of the excess that is named as how it came about.
+_MOSTLY = 0.7
+
+
+def why_slow(band: Band) -> str:
+    """Why the traces of a band are slow, with how sure that is."""
+    slower = (
+        f"{_named(band.name)} take {duration(band.mean_s)} on average, {duration(band.excess_s)}"
+        " more than those around the median"
+    )
+    cause = band.clear
+    if cause is not None:
+        host = f" on host {plain(cause.host)}" if cause.host else ""
+        return f"{slower}: {_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}."
+    if not band.causes or band.excess_s <= 0:
+        return f"{slower}; no one cause stands out."
+    first = band.causes[0]
+    return f"{slower}; no one cause stands out: the most, {_share(first)}, is {words(first.key)}."
+
+
+def too_few(traces: int, slow: int) -> str:
+    """Why nothing is said of slow traces."""
+    least = ENOUGH * 100 // (100 - LEAST)
+    return (
+        f"Too few slow traces to say why: {count(slow)} of {count(traces)} are at p{LEAST} or"
+        f" above, {ENOUGH} are needed; trace {count(least)} iterations or more."
+    )
+
+
+def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
+    """What is to be known where incomplete traces were compared; "" where none were."""
+    if not incomplete:
+        return ""
+    return (
+        f" Most of the {which}, {count(incomplete)} of {count(traces)}, are incomplete and"
+        " compared all the same: what they lack counts as time of what is around it."
+    )
+
+
+def words(key: Key) -> str:
+    """A key as part of a sentence."""
+    if key.what in (WAIT_SERVICE, WAIT_QUEUE):
+        caller, _, callee = key.who.partition(" -> ")
+        where = "in the queue to" if key.what == WAIT_QUEUE else "for"
+        return plain(f"waiting {where} {callee} (from {caller}, {key.about})")
+    return plain(str(key))
+
+
+def _named(name: str) -> str:
+    return {"failed": "Failed traces"}.get(name, f"{name} traces")
+
+
+def _share(cause: Cause) -> str:
+    low, high = map(percent, cause.share_interval)
+    return f"{percent(cause.share)} % (95 %: {low} to {high} %)"
+
+
+def percent(share: float) -> str:
+    """A share in whole percents."""
+    # a little less than nothing is nothing
+    return f"{round(100 * share)}" if math.isfinite(share) else "?"
+
+
+def _how(cause: Cause) -> str:
+    each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
+    each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
+    number = f"{cause.calls_slow:.3g}"
+    calls = "call" if number == "1" else "calls"
+    more = f"{number} {calls} instead of {cause.calls_base:.3g}"
+    slower = f"{duration(each_slow)} a call instead of {duration(each_base)}"
+    if cause.more_calls_s >= _MOSTLY * cause.excess_s:
+        return more
+    return slower if cause.slower_calls_s >= _MOSTLY * cause.excess_s else f"{more} and {slower}"

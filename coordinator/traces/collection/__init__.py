@@ -1,0 +1,1 @@
+"""The traces of a run: planned, read, kept, found again."""

@@ -1,0 +1,305 @@
+"""The end of a traced run: its traces are read, digested, some kept, and the rest deleted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.errors import StoreError, UsageError
+from osbench.coordinator.results.totals import Cost
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.digest import Digest, Survey
+from osbench.coordinator.traces.analysis.explanation import explain
+from osbench.coordinator.traces.analysis.features import NO_GROUP
+from osbench.coordinator.traces.analysis.notes import lacks
+from osbench.coordinator.traces.collection.archive import Archive, Spool
+from osbench.coordinator.traces.collection.overhead import cost_of
+from osbench.coordinator.traces.collection.retention import Retention
+from osbench.coordinator.traces.collection.traced_iterations import TracedRows, traced_rows
+from osbench.coordinator.traces.model.spans import Trace
+from osbench.coordinator.traces.sources.files import merge, open_file
+from osbench.coordinator.traces.sources.redis_store import RedisTraces
+
+_POLL_S = 0.25
+#: A store that has been quiet for so long has all there is of traces without gaps.
+_QUIET_S = 0.5
+#: Traces with gaps are left to the store for so long: what still comes would otherwise begin
+#: lists that never expire.
+_GAPS_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How traces are collected."""
+
+    retention: Retention
+    #: Longest wait for events that come late, and the store's memory of what is kept, seconds.
+    late_s: float
+    expiry_s: int
+    #: Traces that are read at most, but for those to be kept: a share of all, drawn at random.
+    most: int = 100_000
+    #: Keep arguments, parameters and queries.
+    everything: bool = False
+    #: Files that services write trace points to.
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """What came of it."""
+
+    #: By workload.
+    costs: tuple[Cost | None, ...] = ()
+    sentences: tuple[str, ...] = ()
+    kept: tuple[int, ...] = ()
+    #: What went wrong, and what the traces lack.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True)
+class _Read:
+    """Traces that were read, and how many events each had then."""
+
+    #: One that is read again counts twice here: of a first look that is no harm.
+    survey: Survey = field(default_factory=Survey)
+    events: dict[str, int] = field(default_factory=dict)
+    #: With gaps: some of it is missing still.
+    gaps: set[str] = field(default_factory=set)
+    #: How often it was read, where more than once: the last reading counts.
+    again: dict[str, int] = field(default_factory=dict)
+    #: What files hold of the traces, what of them could not be read, and why: as read last.
+    parts: dict[str, Trace] = field(default_factory=dict)
+    skipped: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Collection:
+    """Collects the traces of one run, once."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        names: Sequence[str],
+        settings: Settings,
+        *,
+        warmup_ns: Mapping[int, int],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`names` are those of the workloads; `wanted` is false once there is no time left."""
+        self._directory = directory
+        self._names = _distinct(names)
+        self._settings = settings
+        self._warmup_ns = warmup_ns
+        self._wanted = wanted
+        self._archive = Archive(directory.path)
+        self._notes: list[str] = []
+        self._skipped = 0
+
+    def collect(self, conn_str: str | None) -> Collected:
+        """Read from the store (None: there is none that can be read) and from files."""
+        rows, latencies = traced_rows(self._directory, len(self._names), self._warmup_ns)
+        costs = tuple(cost_of(one) for one in latencies)
+        if not len(rows) or not (conn_str or self._settings.files):
+            return Collected(costs=costs)
+        spool = self._archive.spool()
+        try:
+            sentences, kept = self._collect(rows, conn_str, spool)
+        finally:
+            spool.close()
+            self._archive.release()
+        return Collected(costs=costs, sentences=sentences, kept=kept, notes=tuple(self._notes))
+
+    def _collect(
+        self, rows: TracedRows, conn_str: str | None, spool: Spool
+    ) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        everything = rows.ids()
+        reasons = self._settings.retention.choose(rows)
+        drawn = rows.drawn(self._settings.most / len(rows))
+        ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
+        store = None
+        read = _Read()
+        self._from_files(ids, read)
+        try:
+            if conn_str:
+                store = RedisTraces(conn_str, everything=self._settings.everything)
+                self._from_store(store, ids, spool, read)
+        except StoreError as error:
+            self._notes.append(f"traces could not all be collected: {error}")
+            # what was not read may still be looked at in the store
+            unread = set(ids) - read.events.keys()
+        else:
+            unread = set()
+        self._skipped += read.skipped
+        self._notes += read.notes
+        for trace_id in read.parts.keys() - read.events.keys():
+            spool.add(read.parts[trace_id])
+            read.survey.add(read.parts[trace_id])
+        digest, kept = self._digest(rows, reasons, drawn, spool, read)
+        if store is not None:
+            self._tidy(store, everything, kept | unread, read)
+        features = digest.table.close()
+        sentences = {answer.name: answer.sentence for answer in explain(features).answers}
+        self._archive.close(features, self._described(digest, len(rows), kept))
+        self._notes += [f"traces: {line}" for line in lacks(digest.census)]
+        by_workload = [0] * len(self._names)
+        for at, trace_id in enumerate(everything):
+            by_workload[int(rows.workload[at])] += trace_id in kept
+        return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
+
+    def _from_files(self, ids: Sequence[str], read: _Read) -> None:
+        found: dict[str, Trace] = {}
+        read.parts, read.skipped, read.notes = found, 0, []
+        for path in self._settings.files:
+            try:
+                source = open_file(path, everything=self._settings.everything)
+                for trace in source.read(ids):
+                    other = found.get(trace.trace_id)
+                    found[trace.trace_id] = merge([other, trace]) if other else trace
+                read.skipped += source.skipped
+            except UsageError as error:
+                read.notes.append(f"traces: {error}")
+
+    def _from_store(
+        self,
+        store: RedisTraces,
+        ids: Sequence[str],
+        spool: Spool,
+        read: _Read,
+    ) -> None:
+        """Read everything, and again what grows, until nothing does or time is up."""
+        try:
+            self._until_quiet(store, ids, spool, read)
+            self._files_again(store, ids, spool, read)
+        finally:
+            self._skipped += store.skipped
+
+    def _until_quiet(
+        self,
+        store: RedisTraces,
+        ids: Sequence[str],
+        spool: Spool,
+        read: _Read,
+    ) -> None:
+        deadline = time.monotonic() + self._settings.late_s
+        before = dict(zip(ids, store.lengths(ids), strict=True))
+        self._read(store, ids, before, spool, read)
+        quiet = time.monotonic()
+        while self._wanted() and time.monotonic() < deadline:
+            if not read.gaps and time.monotonic() - quiet >= _QUIET_S:
+                break
+            time.sleep(_POLL_S)
+            lengths = dict(zip(ids, store.lengths(ids), strict=True))
+            grown = [trace for trace in ids if lengths[trace] > read.events.get(trace, 0)]
+            if grown:
+                self._read(store, grown, lengths, spool, read)
+                quiet = time.monotonic()
+
+    def _files_again(
+        self, store: RedisTraces, ids: Sequence[str], spool: Spool, read: _Read
+    ) -> None:
+        """Read what has come into files meanwhile: collectors write what they have now and then."""
+        if not self._settings.files:
+            return
+        before = read.parts
+        self._from_files(ids, read)
+        grown = [one for one in read.events if read.parts.get(one) != before.get(one)]
+        lengths = dict(zip(grown, store.lengths(grown), strict=True))
+        self._read(store, grown, lengths, spool, read)
+
+    def _read(
+        self,
+        store: RedisTraces,
+        ids: Sequence[str],
+        lengths: Mapping[str, int],
+        spool: Spool,
+        read: _Read,
+    ) -> None:
+        for found in store.read(ids):
+            trace_id = found.trace_id
+            part = read.parts.get(trace_id)
+            trace = merge([found, part]) if part is not None else found
+            spool.add(trace)
+            read.survey.add(trace)
+            if trace_id in read.events:
+                read.again[trace_id] = read.again.get(trace_id, 1) + 1
+            read.events[trace_id] = lengths[trace_id]
+            if trace.is_whole:
+                read.gaps.discard(trace_id)
+            else:
+                read.gaps.add(trace_id)
+
+    def _digest(
+        self,
+        rows: TracedRows,
+        reasons: NDArray[np.uint8],
+        drawn: NDArray[np.bool_],
+        spool: Spool,
+        read: _Read,
+    ) -> tuple[Digest, set[str]]:
+        place = {trace_id: at for at, trace_id in enumerate(rows.ids())}
+        digest = Digest(read.survey, self._names)
+        kept: set[str] = set()
+        for trace in _last(spool, read.again):
+            at = place[trace.trace_id]
+            reason = int(reasons[at])
+            if reason and self._settings.retention.has_room(reason, self._archive.size):
+                kept.add(trace.trace_id)
+                self._archive.keep(trace)
+            if not rows.warming[at]:
+                digest.add_iteration(
+                    trace,
+                    # what was not drawn would be too many slow ones
+                    group=int(rows.workload[at]) if drawn[at] else NO_GROUP,
+                    iteration=int(rows.iteration[at]),
+                    outcome=int(rows.outcome[at]),
+                    kept=trace.trace_id in kept,
+                )
+        return digest, kept
+
+    def _tidy(self, store: RedisTraces, ids: Sequence[str], kept: set[str], read: _Read) -> None:
+        rest = [trace for trace in ids if trace not in kept]
+        try:
+            store.expire(kept, self._settings.expiry_s)
+            store.forget([trace for trace in rest if trace in read.gaps], _GAPS_S)
+            store.delete([trace for trace in rest if trace not in read.gaps])
+        except StoreError as error:
+            self._notes.append(f"traces that are not kept could not be deleted: {error}")
+        finally:
+            store.close()
+
+    def _described(self, digest: Digest, traced: int, kept: set[str]) -> dict[str, Any]:
+        return {
+            "traced": traced,
+            "kept": len(kept),
+            "skipped": self._skipped,
+            "census": digest.census.to_dict(),
+            "usual": [[*kinds, number] for kinds, number in digest.usual.items()],
+            "clocks": [asdict(offset) for offset in digest.clocks.offsets],
+            "ranking": [asdict(row) for row in digest.ranking.rows()],
+            "notes": self._notes,
+        }
+
+
+def _last(spool: Spool, again: Mapping[str, int]) -> Iterator[Trace]:
+    """The traces of a spool, each as it was read last."""
+    left = dict(again)
+    for trace in spool:
+        readings = left.get(trace.trace_id, 1)
+        if readings > 1:
+            left[trace.trace_id] = readings - 1
+        else:
+            yield trace
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        same = sum(1 for other in names[: len(found)] if other == name)
+        found.append(f"{name} ({same + 1})" if same else name)
+    return found

@@ -1,0 +1,155 @@
+"""Finds one trace: among those that a run has kept, in a file, or still in the trace store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from osbench.common.errors import DeploymentError, StoreError, UsageError
+from osbench.coordinator.deployments.registry import Deployments
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.digest import digest_of
+from osbench.coordinator.traces.analysis.features import NO_GROUP
+from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.collection.trace_set import Material, of_file, of_run
+from osbench.coordinator.traces.collection.traced_iterations import traced_rows
+from osbench.coordinator.traces.model.spans import Trace, is_trace_key, trace_key
+from osbench.coordinator.traces.sources.redis_store import RedisTraces
+
+#: A number of so many digits at most is an iteration; more begin a trace id.
+_DIGITS = 11
+
+
+class Place(Protocol):
+    """What is needed of a command's settings."""
+
+    @property
+    def data_dir(self) -> Path:
+        """Directory of runs."""
+
+    @property
+    def deployments(self) -> Deployments:
+        """The deployment records."""
+
+
+def find_trace(
+    place: Place, which: str, run: str, workload: int | None, file: Path | None
+) -> tuple[Trace, Material, int | None]:
+    """The trace of an iteration, of an id or of the beginning of one, and its iteration if known.
+
+    `workload` counts from 1. Raises UsageError where there is no such trace.
+    """
+    if file is not None:
+        material = of_file(file)
+        return _only(material, trace_key(which)), material, None
+    directory = RunDirectory.find(str(place.data_dir), run)
+    number = int(which) if which.isdigit() and len(which) <= _DIGITS else None
+    if not Archive(directory.path).exists:
+        return _from_store(place, directory, number, which, workload)
+    material = of_run(directory)
+    trace_id = trace_key(which)
+    if number is not None:
+        trace_id = _id_of(material, directory, which, workload)
+    try:
+        found = _only(material, trace_id)
+    except UsageError:
+        if is_trace_key(trace_id):
+            return _from_store(place, directory, number, trace_id, workload)
+        raise
+    features = material.features
+    if found.trace_id in features.traces:
+        at = features.traces.index(found.trace_id)
+        number = int(features.iteration[at])
+        if len(features.groups) > 1 and features.group[at] >= 0:
+            name = f"{features.groups[features.group[at]]} in {material.name}"
+            material = replace(material, name=name)
+    return found, material, number
+
+
+def _check_workload(workload: int | None, count: int, name: str) -> None:
+    if workload is not None and not 1 <= workload <= count:
+        raise UsageError(f"{name} has no workload {workload}, only 1 to {count}")
+
+
+def _id_of(material: Material, directory: RunDirectory, which: str, workload: int | None) -> str:
+    """The trace id of an iteration, or the one that begins with these digits."""
+    features, number = material.features, int(which)
+    _check_workload(workload, len(features.groups), material.name)
+    rows = np.flatnonzero(features.iteration == number)
+    if workload is not None:
+        in_it = features.group[rows] == workload - 1
+        if not in_it.any() and (features.group[rows] == NO_GROUP).any():
+            # kept for a reason and not drawn: only the results say of which workload it is
+            return _id_in_results(directory, number, workload)
+        rows = rows[in_it]
+    if not len(rows):
+        begun = [one for one in features.traces if one.startswith(which)]
+        if len(begun) == 1 and workload is None:
+            return begun[0]
+        raise UsageError(
+            f"iteration {number} of {material.name} has no trace: it was not sampled, did not run,"
+            " or warmed up; `osbench-coord trace explain` names some that have"
+        )
+    if len(rows) > 1:
+        raise UsageError(f"iteration {number} is in several workloads; choose with --workload")
+    return features.traces[int(rows[0])]
+
+
+def _only(material: Material, begin: str) -> Trace:
+    found = [trace for trace in material.traces() if trace.trace_id.startswith(begin)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{begin!r} could be any of {len(found)} traces of {material.name}")
+    raise UsageError(f"{material.name} has kept no trace {begin!r}")
+
+
+def _from_store(
+    place: Place, directory: RunDirectory, number: int | None, which: str, workload: int | None
+) -> tuple[Trace, Material, int | None]:
+    trace_id = trace_key(which)
+    if number is not None:
+        trace_id = _id_in_results(directory, number, workload)
+    name = (directory.read("run.json") or {}).get("deployment")
+    refusal = UsageError(f"run {directory.path.name} has kept no trace {trace_id!r}")
+    try:
+        conn_str = place.deployments.get(name).profiler_conn_str if name else None
+        if not conn_str:
+            raise refusal
+        found = list(RedisTraces(conn_str).read([trace_id]))
+    except (DeploymentError, StoreError) as error:
+        raise UsageError(f"{refusal}, and its trace store cannot be asked: {error}") from None
+    if not found:
+        raise UsageError(f"{refusal}, and its trace store has none")
+    digest = digest_of(found)
+    material = Material(
+        name=f"{directory.path.name}, from the trace store",
+        features=digest.table.close(),
+        clocks=digest.clocks,
+        usual=digest.usual,
+        census=digest.census,
+        ranking=(),
+        traces=lambda: iter(found),
+        traced=1,
+        skipped=0,
+    )
+    return found[0], material, number
+
+
+def _id_in_results(directory: RunDirectory, number: int, workload: int | None) -> str:
+    workloads = (directory.read("run.json") or {}).get("workloads", [])
+    _check_workload(workload, len(workloads), f"run {directory.path.name}")
+    rows, _ = traced_rows(directory, len(workloads), {})
+    chosen = rows.iteration == number
+    if workload is not None:
+        chosen &= rows.workload == workload - 1
+    at = np.flatnonzero(chosen)
+    if len(at) != 1:
+        raise UsageError(
+            f"{len(at)} traced iterations of run {directory.path.name} have the number {number}"
+            + ("; choose with --workload" if len(at) else "")
+        )
+    return rows.ids()[int(at[0])]

@@ -1,0 +1,111 @@
+"""What commands work on: the traces of a run, or those in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.formatting import count
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.digest import GRACE_S, digest_of
+from osbench.coordinator.traces.analysis.features import Features
+from osbench.coordinator.traces.analysis.ranking import Ranked, ranked_from
+from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.model.clock_skew import Clocks, clocks_from
+from osbench.coordinator.traces.model.critical_path import Path as CriticalPath
+from osbench.coordinator.traces.model.critical_path import critical_path
+from osbench.coordinator.traces.model.spans import Trace
+from osbench.coordinator.traces.model.stale_spans import Usual, leave_out_stale
+from osbench.coordinator.traces.model.tree import Tree
+from osbench.coordinator.traces.sources.files import open_file
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Material:
+    """Traces, and what they came to."""
+
+    #: Run id or file name.
+    name: str
+    features: Features
+    clocks: Clocks
+    usual: Usual
+    census: Census
+    ranking: tuple[Ranked, ...]
+    #: Iterates over the traces whose spans there are.
+    traces: Callable[[], Iterator[Trace]]
+    #: Traces there were, and entries that could not be read.
+    traced: int
+    skipped: int
+    #: Of traces that have no root the topmost spans are: their callers write elsewhere.
+    any_root: bool = False
+
+    def planted(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
+        """A trace's tree, and the critical path of each of its roots."""
+        tree = Tree(trace, self.clocks, any_root=self.any_root)
+        roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
+        paths = []
+        for root in roots:
+            leave_out_stale(tree, root, self.usual, GRACE_S)
+            paths.append(critical_path(tree, root, self.clocks))
+        return tree, paths
+
+
+def of_run(directory: RunDirectory) -> Material:
+    """What a run has kept of its traces. Raises UsageError where it has collected none."""
+    archive = Archive(directory.path)
+    if not archive.exists:
+        summary = directory.read("summary.json") or {"workloads": []}
+        states = {one["tracing"]["state"] for one in summary["workloads"]}
+        why = f" (tracing: {', '.join(sorted(states))})" if states else ""
+        raise UsageError(
+            f"run {directory.path.name} has no traces{why}; a run collects them at its end where"
+            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://"
+        )
+    found = archive.collection()
+    return Material(
+        name=directory.path.name,
+        features=archive.features(),
+        clocks=clocks_from(found["clocks"]),
+        usual=_usual(found["usual"]),
+        census=Census.from_dict(found["census"]),
+        ranking=tuple(ranked_from(found["ranking"])),
+        traces=archive.traces,
+        traced=found["traced"],
+        skipped=found["skipped"],
+    )
+
+
+def of_file(path: Path, *, everything: bool = False) -> Material:
+    """The traces in a file. Raises UsageError where it holds none."""
+    source = open_file(path, everything=everything)
+    found = list(source.all())
+    if not found:
+        raise UsageError(
+            f"{path} holds no span"
+            + (
+                f": {count(source.skipped, 'entry', 'entries')} could not be read"
+                if source.skipped
+                else ""
+            )
+        )
+    digest = digest_of(found, any_root=True)
+    return Material(
+        name=path.name,
+        features=digest.table.close(),
+        clocks=digest.clocks,
+        usual=digest.usual,
+        census=digest.census,
+        ranking=tuple(digest.ranking.rows()),
+        traces=lambda: iter(found),
+        traced=len(found),
+        skipped=source.skipped,
+        any_root=True,
+    )
+
+
+def _usual(rows: list[Any]) -> Usual:
+    return {(tuple(outer), tuple(inner)): number for outer, inner, number in rows}

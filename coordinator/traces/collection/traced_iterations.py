@@ -1,0 +1,106 @@
+"""Which iterations of a run were traced, and what tracing cost them, from its result blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.histogram import Histogram
+from osbench.common.intervals import Intervals
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import Columns, decode_rows
+from osbench.coordinator.results.rows import select
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TracedRows:
+    """Traced iterations, an entry each in all arrays."""
+
+    workload: Ints
+    iteration: Ints
+    outcome: Ints
+    #: Nanoseconds.
+    service: Ints
+    #: They started while the load was warming up.
+    warming: NDArray[np.bool_]
+    #: Trace ids, 16 bytes a line.
+    traces: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    def drawn(self, share: float) -> NDArray[np.bool_]:
+        """Which belong to a share of all, drawn at random: the same ones in every reading."""
+        # ids are random in all their bits
+        weights = (1 << np.arange(24, -1, -8)).astype(np.uint64)
+        number = self.traces[:, :4].astype(np.uint64) @ weights
+        found: NDArray[np.bool_] = number < share * 2**32
+        return found
+
+    def ids(self) -> list[str]:
+        """The trace ids as text."""
+        return [trace.tobytes().hex() for trace in self.traces]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Latencies:
+    """Service times of iterations that succeeded, by whether they were traced."""
+
+    traced: Histogram
+    untraced: Histogram
+
+
+def traced_rows(
+    directory: RunDirectory, workloads: int, warmup_ns: Mapping[int, int]
+) -> tuple[TracedRows, list[Latencies]]:
+    """The traced iterations of a run, each once, and the latencies of each workload."""
+    found: list[tuple[Ints, ...]] = []
+    ids: list[NDArray[np.uint8]] = []
+    latencies = [Latencies(traced=Histogram(), untraced=Histogram()) for _ in range(workloads)]
+    seen = [Intervals() for _ in range(workloads)]
+    for body in directory.blocks():
+        number = body["workload"]
+        if not body["columns"] or not 0 <= number < workloads:
+            continue
+        rows = _new_ones(decode_rows(body["columns"]), seen[number])
+        traced = np.isin(rows.iteration, rows.traced)
+        warming = rows.started < warmup_ns.get(number, 0)
+        service = rows.ended - rows.started - rows.idle
+        ok = (rows.outcome == Outcome.OK) & ~warming
+        latencies[number].traced.add(service[ok & traced])
+        latencies[number].untraced.add(service[ok & ~traced])
+        at = np.flatnonzero(traced & (rows.outcome <= Outcome.TIMED_OUT))
+        if len(at):
+            numbers = rows.iteration[at]
+            order = np.argsort(rows.traced, kind="stable")
+            ids.append(rows.traces[order[np.searchsorted(rows.traced[order], numbers)]])
+            group = np.full(len(at), number)
+            outcome = rows.outcome[at].astype(np.int64)
+            found.append((group, numbers, outcome, service[at], warming[at].astype(np.int64)))
+    parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 5
+    workload, iteration, outcome, service, warm = (np.concatenate(part) for part in parts)
+    return (
+        TracedRows(
+            workload=workload,
+            iteration=iteration,
+            outcome=outcome,
+            service=service,
+            warming=warm.astype(bool),
+            traces=np.concatenate(ids) if ids else np.zeros((0, 16), np.uint8),
+        ),
+        latencies,
+    )
+
+
+def _new_ones(columns: Columns, seen: Intervals) -> Columns:
+    """The rows of iterations not seen before: the first row of an iteration settled it."""
+    numbers = Intervals.of(columns.iteration)
+    repeated = seen.intersection(numbers).members()
+    seen.update(numbers)
+    return select(columns, ~np.isin(columns.iteration, repeated)) if len(repeated) else columns

@@ -1,0 +1,1 @@
+"""Spans, traces and trees: what every other part of traces works on."""

@@ -1,0 +1,191 @@
+"""How far the clocks of hosts are apart, from the spans of all traces together.
+
+A span that another host runs for a caller lies within the caller's: it starts no earlier and
+ends no later. So what has to be added to the other host's instants is, for each such pair of
+spans, at least `caller.start - callee.start` and at most `caller.end - callee.end`; the fastest
+request and the fastest reply of thousands leave a narrow interval. That is how NTP measures an
+offset (RFC 5905, section 8), with the best of many samples as Cristian's algorithm takes it
+(Distributed Computing 3, 1989). Jaeger corrects each trace by itself, in the same direction.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Span, Trace
+
+_BROKEN = LOST_START | LOST_STOP | STEPPED
+
+#: Samples kept of one kind of call between two hosts; later ones replace some of them.
+_SAMPLES = 5000
+#: Kinds of calls between two hosts that are looked at; services make up names from data.
+KINDS = 1000
+#: Share of the samples, in percent, that may contradict a bound: stale threads, clock steps.
+_OUTLIERS = 1.0
+_UNBOUND = math.inf
+
+_Pair = tuple[str, str]
+_Edge = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offset:
+    """How two clocks differ."""
+
+    #: The clock that is taken as right, and the other one.
+    reference: str
+    host: str
+    #: Nanoseconds to add to the instants of `host`; 0 where the clocks may well agree.
+    add_ns: int
+    #: Bounds of what there is to add, nanoseconds; None where no call bounds it.
+    low_ns: int | None
+    high_ns: int | None
+    #: Pairs of spans it was estimated from.
+    samples: int
+
+    @property
+    def width_ns(self) -> int:
+        """Half the interval, nanoseconds; 0 where it is not bounded."""
+        if self.low_ns is None or self.high_ns is None:
+            return 0
+        return max(self.high_ns - self.low_ns, 0) // 2
+
+
+class Clocks:
+    """Offsets between hosts; hosts nobody knows anything of agree."""
+
+    def __init__(self, offsets: Iterable[Offset] = ()) -> None:
+        self.offsets = tuple(offsets)
+        self._add: dict[_Pair, int] = {}
+        self._width: dict[_Pair, int] = {}
+        for one in self.offsets:
+            self._add[one.reference, one.host] = one.add_ns
+            self._add[one.host, one.reference] = -one.add_ns
+            self._width[one.reference, one.host] = one.width_ns
+            self._width[one.host, one.reference] = one.width_ns
+
+    def add_ns(self, reference: str, host: str) -> int:
+        """Nanoseconds to add to instants of `host` to have them by the clock of `reference`."""
+        return self._add.get((reference, host), 0)
+
+    def width_ns(self, reference: str, host: str) -> int:
+        """How far off that may be, nanoseconds."""
+        return self._width.get((reference, host), 0)
+
+
+class ClockSamples:
+    """Collects what traces say about clocks; memory does not grow with their number."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[_Pair, dict[_Edge, _Samples]] = {}
+
+    def add(self, trace: Trace) -> None:
+        """Take the calls between hosts in one trace."""
+        hosts = {span.host for span in trace.spans}
+        if len(hosts) < 2:
+            return
+        known = {span.span_id: span for span in trace.spans}
+        for span in trace.spans:
+            caller = known.get(span.parent_id)
+            if caller is None or caller.host == span.host or not (caller.host and span.host):
+                continue
+            if not (caller.marks | span.marks) & _BROKEN:
+                self._take(caller, span)
+
+    def estimate(self) -> Clocks:
+        """The offsets of all pairs of hosts that called each other."""
+        return Clocks(
+            _estimate(pair, edges.values()) for pair, edges in sorted(self._pairs.items())
+        )
+
+    def _take(self, caller: Span, span: Span) -> None:
+        low = caller.start_ns - span.start_ns
+        # what runs longer than its caller was not waited for, and bounds nothing above
+        waited_for = span.duration_ns <= caller.duration_ns
+        high = caller.end_ns - span.end_ns if waited_for else None
+        pair = (caller.host, span.host)
+        edge = (caller.service, caller.name, span.service, span.name)
+        if pair[0] > pair[1]:
+            pair = (pair[1], pair[0])
+        edges = self._pairs.setdefault(pair, {})
+        if edge in edges or len(edges) < KINDS:
+            edges.setdefault(edge, _Samples()).add(low, high, turned=pair[0] != caller.host)
+
+
+class _Samples:
+    """Bounds from one kind of call, in the direction in which it was made."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.turned = False
+        self._low = array("q")
+        self._high = array("q")
+        self._waited = array("b")
+
+    def add(self, low: int, high: int | None, *, turned: bool) -> None:
+        self.turned = turned
+        if len(self._low) < _SAMPLES:
+            self._low.append(low)
+            self._high.append(high or 0)
+            self._waited.append(high is not None)
+        else:
+            at = self.count * 2654435761 % _SAMPLES
+            self._low[at], self._high[at], self._waited[at] = low, high or 0, high is not None
+        self.count += 1
+
+    def bounds(self) -> tuple[float, float]:
+        """Least and most that has to be added to the second host of the pair."""
+        lows = np.array(self._low, np.float64)
+        low = float(np.percentile(lows, 100 - _OUTLIERS, method="higher"))
+        highs = np.array(self._high, np.float64)[np.array(self._waited, bool)]
+        # What ended after its caller, by any clock that agrees with the starts, was not waited
+        # for. Where that is so of most, the call is none that anybody waits for.
+        possible = highs[highs >= low]
+        high = _UNBOUND
+        if len(possible) * 2 > len(lows):
+            high = float(np.percentile(possible, _OUTLIERS, method="lower"))
+        return (-high, -low) if self.turned else (low, high)
+
+
+def _estimate(pair: _Pair, edges: Iterable[_Samples]) -> Offset:
+    weighed = [(*samples.bounds(), samples.count) for samples in edges]
+    low, high = _most_agreed(weighed)
+    if low <= 0 <= high:
+        add = 0.0
+    elif math.isinf(low):
+        add = high
+    elif math.isinf(high):
+        add = low
+    else:
+        add = (low + high) / 2
+    return Offset(
+        reference=pair[0],
+        host=pair[1],
+        add_ns=round(add),
+        low_ns=None if math.isinf(low) else round(low),
+        high_ns=None if math.isinf(high) else round(high),
+        samples=sum(count for _, _, count in weighed),
+    )
+
+
+def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
+    """The interval that most samples agree with; of equals the one nearest to 0."""
+    edges = [edge for low, high, _ in bounds for edge in (low, high) if not math.isinf(edge)]
+    best = max(
+        [*edges, 0.0],
+        key=lambda at: (sum(n for low, high, n in bounds if low <= at <= high), -abs(at)),
+    )
+    around = [(low, high) for low, high, _ in bounds if low <= best <= high]
+    if not around:
+        return 0.0, 0.0
+    return max(low for low, _ in around), min(high for _, high in around)
+
+
+def clocks_from(rows: Iterable[Mapping[str, object]]) -> Clocks:
+    """The clocks whose offsets were written as mappings."""
+    return Clocks(Offset(**row) for row in rows)  # type: ignore[arg-type]  # written by us

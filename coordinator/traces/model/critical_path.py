@@ -1,0 +1,97 @@
+"""The critical path of a trace, as a partition of the root's time.
+
+Walking back from a span's end, the child that ended last before that moment was what its end
+waited for; then the one that ended last before that child began, and so on. What lies between
+them is the span's own time. So every nanosecond of the root is given to exactly one span, and
+the parts sum to the whole. The walk is that of CRISP (Zhang et al., USENIX ATC 2022, section 3),
+with the own times kept as pieces where CRISP subtracts, which loses time where children overlap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from osbench.coordinator.traces.model.clock_skew import Clocks
+from osbench.coordinator.traces.model.tree import Tree
+
+#: Share of a span by which the end of a child may lie beyond its own and still count as waited
+#: for: clocks are not read at the same instant.
+_TOLERANCE = 0.01
+
+
+class Piece(NamedTuple):
+    """A piece of the critical path."""
+
+    #: Position of the span that the time is given to.
+    span: int
+    #: Position of the span that it waited for to begin, -1 where it did work of its own.
+    awaited: int
+    #: Nanoseconds since 1970 by the root's clock.
+    start: int
+    end: int
+
+
+class Path(NamedTuple):
+    """The critical path of one root."""
+
+    #: In no order; their lengths sum to the root's duration.
+    pieces: list[Piece]
+    #: Spans on the path, some of which have no time of their own on it.
+    visited: list[int]
+    #: Spans that went on after the one around them had ended: nobody waited for them.
+    outlived: list[int]
+
+
+def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
+    """Divide the time of `root` among the spans that it was spent on."""
+    pieces: list[Piece] = []
+    visited: list[int] = []
+    outlived: list[int] = []
+    waiting = [(root, tree.start[root], tree.end[root])]
+    while waiting:
+        at, low, high = waiting.pop()
+        visited.append(at)
+        now, following = high, -1
+        for inner in _last_first(tree, at):
+            slack = _slack(tree, at, inner, high - low, clocks)
+            if tree.end[inner] > tree.end[at] + slack:
+                outlived.append(inner)
+                continue
+            # what still ran when the next one began is not what that waited for
+            if tree.end[inner] > now + slack:
+                continue
+            begin, end = max(tree.start[inner], low), min(tree.end[inner], now)
+            if begin >= now or end <= low:
+                continue
+            if end < now:
+                pieces.append(Piece(at, following, end, now))
+            waiting.append((inner, begin, end))
+            now, following = begin, inner if _is_call(tree, at, inner) else -1
+        if now > low:
+            pieces.append(Piece(at, following, low, now))
+    return Path(pieces, visited, outlived)
+
+
+def _last_first(tree: Tree, at: int) -> list[int]:
+    children = tree.children[at]
+    if len(children) < 2:
+        return children
+    return sorted(children, key=lambda inner: (tree.end[inner], tree.start[inner]), reverse=True)
+
+
+def _slack(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
+    slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
+    host, other = tree.spans[at].host, tree.spans[inner].host
+    return slack if host == other else max(slack, clocks.width_ns(host, other))
+
+
+def _is_call(tree: Tree, at: int, inner: int) -> bool:
+    """Whether time before a child is time in which another service did not begin yet.
+
+    It is where the span is a client's, or holds nothing but that one request; between the
+    requests of a span that holds several it may do anything.
+    """
+    span, other = tree.spans[at], tree.spans[inner]
+    if span.service == other.service and span.host == other.host:
+        return False
+    return span.kind in ("client", "producer") or len(tree.children[at]) == 1

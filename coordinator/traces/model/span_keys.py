@@ -1,0 +1,73 @@
+"""What time is summed by: who did what about what, in a bounded number of words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from osbench.coordinator.traces.model.critical_path import Piece
+from osbench.coordinator.traces.model.tree import Tree
+
+#: Keys kept apart, and details of one piece of work that are.
+KEYS, DETAILS = 2000, 100
+
+OTHER = "(other)"
+
+WAIT_SERVICE, WAIT_QUEUE = "wait for service", "wait in queue"
+
+
+class Key(NamedTuple):
+    """A kind of work, or of waiting; then `who` is caller and callee."""
+
+    who: str
+    what: str
+    about: str
+
+    def __str__(self) -> str:
+        return " ".join(part for part in self if part)
+
+
+def key_of(tree: Tree, piece: Piece) -> Key:
+    """What a piece of a critical path was spent on."""
+    span = tree.spans[piece.span]
+    if piece.awaited < 0:
+        return Key(span.service, span.name, span.detail)
+    other = tree.spans[piece.awaited]
+    queued = "rpc" in (span.name, other.name) or "rpc" in span.name.split("-")
+    queued = queued or span.kind == "producer" or other.kind == "consumer"
+    return Key(
+        f"{span.service} -> {other.service}",
+        WAIT_QUEUE if queued else WAIT_SERVICE,
+        f"{span.name} -> {other.name}",
+    )
+
+
+class Vocabulary:
+    """Numbers for keys; what is new once there are many is counted as `OTHER`."""
+
+    def __init__(self) -> None:
+        self.keys: list[Key] = []
+        self._numbers: dict[Key, int] = {}
+        self._details: dict[tuple[str, str], int] = {}
+
+    def number(self, key: Key) -> int:
+        """The number of a key."""
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = self._new(key)
+            if len(self._numbers) > 4 * KEYS:
+                # a key without end may come: only those that have a number of their own stay
+                self._numbers = {known: at for at, known in enumerate(self.keys)}
+        return found
+
+    def _new(self, key: Key) -> int:
+        details = self._details.get(key[:2], 0)
+        if details >= DETAILS:
+            key = key._replace(about=OTHER)
+        elif len(self.keys) >= KEYS:
+            key = Key("", OTHER, "")
+        if key in self._numbers:
+            return self._numbers[key]
+        self._details[key[:2]] = details + 1
+        self.keys.append(key)
+        self._numbers[key] = len(self.keys) - 1
+        return len(self.keys) - 1

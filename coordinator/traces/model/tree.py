@@ -1,0 +1,112 @@
+"""A trace as a tree by one clock, without what cannot belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.coordinator.traces.model.clock_skew import Clocks
+from osbench.coordinator.traces.model.spans import LOST_STOP, Span, Trace
+
+#: Name of the root span of an iteration.
+ITERATION = "osbench.iteration"
+
+#: Why a span is left out: nothing is known of what it was done for; another request's work.
+ORPHAN, STALE = "orphan", "stale"
+
+
+class Tree:
+    """Spans by position in their trace, with instants by the clock of their root's host."""
+
+    __slots__ = (
+        *("children", "end", "headless", "left_out", "parent", "roots", "spans", "start"),
+        "trace_id",
+    )
+
+    def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
+        """`any_root` takes the topmost spans of a trace without a root for its roots."""
+        self.trace_id = trace.trace_id
+        self.spans = trace.spans
+        count = len(trace.spans)
+        #: Nanoseconds since 1970.
+        self.start = [span.start_ns for span in trace.spans]
+        self.end = [span.start_ns + span.duration_ns for span in trace.spans]
+        self.children: list[list[int]] = [[] for _ in range(count)]
+        #: Position of the span around each; -1 for roots.
+        self.parent = [-1] * count
+        self.roots: list[int] = []
+        #: Why spans stand in no tree, by position.
+        self.left_out: dict[int, str] = {}
+        self._link()
+        #: Whether its roots have spans around them that are elsewhere.
+        self.headless = any_root and not self.roots
+        if self.headless:
+            self.roots = [at for at, parent in enumerate(self.parent) if parent < 0]
+        reached = list(self._correct(clocks))
+        if len(reached) < count:
+            self.left_out = dict.fromkeys(set(range(count)).difference(reached), ORPHAN)
+        self._close(reached)
+
+    @property
+    def iteration(self) -> int | None:
+        """The root of an iteration of ours; None where its span is missing."""
+        return next((at for at in self.roots if self.spans[at].name == ITERATION), None)
+
+    def below(self, top: int) -> Iterator[int]:
+        """A span and all within it, outer ones first."""
+        waiting = [top]
+        while waiting:
+            at = waiting.pop()
+            yield at
+            waiting += reversed(self.children[at])
+
+    def leave_out(self, top: int, why: str) -> None:
+        """Take a span out of the tree, with all that is within it."""
+        for at in self.below(top):
+            self.left_out[at] = why
+        if self.parent[top] >= 0:
+            self.children[self.parent[top]].remove(top)
+        else:
+            self.roots.remove(top)
+
+    def _link(self) -> None:
+        place = {span.span_id: at for at, span in enumerate(self.spans)}
+        for at, span in enumerate(self.spans):
+            if not span.parent_id:
+                self.roots.append(at)
+                continue
+            parent = place.get(span.parent_id, -1)
+            self.parent[at] = parent
+            if parent >= 0 and parent != at:
+                self.children[parent].append(at)
+
+    def _correct(self, clocks: Clocks) -> Iterator[int]:
+        """Bring all instants to the roots' clocks; answers what hangs below a root."""
+        spans, children = self.spans, self.children
+        waiting = [(root, 0) for root in self.roots]
+        while waiting:
+            at, shift = waiting.pop()
+            yield at
+            if shift:
+                self.start[at] += shift
+                self.end[at] += shift
+            host = spans[at].host
+            for inner in children[at]:
+                other = spans[inner].host
+                if other == host or not other or not host:
+                    waiting.append((inner, shift))
+                else:
+                    waiting.append((inner, shift + clocks.add_ns(host, other)))
+
+    def _close(self, reached: list[int]) -> None:
+        """Give spans whose stop was lost the end of the last work within them."""
+        if not any(span.marks & LOST_STOP for span in self.spans):
+            return
+        for at in reversed(reached):
+            if self.spans[at].marks & LOST_STOP:
+                ends = [self.end[inner] for inner in self.children[at]]
+                self.end[at] = max([self.end[at], *ends])
+
+
+def label(span: Span) -> str:
+    """A span in words: who, what, about what."""
+    return " ".join(part for part in (span.service, span.name, span.detail) if part)

@@ -1,0 +1,1 @@
+"""Traces as text, as rows and in the formats of other tools."""

@@ -1,0 +1,107 @@
+"""One trace, span by span: as rows that text and JSON are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.traces.analysis.ranking import own_ns
+from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPED
+from osbench.coordinator.traces.model.tree import Tree, label
+
+_MARKS = (
+    (LOST_STOP, "stop lost"),
+    (LOST_START, "start lost"),
+    (STEPPED, "clock stepped"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One span. Times are seconds; `start_s` counts from the start of the trace."""
+
+    depth: int
+    span_id: str
+    parent_id: str
+    name: str
+    service: str
+    host: str
+    detail: str
+    start_s: float
+    duration_s: float
+    #: Without what ran within it; and the part of its own work that the root's end waited for.
+    self_s: float
+    critical_s: float
+    #: How long its caller waited for it to begin, on the critical path.
+    waited_s: float
+    #: It lies on the critical path.
+    on_path: bool
+    #: It went on after the one around it had ended.
+    outlives: bool
+    error: str
+    marks: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Who did what about what."""
+        return " ".join(part for part in (self.service, self.name, self.detail) if part)
+
+
+def duration_s(tree: Tree) -> float:
+    """How long an iteration took, or all roots of a trace of none, from first start to last end.
+
+    Work that went on after that is no part of it.
+    """
+    roots = tree.roots if tree.iteration is None else (tree.iteration,)
+    if not roots:
+        return 0.0
+    return (max(map(tree.end.__getitem__, roots)) - min(map(tree.start.__getitem__, roots))) / 1e9
+
+
+def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[Row]:
+    """The spans of a trace in the order in which a tree shows them."""
+    own: dict[int, int] = {}
+    waited: dict[int, int] = {}
+    for path in paths:
+        for piece in path.pieces:
+            target, at = (own, piece.span) if piece.awaited < 0 else (waited, piece.awaited)
+            target[at] = target.get(at, 0) + piece.end - piece.start
+    visited = {at for path in paths for at in path.visited}
+    outlived = {at for path in paths for at in path.outlived}
+    if not tree.roots:
+        return
+    zero = min(tree.start[root] for root in tree.roots)
+    waiting = [(root, 0) for root in sorted(tree.roots, key=tree.start.__getitem__, reverse=True)]
+    while waiting:
+        at, depth = waiting.pop()
+        span = tree.spans[at]
+        yield Row(
+            depth=depth,
+            span_id=span.span_id,
+            parent_id=span.parent_id,
+            name=span.name,
+            service=span.service,
+            host=span.host,
+            detail=span.detail,
+            start_s=(tree.start[at] - zero) / 1e9,
+            duration_s=(tree.end[at] - tree.start[at]) / 1e9,
+            self_s=own_ns(tree, at) / 1e9,
+            critical_s=own.get(at, 0) / 1e9,
+            waited_s=waited.get(at, 0) / 1e9,
+            on_path=at in visited,
+            outlives=at in outlived,
+            error=span.error,
+            marks=tuple(word for mark, word in _MARKS if span.marks & mark),
+        )
+        inner = sorted(tree.children[at], key=tree.start.__getitem__, reverse=True)
+        waiting += [(child, depth + 1) for child in inner]
+
+
+def left_out(tree: Tree) -> list[dict[str, Any]]:
+    """What stands in no tree, and why."""
+    return [
+        {"span": label(tree.spans[at]), "host": tree.spans[at].host, "why": why}
+        for at, why in sorted(tree.left_out.items())
+    ]

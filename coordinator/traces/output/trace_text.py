@@ -1,0 +1,273 @@
+"""Traces, rankings, explanations and comparisons as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.traces.analysis.bands import Band, Cause, Exemplar
+from osbench.coordinator.traces.analysis.comparison import Comparison, signed
+from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.explanation import Answer, Explanation
+from osbench.coordinator.traces.analysis.notes import findings
+from osbench.coordinator.traces.analysis.ranking import Ranked
+from osbench.coordinator.traces.analysis.sentences import percent
+from osbench.coordinator.traces.model.clock_skew import Clocks
+from osbench.coordinator.traces.model.span_keys import Key
+from osbench.coordinator.traces.model.spans import uuid_form
+from osbench.coordinator.traces.output.span_rows import Row
+
+#: Spans of the same kind side by side that are shown; the rest is one line.
+_ALIKE = 5
+_CAUSES = 5
+#: Characters of a line of text, more than any of ours has.
+_LINE = 10_000
+#: Share of the traces that go a way, for it to be shown: a few make detours, as for a new token.
+_USUAL = 0.01
+
+
+def show_trace(console: Console, heading: str, rows: Sequence[Row], notes: Sequence[str]) -> None:
+    """A trace as a tree, with what it says of itself below."""
+    _line(console, heading, "bold")
+    table = _table("start", "time", "own", "on path", "")
+    for row, repeated in _collapsed(rows):
+        name = Text(f"{'  ' * row.depth}{'* ' if row.on_path else '  '}")
+        if repeated:
+            name.append(f"... {repeated} more like it", style="italic")
+            table.add_row("", duration(row.duration_s), duration(row.self_s), "", name)
+            continue
+        if row.waited_s:
+            waiting = f"{'  ' * row.depth}* (waited for {plain(row.service) or plain(row.name)})"
+            table.add_row("", "", "", duration(row.waited_s), Text(waiting, style="italic"))
+        name.append(plain(row.label), style="bold" if row.on_path else "")
+        if row.host:
+            name.append(f"  @{plain(row.host)}", style="dim")
+        for mark in (*row.marks, *(["after its caller's end"] if row.outlives else [])):
+            name.append(f"  [{mark}]", style="yellow")
+        if row.error:
+            name.append(f"  {plain(row.error)}", style="red")
+        table.add_row(
+            duration(row.start_s),
+            duration(row.duration_s),
+            duration(row.self_s),
+            duration(row.critical_s) if row.on_path else "",
+            name,
+        )
+    console.print(table)
+    for note in notes:
+        _line(console, note)
+
+
+def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
+    """Trace points in the order given, `of` of them in all."""
+    columns = ("total", "own", "critical", "mean", "p50", "p95", "p99", "max", "count", "traces")
+    table = _table(*columns, "trace point")
+    for row in rows:
+        times = (row.total_s, row.self_s, row.critical_s, row.mean_s)
+        tails = (row.p50_s, row.p95_s, row.p99_s, row.max_s)
+        table.add_row(
+            *map(duration, (*times, *tails)),
+            count(row.count),
+            count(row.traces),
+            plain(f"{row.service} {row.name}"),
+        )
+    console.print(table)
+    if of > len(rows):
+        _line(console, f"{count(of - len(rows), 'trace point')} not shown")
+
+
+def show_explanation(console: Console, found: Explanation) -> None:
+    """The sentence first, then what it rests on."""
+    _line(console, found.sentence, "bold")
+    for number, answer in enumerate(found.answers):
+        _line(console, "")
+        if len(found.answers) > 1:
+            # the first one's sentence stands above
+            _line(
+                console,
+                f"{answer.name}: {answer.sentence}" if number else answer.name,
+                "bold",
+            )
+        _answer(console, answer)
+
+
+def show_comparison(console: Console, found: Comparison) -> None:
+    """What has changed between two runs."""
+    _line(console, f"{found.name}: {found.sentence}", "bold")
+    table = _table("", "before", "after")
+    table.add_row("traces", count(found.traces_before), count(found.traces_after))
+    table.add_row("mean", duration(found.mean_before_s), duration(found.mean_after_s))
+    for name in ("p50", "p95", "p99"):
+        table.add_row(name, *map(duration, getattr(found, f"{name}_s")))
+    console.print(table)
+    if any(found.far):
+        far = " and ".join(map(count, found.far))
+        _line(console, f"Left out, as far beyond all others: {far} traces")
+    if found.changes:
+        table = _table("", "added", "95 %", "before", "after", "calls", "what")
+        for change in found.changes:
+            if not (change.before_s or change.after_s):
+                continue
+            table.add_row(
+                "*" if change.real else "",
+                signed(change.added_s),
+                " to ".join(map(signed, change.interval_s)),
+                duration(change.before_s),
+                duration(change.after_s),
+                f"{_calls(change.calls_before)} -> {_calls(change.calls_after)}",
+                _words(change.key),
+            )
+        console.print(table)
+        _line(console, "* more than chance, corrected for the number of all parts")
+
+
+def show_findings(console: Console, census: Census, clocks: Clocks, skipped: int) -> None:
+    """What was left out, and how far clocks are apart."""
+    for line in findings(census, clocks, skipped):
+        _line(console, line)
+
+
+def _answer(console: Console, answer: Answer) -> None:
+    failed = f", {count(answer.failed)} failed" if answer.failed else ""
+    left = f", {count(answer.incomplete)} incomplete ones left out" if answer.incomplete else ""
+    _line(
+        console,
+        f"{count(answer.traces, 'trace')}{failed}{left}; p50 {duration(answer.p50_s)},"
+        f" p95 {duration(answer.p95_s)}, p99 {duration(answer.p99_s)}",
+    )
+    for band in (*answer.bands, *([answer.failures] if answer.failures else [])):
+        if band.enough:
+            _band(console, band)
+    if answer.far:
+        _line(
+            console,
+            f"Left out, as far beyond these: {count(answer.far, 'trace')},"
+            f" the slowest {_exemplars(answer.farthest)}",
+        )
+    if answer.variance:
+        parts = (
+            f"{100 * part.share:.0f} % {_words(Key(part.who, part.what, part.about))}"
+            for part in answer.variance[:_CAUSES]
+            if part.share >= 0.005
+        )
+        _line(console, f"Of all variance: {'; '.join(parts)}")
+    usual = [one for one in answer.shapes if one.traces >= _USUAL * answer.traces]
+    if len(usual) > 1:
+        table = _table("traces", "p50", "p99", "for example", "way through the services")
+        for shape in usual[:_CAUSES]:
+            table.add_row(
+                count(shape.traces),
+                duration(shape.p50_s),
+                duration(shape.p99_s),
+                plain(uuid_form(shape.exemplar)),
+                plain(" > ".join(shape.path), 300),
+            )
+        console.print(table)
+    _line(console, f"An ordinary one: {_exemplars(answer.ordinary[:1])}")
+
+
+def _band(console: Console, band: Band) -> None:
+    low, high = band.interval_s
+    _line(
+        console,
+        f"{band.name}: {count(band.traces, 'trace')} of {duration(band.from_s)} to"
+        f" {duration(band.to_s)}, {signed(band.excess_s)} (95 %: {signed(low)} to {signed(high)})"
+        f" against the middle",
+        "bold",
+    )
+    table = _table("", "more", "share", "95 %", "seen in", "calls", "a call", "host", "what")
+    for cause in band.causes[:_CAUSES]:
+        first, last = map(percent, cause.share_interval)
+        table.add_row(
+            "*" if cause.clear else "",
+            signed(cause.excess_s),
+            f"{percent(cause.share)} %",
+            f"{first} to {last} %",
+            f"{100 * cause.seen_in:.0f} %",
+            f"{_calls(cause.calls_base)} -> {_calls(cause.calls_slow)}",
+            f"{_each(cause.base_s, cause.calls_base)} -> {_each(cause.slow_s, cause.calls_slow)}",
+            ", ".join(f"{plain(host)} {100 * share:.0f} %" for host, share in cause.hosts[:2]),
+            _words(cause.key),
+        )
+    console.print(table)
+    if band.clear:
+        _line(console, _split(band.clear))
+    _line(console, f"For example: {_exemplars(band.exemplars)}")
+
+
+def _split(cause: Cause) -> str:
+    return (
+        f"* stands out: {signed(cause.more_calls_s)} by more calls,"
+        f" {signed(cause.slower_calls_s)} by slower ones"
+    )
+
+
+def _exemplars(exemplars: Iterable[Exemplar]) -> str:
+    found = []
+    for one in exemplars:
+        which = f"iteration {one.iteration}, " if one.iteration >= 0 else ""
+        kept = "" if one.kept else ", not kept"
+        found.append(f"{plain(uuid_form(one.trace_id))} ({which}{duration(one.duration_s)}{kept})")
+    return "; ".join(found) or "none"
+
+
+def _collapsed(rows: Sequence[Row]) -> Iterable[tuple[Row, int]]:
+    """Rows, the many alike beside each other as one; then the number of them is not 0."""
+    at = 0
+    while at < len(rows):
+        row = rows[at]
+        end = at + 1
+        while end < len(rows) and _same(rows[end], row):
+            end += 1
+        if end - at > _ALIKE + 1:
+            for one in rows[at : at + _ALIKE]:
+                yield one, 0
+            rest = rows[at + _ALIKE : end]
+            total = sum(one.duration_s for one in rest)
+            own = sum(one.self_s for one in rest)
+            yield _summed(rest[0], total, own), len(rest)
+        else:
+            for one in rows[at:end]:
+                yield one, 0
+        at = end
+
+
+def _same(row: Row, other: Row) -> bool:
+    return (row.depth, row.label, row.error) == (other.depth, other.label, other.error)
+
+
+def _summed(row: Row, duration_s: float, self_s: float) -> Row:
+    return replace(row, duration_s=duration_s, self_s=self_s)
+
+
+def _words(key: Key) -> str:
+    return plain(str(key))
+
+
+def _calls(number: float) -> str:
+    return three_digits(number) if number else "0"
+
+
+def _each(seconds: float, calls: float) -> str:
+    return duration(seconds / calls) if calls else "-"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        last = number == len(headings) - 1
+        table.add_column(
+            escape(heading), justify="left" if last else "right", no_wrap=not last, overflow="fold"
+        )
+    return table
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    # foreign text may look like markup or hold numbers that rich would paint
+    console.print(Text(plain(text, _LINE), style=style), markup=False, highlight=False)

@@ -1,0 +1,1 @@
+"""Where traces come from: Redis, files of OSProfiler and OpenTelemetry, logs of Mistral."""

@@ -1,0 +1,89 @@
+"""What is kept of what a span says of itself: by default nothing that a user has sent.
+
+OSProfiler's events hold arguments, bound parameters, whole queries and error messages;
+OpenTelemetry's attributes may. Only what is listed here is kept unless all of it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from osbench.coordinator.traces.sources.details import cut, path, statement, title
+
+#: Attribute under which we write the detail of a span that is exported.
+DETAIL = "osbench.detail"
+
+#: Attributes of our own root spans and of OpenTelemetry that hold no user's data.
+_HARMLESS = frozenset(
+    (
+        *("run", "scenario", "iteration", "unfinished", "timed_out"),
+        *("http.request.method", "http.method", "http.route", "http.scheme", "url.scheme"),
+        *("http.response.status_code", "http.status_code", "network.protocol.name"),
+        *("db.system", "db.system.name", "db.operation", "db.operation.name"),
+        *("rpc.system", "rpc.service", "rpc.method", "messaging.system", "messaging.operation"),
+        *("error.type", "exception.type"),
+    )
+)
+_TEXT = 200
+
+
+class Saying(NamedTuple):
+    """What a span says of itself, as it is kept."""
+
+    detail: str = ""
+    error: str = ""
+    attributes: Mapping[str, Any] = {}
+
+
+def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> Saying:
+    """From the `info` of OSProfiler's events, start and stop put together."""
+    error = str(info["etype"])[:_TEXT] if info.get("etype") else ""
+    if everything:
+        kept = {name: value for name, value in info.items() if name != "host"}
+    else:
+        kept = {
+            name: value
+            for name, value in info.items()
+            if name in _HARMLESS and isinstance(value, (str, int, float))
+        }
+    # plain dicts, for they come from JSON; asking for a Mapping takes ten times as long
+    request = info.get("request") or info.get("requests")
+    if isinstance(request, dict):
+        if not everything:
+            status = request.get("status_code")
+            kept |= {"http.status_code": status} if isinstance(status, int) else {}
+        method = str(request.get("method", ""))[:16]
+        return Saying(f"{method} {path(str(request.get('path', '')))}".strip(), error, kept)
+    db, function = info.get("db"), info.get("function")
+    if isinstance(db, dict) and db.get("statement"):
+        return Saying(statement(str(db["statement"])), error, kept)
+    if isinstance(function, dict) and function.get("name"):
+        return Saying(cut(str(function["name"])), error, kept)
+    return Saying("", error, kept)
+
+
+def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Saying:
+    """From the attributes of an OpenTelemetry span, by its semantic conventions."""
+
+    def first(*names: str) -> str:
+        return next((str(attributes[name]) for name in names if attributes.get(name)), "")
+
+    kept = dict(attributes) if everything else _harmless(attributes)
+    error = first("error.type", "exception.type")[:_TEXT]
+    sql = first("db.query.text", "db.statement")
+    if sql:
+        return Saying(statement(sql), error, kept)
+    target = first("http.route", "url.path", "http.target", "url.full", "http.url")
+    if target:
+        method = first("http.request.method", "http.method")[:16]
+        return Saying(f"{method} {path(target)}".strip(), error, kept)
+    # our own has been through this
+    called = first(DETAIL) or title(
+        first("rpc.method", "messaging.destination.name", "code.function.name")
+    )
+    return Saying(cut(called), error, kept)
+
+
+def _harmless(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: attributes[name] for name in sorted(_HARMLESS & attributes.keys())}

@@ -1,0 +1,129 @@
+"""Where traces come from: one interface, and files known by what stands in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.formatting import count
+from osbench.coordinator.traces.model.spans import Span, Trace, better
+from osbench.coordinator.traces.sources.mistral_log import MistralLog, is_trace_point
+from osbench.coordinator.traces.sources.osprofiler_json import OsprofilerReports
+from osbench.coordinator.traces.sources.otlp import OtlpSpans
+
+#: What a collector may write to one file.
+_SIGNALS = frozenset(("resourceSpans", "resourceMetrics", "resourceLogs"))
+
+#: Lines of a file that are looked at to tell what it is.
+_LOOKED_AT = 1000
+
+
+class TraceSource(Protocol):
+    """A place that can be asked for the traces of some ids."""
+
+    #: Entries that could not be read.
+    skipped: int
+
+    def read(self, wanted: Collection[str]) -> Iterator[Trace]:
+        """What there is of these traces, in no order. Raises OsbenchError."""
+
+
+class FileSource(TraceSource, Protocol):
+    """A source that can also be read whole."""
+
+    def all(self) -> Iterator[Trace]:
+        """Every trace. Raises OsbenchError."""
+
+
+def open_file(path: Path, *, everything: bool = False) -> FileSource:
+    """The traces in a file: a log, OSProfiler's JSON, or OTLP's, as a whole or a line each.
+
+    `everything` keeps arguments, parameters and queries. Raises UsageError for another file.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            begin = file.readline()
+            while begin and not begin.strip():
+                begin = file.readline()
+            if begin.lstrip()[:1] in ("{", "["):
+                file.seek(0)
+                return _json(path, file.read(), everything)
+            for _, line in zip(range(_LOOKED_AT), (begin, *file), strict=False):
+                if is_trace_point(line):
+                    return MistralLog(path, everything=everything)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    raise UsageError(
+        f"{path} holds no traces that are known here: trace points in a log, the JSON of"
+        " `osprofiler trace show --json`, or OTLP in JSON"
+    )
+
+
+def _json(path: Path, text: str, everything: bool) -> FileSource:
+    try:
+        documents, bad = _documents(text)
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON that can hold traces: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply to hold traces") from None
+    members = [one.keys() if isinstance(one, dict) else () for one in documents]
+    is_otlp = all(map(_SIGNALS.intersection, members))
+    if is_otlp and any("resourceSpans" in names for names in members):
+        return OtlpSpans(documents, everything=everything, skipped=bad)
+    if members and all(isinstance(one, dict) and _is_report(one) for one in documents):
+        return OsprofilerReports(documents, everything=everything, skipped=bad)
+    if bad:
+        raise UsageError(
+            f"{path} is not JSON that can hold traces: {count(bad, 'line')} of it are none"
+        )
+    raise UsageError(f"{path} is JSON, but neither OTLP's nor that of OSProfiler's `trace show`")
+
+
+def _is_report(document: Mapping[str, Any]) -> bool:
+    return isinstance(document.get("children"), list)
+
+
+def _documents(text: str) -> tuple[list[Any], int]:
+    """What a file holds, and how many lines cannot be read, such as an unfinished last one."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        found, bad = [], 0
+        # no other ends of lines: strings may hold them
+        for line in filter(str.strip, text.split("\n")):
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError):
+                bad += 1
+        if not found:
+            raise
+        return found, bad
+    return (whole if isinstance(whole, list) else [whole]), 0
+
+
+def merge(parts: Iterable[Trace]) -> Trace:
+    """One trace of what several sources know of it; a span that two know counts once.
+
+    The order of the parts does not matter.
+
+    Raises ValueError without parts.
+    """
+    known: dict[str, Span] = {}
+    trace_id, spans_seen, duplicates = None, 0, 0
+    for part in parts:
+        trace_id = part.trace_id
+        duplicates += part.duplicates
+        for span in part.spans:
+            spans_seen += 1
+            other = known.setdefault(span.span_id, span)
+            if other is not span:
+                known[span.span_id] = better(span, other)
+    if trace_id is None:
+        raise ValueError("nothing to merge")
+    spans = sorted(known.values(), key=lambda span: (span.start_ns, span.span_id))
+    return Trace(
+        trace_id=trace_id, spans=tuple(spans), duplicates=duplicates + spans_seen - len(known)
+    )

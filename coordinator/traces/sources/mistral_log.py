@@ -1,0 +1,103 @@
+"""Trace points in a log, a line each, as Mistral writes them.
+
+    <instant> <seconds, or blank> <trace> <parent> <span> <name>-start|-stop [<- !!!] [{JSON}]
+
+Trace, parent and span are UUIDs; the second column of a stop says how long the span took. Lines
+are told by their three ids and the end of the name, never by the length of a column: 1,000 s and
+more take another digit. Seconds are a number as Python writes it: less than 0.1 ms is `8.6e-05`,
+and where the clock was set back they are negative.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.traces.model.spans import LATEST_S, Trace, trace_key
+from osbench.coordinator.traces.sources.pairing import Event, instant_us, pair, split_name
+
+_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_LINE = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?)\s+"
+    r"(?:(?P<seconds>-?\d+(?:\.\d+)?(?:e-?\d+)?)\s+)?"
+    rf"(?P<trace>{_ID})\s+(?P<parent>{_ID})\s+(?P<span>{_ID})\s+"
+    r"(?P<name>\S+-(?:start|stop))(?:\s+<- !!!)?(?:\s+(?P<db>\{.*\}))?\s*\Z"
+)
+
+
+def is_trace_point(line: str) -> bool:
+    """Whether a line has this format."""
+    return bool(_LINE.match(line))
+
+
+class MistralLog:
+    """The traces of one log file."""
+
+    def __init__(self, path: Path, *, everything: bool = False) -> None:
+        """`everything` keeps statements and parameters as they were logged."""
+        self._path = path
+        self._everything = everything
+        #: Lines that are no trace points.
+        self.skipped = 0
+
+    def all(self) -> Iterator[Trace]:
+        """Every trace of the log. Raises UsageError where it cannot be read."""
+        return self._pair(lambda _: True)
+
+    def read(self, wanted: Collection[str]) -> Iterator[Trace]:
+        """The traces of these ids. Raises UsageError where the log cannot be read."""
+        ids = frozenset(wanted)
+        return self._pair(lambda trace: trace_key(trace) in ids)
+
+    def _pair(self, is_wanted: Callable[[str], bool]) -> Iterator[Trace]:
+        yield from pair(self._events(is_wanted), everything=self._everything).values()
+
+    def _events(self, is_wanted: Callable[[str], bool]) -> Iterator[Event]:
+        try:
+            with self._path.open(encoding="utf-8", errors="replace") as file:
+                for line in file:
+                    found = _LINE.match(line)
+                    if found is not None and not is_wanted(found["trace"]):
+                        continue
+                    event = _event(found) if found is not None else None
+                    if event is not None:
+                        yield event
+                    else:
+                        self.skipped += bool(line.strip())
+        except OSError as error:
+            raise UsageError(f"cannot read {self._path}: {error.strerror}") from None
+
+
+def _event(found: re.Match[str]) -> Event | None:
+    """The event of a line; None where its instant or its seconds are none."""
+    name, is_stop = split_name(found["name"])
+    seconds = float(found["seconds"] or 0.0)
+    try:
+        at_us = instant_us(found["at"])
+    except ValueError:
+        return None
+    if abs(seconds) > LATEST_S:
+        return None
+    return Event(
+        found["trace"],
+        found["span"],
+        found["parent"],
+        name,
+        is_stop,
+        at_us,
+        "",
+        "",
+        {"db": _object(found["db"])} if found["db"] else {},
+        round(seconds * 1e9) if is_stop and found["seconds"] else None,
+    )
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,61 @@
+"""Traces as `osprofiler trace show --json` prints them.
+
+The report's own times are whole milliseconds and its names end at their first dash. The events
+it was made from stand in it too, and only they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from osbench.coordinator.traces.model.spans import Trace
+from osbench.coordinator.traces.sources.pairing import Event, event_of, pair
+
+_RAW = "meta.raw_payload."
+
+
+class OsprofilerReports:
+    """The traces of some reports."""
+
+    def __init__(
+        self,
+        reports: Sequence[Mapping[str, Any]],
+        *,
+        everything: bool = False,
+        skipped: int = 0,
+    ) -> None:
+        """`everything` keeps arguments, parameters and queries; `skipped` reports are missing."""
+        self._reports = reports
+        self._everything = everything
+        #: Reports and events that could not be read.
+        self.skipped = skipped
+
+    def all(self) -> Iterator[Trace]:
+        """Every trace."""
+        yield from pair(self._events(), everything=self._everything).values()
+
+    def read(self, wanted: Collection[str]) -> Iterator[Trace]:
+        """The traces of these ids."""
+        ids = frozenset(wanted)
+        return (trace for trace in self.all() if trace.trace_id in ids)
+
+    def _events(self) -> Iterator[Event]:
+        nodes: list[Any] = list(self._reports)
+        while nodes:
+            node = nodes.pop()
+            if not isinstance(node, Mapping):
+                self.skipped += 1
+                continue
+            children = node.get("children") or []
+            if isinstance(children, list):
+                nodes += children
+            else:
+                self.skipped += 1
+            info = node.get("info")
+            for name, written in info.items() if isinstance(info, Mapping) else ():
+                if name.startswith(_RAW):
+                    try:
+                        yield event_of(written)
+                    except ValueError:
+                        self.skipped += 1

@@ -1,0 +1,225 @@
+"""From events, a start and a stop for each span, to spans: in any order, however often they come.
+
+OSProfiler and what is built on it write an event when work starts and another when it stops,
+with the same id. Services on other hosts write late, twice, or never.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from osbench.coordinator.traces.model.spans import (
+    LATEST_S,
+    LOST_START,
+    LOST_STOP,
+    STEPPED,
+    Span,
+    Trace,
+    span_key,
+    trace_key,
+)
+from osbench.coordinator.traces.sources.attributes import Saying, of_osprofiler
+from osbench.coordinator.traces.sources.sanitizing import clean_span, clean_text
+
+START, STOP = "-start", "-stop"
+
+
+class Event(NamedTuple):
+    """That a span started or stopped."""
+
+    #: Ids as they were written.
+    trace_id: str
+    span_id: str
+    parent_id: str
+    #: The span's whole name, without `-start` or `-stop`.
+    name: str
+    is_stop: bool
+    #: Microseconds since 1970 by the host's clock.
+    at_us: int
+    service: str
+    host: str
+    info: Mapping[str, Any]
+    #: Of a stop: how long the span took, where that was written, in nanoseconds.
+    duration_ns: int | None = None
+
+
+def event_of(written: Mapping[str, Any]) -> Event:
+    """An event of OSProfiler, as its drivers store it. Raises ValueError for anything else."""
+    try:
+        name: str = written["name"]
+        info = written.get("info") or {}
+        ids = (written["base_id"], written["trace_id"], written["parent_id"])
+        if not all(isinstance(one, str) for one in ids):
+            raise ValueError("an event whose ids are no text")
+        return Event(
+            *ids,
+            *split_name(name),
+            instant_us(written["timestamp"]),
+            service_name(str(written.get("project") or ""), str(written.get("service") or "")),
+            str(info.get("host") or ""),
+            info,
+        )
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("an event of another shape") from None
+
+
+def split_name(name: str) -> tuple[str, bool]:
+    """The name of a span, and whether this is its stop. Raises ValueError for another name."""
+    if name.endswith(START):
+        return name[: -len(START)], False
+    if name.endswith(STOP):
+        return name[: -len(STOP)], True
+    raise ValueError("an event that is neither a start nor a stop")
+
+
+@lru_cache(maxsize=1024)
+def service_name(project: str, service: str) -> str:
+    """`project/service`, or the one of them that there is."""
+    if project and service:
+        return service if service.startswith(project) else f"{project}/{service}"
+    return service or project
+
+
+def instant_us(text: str) -> int:
+    """Microseconds since 1970 of `2020-02-27T08:04:25.789433`, UTC unless it names another offset.
+
+    Raises ValueError.
+    """
+    rest = text[19:]
+    # as OSProfiler writes it
+    if len(rest) == 7 and rest[1:].isdecimal():
+        return _second(text[:19]) * 1_000_000 + int(rest[1:])
+    found = _REST.match(rest)
+    if found is None:
+        raise ValueError("an instant of another form")
+    ahead_s = 0
+    if found["hours"]:
+        ahead_s = int(found["hours"]) * 3600 + int(found["sign"] + found["minutes"]) * 60
+    fraction = (found["fraction"] or "")[:6].ljust(6, "0")
+    return (_second(text[:19]) - ahead_s) * 1_000_000 + int(fraction)
+
+
+#: What follows the second: a fraction, and `Z` or an offset.
+_REST = re.compile(
+    r"(?:[.,](?P<fraction>[0-9]+))?"
+    r"(?:Z|(?P<hours>(?P<sign>[+-])[0-9]{2}):?(?P<minutes>[0-9]{2}))?\Z"
+)
+#: Where year, month, day, hour, minute and second begin, and their digits.
+_PARTS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
+
+
+@lru_cache(maxsize=4096)
+def _second(text: str) -> int:
+    if len(text) != 19 or text[4::3][:4].strip("-T :"):
+        raise ValueError("an instant of another form")
+    second = calendar.timegm(tuple(int(text[at : at + n]) for at, n in _PARTS))
+    if not 0 <= second < LATEST_S:
+        raise ValueError("an instant that no clock shows")
+    return second
+
+
+def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trace]:
+    """The traces that some events are of, by trace id.
+
+    `everything` keeps arguments, parameters and queries. Neither the order of the events nor
+    how often each came changes the spans: of several starts the first counts, of several stops
+    the last.
+    """
+    by_trace: dict[str, list[Event]] = {}
+    for event in events:
+        by_trace.setdefault(event.trace_id, []).append(event)
+    groups: dict[str, list[Event]] = {}
+    for written, group in by_trace.items():
+        groups.setdefault(clean_text(trace_key(written)), []).extend(group)
+    return {trace_id: _trace(trace_id, group, everything) for trace_id, group in groups.items()}
+
+
+def _trace(trace_id: str, events: Iterable[Event], everything: bool) -> Trace:
+    starts: dict[str, Event] = {}
+    stops: dict[str, Event] = {}
+    count = 0
+    for event in events:
+        count += 1
+        known = stops if event.is_stop else starts
+        other = known.setdefault(event.span_id, event)
+        if other is not event and (_order(event) < _order(other)) != event.is_stop:
+            known[event.span_id] = event
+    spans = [_span(start, stops.get(name), everything) for name, start in starts.items()]
+    spans += [_span(None, stop, everything) for name, stop in stops.items() if name not in starts]
+    spans.sort(key=_place)
+    return Trace(trace_id=trace_id, spans=tuple(spans), duplicates=count - len(starts) - len(stops))
+
+
+def _order(event: Event) -> tuple[Any, ...]:
+    # of two with the same instant always the same one, whatever they say
+    return event[5], event[3], event[2], event[6], event[7], _repr(event[8]), event[9] or 0
+
+
+def _repr(info: Mapping[str, Any]) -> str:
+    try:
+        return repr(info)
+    except RecursionError:
+        return ""
+
+
+def _place(span: Span) -> tuple[int, str]:
+    return span.start_ns, span.span_id
+
+
+def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
+    event = start or stop
+    assert event is not None
+    duration = 0
+    marks = 0
+    begin = event.at_us * 1000
+    if start is None:
+        assert stop is not None
+        duration = stop.duration_ns or 0
+        begin -= duration
+        marks = 0 if stop.duration_ns is not None else LOST_START
+    elif stop is None:
+        marks = LOST_STOP
+    elif stop.duration_ns is not None:
+        duration = stop.duration_ns
+    else:
+        duration = (stop.at_us - start.at_us) * 1000
+    if duration < 0:
+        duration, marks = 0, STEPPED
+    said = _said(start, stop, everything)
+    return clean_span(
+        Span(
+            span_key(event.span_id),
+            "" if event.parent_id == event.trace_id else span_key(event.parent_id),
+            event.name,
+            event.service,
+            event.host,
+            begin,
+            duration,
+            said.detail,
+            "",
+            said.error,
+            marks,
+            said.attributes,
+        )
+    )
+
+
+#: What both events of a span may say a part of.
+_SHARED = ("db", "function", "request", "requests")
+
+
+def _said(start: Event | None, stop: Event | None, everything: bool) -> Saying:
+    first: Mapping[str, Any] = start.info if start is not None else {}
+    last: Mapping[str, Any] = stop.info if stop is not None else {}
+    info: dict[str, Any] = {**first, **last}
+    for name in _SHARED:
+        if name in last and isinstance(first.get(name), dict) and isinstance(last[name], dict):
+            info[name] = {**first[name], **last[name]}
+    try:
+        return of_osprofiler(info, everything=everything)
+    except RecursionError:
+        return Saying()

@@ -1,0 +1,59 @@
+"""What others wrote, made fit to be kept and printed: one odd value must not lose a whole run.
+
+JSON may hold halves of surrogate pairs, which no encoding has; integers of any size; and lists
+within lists without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.coordinator.traces.model.spans import Span
+
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+#: Levels of an attribute's value; MessagePack takes 511.
+_LEVELS = 32
+
+
+def clean_text(text: str) -> str:
+    """A text with `?` for what UTF-8 cannot say."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def clean_span(span: Span) -> Span:
+    """A span whose texts can be encoded, and whose attributes MessagePack takes."""
+    attributes = span.attributes
+    if attributes:
+        span = span._replace(attributes=_clean_members(attributes, _LEVELS))
+    texts = (*span[:5], span.detail, span.kind, span.error)
+    # one look at all of them: nearly all spans are plain
+    if "".join(texts).isascii():
+        return span
+    return span._replace(
+        span_id=clean_text(span.span_id),
+        parent_id=clean_text(span.parent_id),
+        name=clean_text(span.name),
+        service=clean_text(span.service),
+        host=clean_text(span.host),
+        detail=clean_text(span.detail),
+        error=clean_text(span.error),
+    )
+
+
+def _clean(value: Any, levels: int) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, int):
+        return value if _LOWEST <= value <= _HIGHEST else str(value)
+    if isinstance(value, dict | list) and not levels:
+        return "..."
+    if isinstance(value, dict):
+        return _clean_members(value, levels - 1)
+    if isinstance(value, list):
+        return [_clean(one, levels - 1) for one in value]
+    return value
+
+
+def _clean_members(members: Mapping[str, Any], levels: int) -> dict[str, Any]:
+    return {clean_text(name): _clean(value, levels) for name, value in members.items()}

@@ -1,0 +1,1 @@
+"""Celery and Redis: what goes to workers and what comes from them."""

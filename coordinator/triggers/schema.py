@@ -1,0 +1,24 @@
+"""The schema that triggers share: what they count, and from where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.plugin.trigger import LEAST
+
+_UNIT: Mapping[str, Any] = {
+    "enum": list(LEAST),
+    "description": "seconds after the start of the load, or iterations reported",
+}
+
+
+def closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
+    """An object with `unit` and some properties; "then" is for what holds of iterations alone."""
+    return {
+        "type": "object",
+        "properties": {"unit": _UNIT, **properties},
+        "required": ["unit", *required],
+        "additionalProperties": False,
+        "if": {"properties": {"unit": {"const": "iteration"}}, "required": ["unit"]},
+    }

@@ -1,0 +1,1 @@
+"""Helpers of the tests: servers, clouds and data that tests start, drive or compare with."""

@@ -1,0 +1,327 @@
+"""A small OpenStack cloud in a thread: what scenarios and contexts make is kept and can be counted.
+
+Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance, Placement under
+/placement and the lists of Mistral under /mistral. It knows no roles beyond their names: everybody
+may do everything, unless a test says otherwise with `faults`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import math
+import re
+import threading
+import time
+import uuid
+from contextlib import AbstractContextManager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from helpers.json_server import LoopbackServer, QuietHandler, serving
+
+#: The administrator.
+ADMIN, PASSWORD = "admin", "right"
+#: Seconds until a server is ACTIVE, or gone.
+BUILD_S = 0.25
+
+_SERVICES = {
+    "identity": "v3",
+    "messaging": "zaqar",
+    "compute": "nova",
+    "image": "glance",
+    "placement": "placement",
+    "block-storage": "cinder",
+    "workflowv2": "mistral",
+}
+#: What services call themselves in spans, by their paths.
+_PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
+
+
+class FakeCloud(LoopbackServer):
+    """The cloud; a test looks into `objects`."""
+
+    def __init__(self) -> None:
+        super().__init__(_Handler)
+        #: Requests are answered one by one; who holds it lets them arrive unanswered.
+        self.lock = threading.Lock()
+        #: By kind, as paths name it, and by id: the object as it is answered.
+        self.objects: dict[str, dict[str, dict[str, Any]]] = {}
+        #: Role assignments: (project, user, role).
+        self.assigned: set[tuple[str, str, str]] = set()
+        #: Tokens that are good, with who has them.
+        self.tokens: dict[str, dict[str, str]] = {}
+        #: Method, path and headers (names in small letters) of each request.
+        self.seen: list[tuple[str, str, dict[str, str]]] = []
+        #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
+        self.faults: list[list[Any]] = []
+        #: Requests that are served and answered with 503: regular expression, times.
+        self.lost: list[list[Any]] = []
+        #: Types that the catalogue lacks: Mistral, unless a test wants it.
+        self.absent: set[str] = {"workflowv2", "block-storage"}
+        #: The Redis of the trace store, and the keys that a service takes, by its path.
+        self.traces: Any = None
+        self.trace_keys: dict[str, list[str]] = {}
+        #: Servers and volumes go into an error where they are to be deleted.
+        self.undeletable = False
+        #: Seconds that making a user takes.
+        self.slow_s = 0.0
+        self.make("users", {"name": ADMIN, "password": PASSWORD, "domain_id": "default"})
+        self.make("projects", {"name": ADMIN, "domain_id": "default"})
+        for role in ("admin", "member", "reader"):
+            self.make("roles", {"name": role})
+        self.objects["domains"] = {"default": {"id": "default", "name": "Default"}}
+
+    @property
+    def auth_url(self) -> str:
+        return f"{self.url}/v3"
+
+    def deployment(self, **more: Any) -> dict[str, Any]:
+        """The record of this cloud."""
+        domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+        admin = {"username": ADMIN, "password": PASSWORD, "project_name": ADMIN, **domains}
+        return {"openstack": {"auth_url": self.auth_url, "admin": admin, **more}}
+
+    def make(self, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Keep an object; answers it with its id."""
+        identity = fields.get("id") or uuid.uuid4().hex
+        made = {"made_at": time.monotonic(), **fields, "id": identity}
+        self.objects.setdefault(kind, {})[identity] = made
+        return made
+
+    def named(self, kind: str) -> list[str]:
+        """Names of all objects of a kind, sorted."""
+        with self.lock:
+            return sorted(str(one["name"]) for one in self.objects.get(kind, {}).values())
+
+    def find(self, kind: str, name: str) -> dict[str, Any] | None:
+        return next((x for x in self.objects.get(kind, {}).values() if x["name"] == name), None)
+
+    def catalogue(self) -> list[dict[str, Any]]:
+        def endpoint(path: str) -> dict[str, str]:
+            return {"id": path, "interface": "public", "region": "R", "url": f"{self.url}/{path}"}
+
+        return [
+            {"type": kind, "name": kind, "id": kind, "endpoints": [endpoint(path)]}
+            for kind, path in _SERVICES.items()
+            if kind not in self.absent
+        ]
+
+
+class _Handler(QuietHandler):
+    server: FakeCloud
+
+    def _serve(self) -> None:
+        split = urlsplit(self.path)
+        self.params = {key: several[0] for key, several in parse_qs(split.query).items()}
+        path = split.path.rstrip("/")
+        data, headers = self.sent_body(), self.sent_headers()
+        cloud = self.server
+        if self.command == "POST" and path == "/v3/users":
+            time.sleep(cloud.slow_s)
+        cloud.seen.append((self.command, self.path, headers))
+        with cloud.lock:
+            self.lost = False
+            fault = self._fault(f"{self.command} {path}")
+            if fault:
+                return self._answer(fault, {"error": {"message": "as the test says"}})
+            if path == "/v3/auth/tokens" and self.command == "POST":
+                return self._authenticate(json.loads(data))
+            who = cloud.tokens.get(headers.get("x-auth-token", ""))
+            if who is None and path != "/v3":
+                return self._answer(401, {"error": {"message": "Who are you?"}})
+            service, *rest = path.removeprefix("/").split("/")
+            if not rest and service != "v3":
+                version = {"id": "v3.14", "status": "stable"}
+                return self._answer(300, {"versions": {"values": [version]}})
+            self._trace(service, headers)
+            self.lost = self._is_lost(f"{self.command} {path}")
+            handle = getattr(self, f"_{service}", None)
+            if handle is None:
+                return self._answer(404, {})
+            return handle(rest, data, who or {})
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _serve
+
+    def _trace(self, service: str, headers: dict[str, str]) -> None:
+        """Write a span where the request is signed with a key that the service takes."""
+        packed = headers.get("x-trace-info", "")
+        for key in self.server.trace_keys.get(service, ()):
+            if hmac.digest(key.encode(), packed.encode(), "sha1").hex() == headers.get(
+                "x-trace-hmac"
+            ):
+                base_id = json.loads(base64.urlsafe_b64decode(packed))["base_id"]
+                event = {"name": "wsgi-start", "project": _PROJECTS[service]}
+                self.server.traces.lpush(f"osprofiler_opt:{base_id}", json.dumps(event))
+
+    def _fault(self, what: str) -> int:
+        for fault in self.server.faults:
+            if fault[2] and re.search(fault[0], what):
+                fault[2] -= 1
+                return int(fault[1])
+        return 0
+
+    def _is_lost(self, what: str) -> bool:
+        for lost in self.server.lost:
+            if lost[1] and re.search(lost[0], what):
+                lost[1] -= 1
+                return True
+        return False
+
+    def _authenticate(self, body: dict[str, Any]) -> None:
+        cloud = self.server
+        asked = body["auth"]["identity"]["password"]["user"]
+        user = cloud.find("users", asked["name"])
+        project = cloud.find("projects", body["auth"]["scope"]["project"]["name"])
+        if user is None or project is None or user["password"] != asked["password"]:
+            return self._answer(401, {"error": {"message": "This is not your password."}})
+        token = uuid.uuid4().hex
+        cloud.tokens[token] = {"user": user["id"], "project": project["id"]}
+        domain = {"id": "default", "name": "Default"}
+        content = {
+            "methods": ["password"],
+            "expires_at": "2999-01-01T00:00:00.000000Z",
+            "issued_at": "2026-01-01T00:00:00.000000Z",
+            "user": {"id": user["id"], "name": user["name"], "domain": domain},
+            "project": {"id": project["id"], "name": project["name"], "domain": domain},
+            "catalog": cloud.catalogue(),
+        }
+        return self._answer(201, {"token": content}, **{"X-Subject-Token": token})
+
+    def _v3(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if not rest:
+            links = [{"rel": "self", "href": f"{self.server.auth_url}/"}]
+            return self._answer(
+                200, {"version": {"id": "v3.14", "status": "stable", "links": links}}
+            )
+        if rest == ["auth", "projects"]:
+            mine = self.server.objects["projects"][who["project"]]
+            found = {"projects": [{**mine, "enabled": True}], "links": {"next": None}}
+            return self._answer(200, found)
+        if len(rest) >= 5 and rest[0] == "projects" and rest[4] == "roles":
+            return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
+        return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})
+
+    def _roles(self, project: str, user: str, role: str) -> None:
+        assigned = self.server.assigned
+        if not role:
+            found = [{"id": r} for p, u, r in assigned if (p, u) == (project, user)]
+            return self._answer(200, {"roles": found})
+        (assigned.add if self.command == "PUT" else assigned.discard)((project, user, role))
+        return self._answer(204, None)
+
+    def _zaqar(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if rest[:1] == ["v2"]:
+            rest = rest[1:]
+        queues = self.server.objects.setdefault("queues", {})
+        if len(rest) == 1:
+            mine = [one for one in queues.values() if one["project"] == who["project"]]
+            after = [one for one in mine if one["name"] > self.params.get("marker", "")]
+            page = sorted(after, key=lambda one: one["name"])[: int(self.params.get("limit", 10))]
+            href = f"/v2/queues?marker={page[-1]['name']}" if page else ""
+            return self._answer(
+                200, {"queues": page, "links": [{"rel": "next", "href": href}] if page else []}
+            )
+        if self.command == "DELETE":
+            queues.pop(rest[1], None)
+            return self._answer(204, None)
+        if rest[1] in queues and len(rest) == 2:
+            return self._answer(204, None)
+        if rest[1] not in queues:
+            self.server.make("queues", {"id": rest[1], "name": rest[1], "project": who["project"]})
+        if rest[2:] == ["messages"] and self.command == "POST":
+            queues[rest[1]].setdefault("messages", []).extend(json.loads(data)["messages"])
+        return self._answer(201, None)
+
+    def _nova(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        servers = self.server.objects.setdefault("servers", {})
+        for server in list(servers.values()):
+            if server.get("gone_at", math.inf) < time.monotonic():
+                del servers[server["id"]]
+            elif server["status"] == "BUILD" and server["made_at"] + BUILD_S < time.monotonic():
+                server["status"] = "ACTIVE"
+        if self.command == "DELETE":
+            if rest[1] in servers and self.server.undeletable:
+                servers[rest[1]] |= {"status": "ERROR", "fault": {"message": "it cannot go"}}
+            elif rest[1] in servers:
+                servers[rest[1]].setdefault("gone_at", time.monotonic() + BUILD_S)
+            return self._answer(204 if rest[1] in servers else 404, None)
+        return self._objects(rest[0], rest[1:], data, rest[0][:-1], {"status": "BUILD"})
+
+    def _glance(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if rest[:1] == ["v2"]:
+            rest = rest[1:]
+        images = self.server.objects.setdefault("images", {})
+        if rest[2:3] == ["file"]:
+            images[rest[1]] |= {"status": "active", "size": len(data)}
+            return self._answer(204, None)
+        return self._objects("images", rest[1:], data, "", {"status": "queued"})
+
+    def _cinder(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if self.command == "DELETE" and self.server.undeletable:
+            self.server.objects["volumes"][rest[1]]["status"] = "error_deleting"
+            return self._answer(202, None)
+        return self._objects("volumes", rest[1:], data, "volume", {"status": "available"})
+
+    def _placement(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        self._objects(rest[0], rest[1:], data, "", {})
+
+    def _mistral(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        self._objects(rest[1], rest[2:], data, "", {})
+
+    def _objects(
+        self, kind: str, rest: list[str], data: bytes, wrapped: str, more: dict[str, Any]
+    ) -> None:
+        """Make, list, get, change and delete objects of a kind."""
+        kept = self.server.objects.setdefault(kind, {})
+        if self.command == "POST":
+            body = json.loads(data)
+            fields = body[wrapped] if wrapped else body
+            if kind != "images" and self.server.find(kind, fields["name"]):
+                return self._answer(409, {"error": {"message": f"{fields['name']} exists."}})
+            made = self.server.make(kind, {**fields, **more})
+            made.setdefault("uuid", made["id"])
+            return self._answer(201, {wrapped: made} if wrapped else made)
+        if not rest:
+            found = [one for one in kept.values() if self._fits(one) and self._shown(kind, one)]
+            return self._answer(200, {kind: [] if "marker" in self.params else found})
+        if rest[0] not in kept:
+            return self._answer(404, {"error": {"message": f"Could not find {rest[0]}."}})
+        if self.command == "DELETE":
+            del kept[rest[0]]
+            return self._answer(204, None)
+        if self.command == "PATCH":
+            kept[rest[0]] |= json.loads(data)[wrapped]
+        return self._answer(200, {wrapped: kept[rest[0]]} if wrapped else kept[rest[0]])
+
+    def _fits(self, one: dict[str, Any]) -> bool:
+        name = str(one["name"])
+        beginning = self.params.get("name__startswith", "")
+        exact = self.params.get("name", name)
+        return name.startswith(beginning) and bool(re.search(exact, name))
+
+    def _shown(self, kind: str, one: dict[str, Any]) -> bool:
+        """Whether a list shows an object: of one domain, or of none, and hidden or not."""
+        if kind == "images":
+            if "tag" in self.params and self.params["tag"] not in one.get("tags", ()):
+                return False
+            return str(one.get("os_hidden", False)).lower() == self.params.get("os_hidden", "false")
+        if kind not in ("users", "roles"):
+            return True
+        # users as where each domain has a driver of its own
+        usual = "default" if kind == "users" else None
+        return bool(one.get("domain_id", usual) == self.params.get("domain_id", usual))
+
+    def _answer(self, status: int, document: Any, **headers: str) -> None:
+        self.answer(
+            503 if self.lost else status,
+            document,
+            **{"X-Openstack-Request-Id": f"req-{uuid.uuid4()}"},
+            **headers,
+        )
+
+
+def fake_cloud() -> AbstractContextManager[FakeCloud]:
+    """Serve from a thread for as long as the block runs."""
+    return serving(FakeCloud())

@@ -1,0 +1,76 @@
+"""How many things a lab's cloud has, of whomever they are."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from contextlib import closing
+
+from keystoneauth1.session import Session
+
+from services.catalogue import admin
+from services.lab import Lab
+from services.mariadb import database_url
+
+#: Counted by the service's API: type in the catalogue, path, key.
+_LISTED = {
+    "keystone": (
+        ("identity", "/users", "users"),
+        ("identity", "/projects", "projects"),
+        ("identity", "/roles", "roles"),
+        ("identity", "/services", "services"),
+        ("identity", "/credentials", "credentials"),
+    ),
+    "glance": (("image", "/v2/images?limit=1000", "images"),),
+    "placement": (("placement", "/resource_providers", "resource_providers"),),
+    "nova": (("compute", "/servers?all_tenants=1", "servers"),),
+    "cinder": (("block-storage", "/volumes?all_tenants=1", "volumes"),),
+}
+#: Mistral shows nobody the workbooks of other projects, Zaqar nobody their queues.
+_MISTRAL = ("workbooks_v2", "workflow_definitions_v2", "workflow_executions_v2")
+_COUNT_MISTRAL = """
+import sys, sqlalchemy
+url, *tables = sys.stdin.read().split()
+with sqlalchemy.create_engine(url).connect() as connection:
+    for table in tables:
+        print(connection.execute(sqlalchemy.text(f"SELECT COUNT(*) FROM {table}")).scalar())
+"""
+
+
+def population(lab: Lab, *services: str) -> dict[str, int]:
+    """How many things of each kind these services have, by its name."""
+    client = admin(lab)
+    found = {
+        key: len(client.get(path, endpoint_filter={"service_type": kind}).json()[key])
+        for service in services
+        for kind, path, key in _LISTED.get(service, ())
+    }
+    if "zaqar" in services:
+        with closing(sqlite3.connect(lab.home("zaqar") / "zaqar.db")) as database:
+            (found["queues"],) = database.execute("SELECT COUNT(*) FROM Queues").fetchone()
+    if "neutron" in services:
+        found["security groups of no project"] = _of_no_project(client)
+    if "mistral" in services:
+        found |= _of_mistral(lab)
+    return found
+
+
+def _of_no_project(client: Session) -> int:
+    """Neutron makes one for each project that is used, and keeps it when the project goes."""
+    identity, network = ({"service_type": kind} for kind in ("identity", "network"))
+    projects = client.get("/projects", endpoint_filter=identity).json()["projects"]
+    known = {one["id"] for one in projects}
+    groups = client.get("/v2.0/security-groups", endpoint_filter=network).json()["security_groups"]
+    return sum(one["project_id"] not in known for one in groups)
+
+
+def _of_mistral(lab: Lab) -> dict[str, int]:
+    done = subprocess.run(
+        [str(lab.environment("mistral") / "bin" / "python"), "-c", _COUNT_MISTRAL],
+        # the password of the database is no argument
+        input=" ".join((database_url(lab, "mistral"), *_MISTRAL)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(zip(_MISTRAL, map(int, done.stdout.split()), strict=True))

@@ -1,0 +1,94 @@
+"""A machine on which a test types what a document tells to type."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from helpers.commands import LENIENT, coord, environment
+from helpers.readme import REPOSITORY, Block
+from servers import Child, free_port, redis_executable
+
+
+class Machine:
+    """A machine with nothing on it but osbench and a redis-server, and ports of its own."""
+
+    def __init__(self, home: Path, broker_port: int = 0, folder: Path = REPOSITORY) -> None:
+        self.home = home
+        #: Where commands are typed.
+        self.folder = folder
+        self._ports = {
+            "6379": str(free_port()),
+            "5672": str(broker_port),
+            "8080": str(free_port()),
+        }
+        self._environment = environment(home) | LENIENT
+        tools = home / "tools"
+        tools.mkdir()
+        (tools / "redis-server").symlink_to(redis_executable())
+        self._environment["PATH"] += f"{os.pathsep}{tools}"
+
+    def run(self, block: Block) -> str:
+        """Type a block and wait for its end; returns what it printed on stdout."""
+        done = subprocess.run(
+            ["bash", "-ec", self.text(block.text)],
+            cwd=self.folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    @contextlib.contextmanager
+    def running(self, block: Block) -> Iterator[Child]:
+        """Type a block in a terminal of its own; Ctrl-C at the end."""
+        number = len(list(self.home.glob("terminal-*")))
+        terminal = Child(
+            ["bash", "-ec", self.text(block.text)],
+            folder=self.home,
+            log=self.home / f"terminal-{number}",
+            cwd=self.folder,
+            env=self._environment,
+        )
+        try:
+            yield terminal
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(terminal.process.pid, signal.SIGINT)
+            terminal.process.wait(60.0)
+            terminal.end()
+
+    def wait_for_workers(self, terminal: Child, count: int) -> None:
+        """Wait until so many workers are there."""
+        while True:
+            shown = coord(self.home, "workers", "--json")
+            if shown.returncode == 0 and len(json.loads(shown.stdout)) == count:
+                return
+            assert terminal.process.poll() is None, terminal.tail()
+            time.sleep(0.1)
+
+    def wait_for_port(self, documented: str, terminal: Child) -> None:
+        """Wait until the server in a terminal listens at the port that a document names."""
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", int(self._ports[documented]))).close()
+                return
+            assert terminal.process.poll() is None, terminal.tail()
+            time.sleep(0.05)
+
+    def text(self, text: str) -> str:
+        """What a document says, with ports that are free here."""
+        for documented, ours in self._ports.items():
+            text = text.replace(documented, ours)
+        return text

@@ -1,0 +1,313 @@
+"""A user's home with osbench's commands, workers started by hand, and what a run has left."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import psutil
+
+from helpers.commands import environment
+from helpers.processes import is_living
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.messages import Heartbeat
+from osbench.coordinator.fleet.pool import Fleet
+from osbench.coordinator.local import watchdog
+from servers import RedisServer, folder
+
+SCHEMA = json.loads(
+    (Path(__file__).resolve().parents[2] / "docs" / "results.schema.json").read_text("utf-8")
+)
+STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
+
+#: Machines that run tests are slow and shared: how late they are is not what is tested.
+LENIENT = {"benchmark": {"lag_limit_s": 60, "max_lag_s": 60}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """What a user has in hand when a command has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def printed(self) -> dict[str, Any]:
+        """The one object on stdout, which follows its schema."""
+        found = json.loads(self.out)
+        jsonschema.validate(found, SCHEMA)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The same of a run, which ends with the exit code that it prints."""
+        assert self.printed["exit_code"] == self.code
+        return self.printed
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """The accounting of the only workload; its states sum to the plan."""
+        (workload,) = self.result["workloads"]
+        return checked(workload)
+
+
+def checked(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """The accounting of a workload; its states sum to the plan."""
+    sums = dict(workload["accounting"])
+    assert sum(sums[state] for state in STATES) == sums["planned"], sums
+    return sums
+
+
+class Started:
+    """A command that runs, as in a terminal of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], err: Path) -> None:
+        self.process = process
+        self._err = err
+
+    def said(self) -> str:
+        """What it has written to stderr so far."""
+        return self._err.read_text("utf-8", errors="replace")
+
+    def await_said(self, text: str) -> None:
+        """Wait until stderr holds a text."""
+        self.wait_for(lambda: text in self.said())
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        """Wait for something that comes true while the command runs."""
+        while not condition():
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.01)
+
+    def interrupt(self) -> None:
+        """Ctrl-C: the terminal signals the whole process group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def finish(self, within_s: float = 120.0) -> Finished:
+        """Wait for the end."""
+        out, _ = self.process.communicate(timeout=within_s)
+        return Finished(code=self.process.returncode, out=out, err=self.said())
+
+    def end(self) -> None:
+        """End it and what it has started, whatever state it is in."""
+        if self.process.poll() is None:
+            started = psutil.Process(self.process.pid).children(recursive=True)
+            tree = [self.process, *started]
+            for one in tree:
+                with contextlib.suppress(psutil.Error, ProcessLookupError):
+                    one.kill()
+        self.process.communicate()
+
+
+class Site:
+    """A home directory and a configuration, from which a user types commands."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        #: Where local mode makes its private folders, and all else its temporary files.
+        self.runtime = home / "tmp"
+        self.runtime.mkdir()
+        self.data.mkdir(mode=0o700)
+        self._started: list[Started] = []
+        self.configure({})
+
+    @property
+    def data(self) -> Path:
+        """osbench's data directory."""
+        return self.home / ".osbench"
+
+    def configure(self, *sections: Mapping[str, Mapping[str, Any]], name: str = "") -> Path:
+        """Write osbench.conf (or another file) of `LENIENT` and `sections`, later ones win."""
+        merged: dict[str, dict[str, Any]] = {}
+        for part in (LENIENT, *sections):
+            for section, values in part.items():
+                merged.setdefault(section, {}).update(values)
+        lines: list[str] = []
+        for section, values in merged.items():
+            lines += [f"[{section}]", *(f"{key} = {value}" for key, value in values.items())]
+        path = self.home / name if name else self.data / "osbench.conf"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def task(self, *workloads: Mapping[str, Any], name: str = "task.json") -> str:
+        """Write a task of version 2 with a subtask for each workload; answers its path."""
+        subtasks = [{"title": f"{at}", **one} for at, one in enumerate(workloads)]
+        path = self.home / name
+        path.write_text(json.dumps({"version": 2, "title": "A test", "subtasks": subtasks}))
+        return str(path)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file below the home."""
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def deployment(self, spec: Mapping[str, Any], name: str = "lab") -> None:
+        """Make a deployment record, which is in use from then on."""
+        file = self.write(f"{name}.json", json.dumps(spec))
+        made = self.coord("deployment", "create", "--name", name, "--file", str(file))
+        assert made.code == 0, made.err
+
+    def start(self, command: str, *arguments: str) -> Started:
+        """Start a command in a session of its own, its stderr in a file."""
+        err = self.home / f"stderr-{len(self._started)}"
+        with err.open("wb") as file:
+            process = subprocess.Popen(
+                [command, *arguments],
+                cwd=self.home,
+                env={
+                    **environment(self.home),
+                    "XDG_RUNTIME_DIR": str(self.runtime),
+                    "TMPDIR": str(self.runtime),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+                start_new_session=True,
+            )
+        started = Started(process, err)
+        self._started.append(started)
+        return started
+
+    def coord(self, *arguments: str) -> Finished:
+        """Run osbench-coord to its end."""
+        return self.start("osbench-coord", *arguments).finish()
+
+    def run(self, *arguments: str) -> Finished:
+        """`osbench-coord run --json` to its end."""
+        return self.coord("run", "--json", *arguments)
+
+    def rows(self, run_id: str) -> list[dict[str, str]]:
+        """The iterations of a run, as `results --csv` prints them."""
+        done = self.coord("results", run_id, "--csv")
+        assert done.code == 0, done.err
+        return list(csv.DictReader(io.StringIO(done.out)))
+
+    def private(self) -> list[psutil.Process]:
+        """Living processes of local mode that were started from here."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                values = process.environ()
+            except psutil.Error:
+                continue
+            folder = values.get(watchdog.MARK) or values.get("XDG_RUNTIME_DIR", "")
+            if folder.startswith(str(self.runtime)):
+                found.append(process)
+        own = {one.process.pid for one in self._started}
+        return [one for one in found if one.pid not in own and is_living(one)]
+
+    def await_nothing_left(self) -> None:
+        """Wait until local mode has left no process, socket or folder."""
+        deadline = time.monotonic() + 30
+        while self.private() or list(self.runtime.iterdir()):
+            left = [one.cmdline() for one in self.private()]
+            assert time.monotonic() < deadline, (left, list(self.runtime.iterdir()))
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End all that still runs."""
+        for one in self._started:
+            one.end()
+        for stray in self.private():
+            with contextlib.suppress(psutil.Error):
+                stray.kill()
+
+
+@contextlib.contextmanager
+def site() -> Iterator[Site]:
+    """A new home, ended and removed whatever happens."""
+    with folder() as home:
+        found = Site(home)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+class Cluster:
+    """A site with a shared Redis, its key file, and workers started by hand."""
+
+    def __init__(self, here: Site, redis: RedisServer, broker_url: str = "") -> None:
+        self.site = here
+        self.redis = redis
+        self.workers: list[Started] = []
+        messaging = {"redis_url": redis.url}
+        if broker_url:
+            messaging["broker_url"] = broker_url
+        self.messaging: dict[str, dict[str, Any]] = {"messaging": messaging}
+        here.configure(self.messaging)
+        made = here.coord("keys", "new")
+        assert made.code == 0, made.err
+
+    def start_worker(self, *arguments: str) -> Started:
+        """Start a supervisor with one process, as on a host of its own; does not wait."""
+        label = f"host-{len(self.workers)}"
+        worker = self.site.start("osbench-worker", "--processes", "1", "--label", label, *arguments)
+        self.workers.append(worker)
+        return worker
+
+    def child_of(self, supervisor: Started) -> int:
+        """Process id of the worker process of a supervisor."""
+        (child,) = psutil.Process(supervisor.process.pid).children()
+        return int(child.pid)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """`workers --json`."""
+        done = self.site.coord("workers", "--json")
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        assert isinstance(found, list)
+        return found
+
+    def await_idle(self, count: int) -> list[Heartbeat]:
+        """Wait until exactly so many workers are there and free."""
+        client = self.redis.client()
+        fleet = Fleet(client, Sealer(Keyring.load(self.site.data / "keys")))
+        deadline = time.monotonic() + 60
+        while True:
+            present = fleet.present()
+            if len(present) == count and all(
+                beat.state == "idle" and not holder for beat, holder in present
+            ):
+                client.close()
+                return [beat for beat, _ in present]
+            assert time.monotonic() < deadline, (present, [one.said() for one in self.workers])
+            time.sleep(0.05)
+
+    def stored(self) -> set[str]:
+        """Every key in Redis."""
+        client = self.redis.client()
+        try:
+            return {key.decode() for key in client.scan_iter()}
+        finally:
+            client.close()
+
+    def run_keys(self) -> set[str]:
+        """Every key but those that living workers have: heartbeats, and bindings of queues."""
+        names = [key.rpartition(":")[2] for key in self.stored() if "osbench:worker:" in key]
+        kept = {f"osbench:worker:{name}" for name in names}
+        kept |= {f"osbench:_kombu.binding.osbench.w.{name}" for name in names}
+        return self.stored() - kept - {redis_keys.WORKERS, "osbench:_kombu.binding_deadlines"}
+
+
+def by_iteration(rows: Sequence[Mapping[str, str]], *outcomes: str) -> set[int]:
+    """Numbers of the iterations that ended so."""
+    return {int(row["iteration"]) for row in rows if row["outcome"] in outcomes}

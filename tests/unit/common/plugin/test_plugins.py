@@ -1,0 +1,231 @@
+"""Plug-ins are found by entry point and by path, and every fault says where it lies."""
+
+import hashlib
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from osbench.common import errors
+from osbench.common.plugin.plugins import KINDS, Plugins
+
+SCENARIO = '''
+from osbench.plugin import scenario
+
+@scenario.configure(name="Mine.first", context={"users": {}})
+class First(scenario.Scenario):
+    """Does the first thing.
+
+    And more.
+    """
+    def run(self, url, tries: int = 1):
+        pass
+
+class Mine(scenario.Scenario):
+    @scenario.configure()
+    def second(self, **kwargs):
+        """Does the second thing."""
+
+    @scenario.configure(name="Other.name")
+    def third(self): pass
+
+    def no_scenario(self): pass
+
+class Heir(Mine):
+    pass
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(SCENARIO)
+    return tmp_path
+
+
+def test_every_entry_point_of_ours_loads():
+    plugins = Plugins()
+
+    loaded = [plugins.scenario(name) for name in plugins.scenario_names()]
+
+    assert len(loaded) >= 11
+    for one in loaded:
+        assert one.title, f"{one.name} has no docstring"
+        assert len(one.source_hash) == 64
+    for kind in KINDS:
+        for name in plugins.names(kind):
+            assert plugins.get(kind, name)
+
+
+def test_naming_one_scenario_does_not_import_the_others():
+    code = (
+        "import sys; from osbench.common.plugin.plugins import Plugins;"
+        "Plugins().scenario('Dummy.dummy');"
+        "print([m for m in sys.modules if m in ('pycurl', 'keystoneauth1')])"
+    )
+
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+    assert printed.stdout.decode().strip() == "[]"
+
+
+def test_scenarios_of_a_file(folder: Path):
+    plugins = Plugins([str(folder / "mine.py")])
+
+    first, second = plugins.scenario("Mine.first"), plugins.scenario("Mine.second")
+
+    names = {"Mine.first", "Mine.second", "Other.name"}
+    assert names <= set(plugins.scenario_names())
+    assert not [n for n in plugins.scenario_names() if n.startswith("Heir")]
+    assert (first.method, first.title) == ("run", "Does the first thing.")
+    assert first.context == {"users": {}}
+    assert (second.method, second.title, second.context) == (
+        "second",
+        "Does the second thing.",
+        {},
+    )
+    assert first.source_hash == hashlib.sha256(SCENARIO.encode()).hexdigest()
+    assert callable(getattr(second.cls({"iteration": 1}), second.method))
+
+
+def test_a_changed_file_is_read_anew(folder: Path):
+    before = Plugins([str(folder)]).scenario("Mine.first")
+    (folder / "mine.py").write_text(SCENARIO.replace("tries: int = 1", "tries: int = 2"))
+
+    after = Plugins([str(folder)]).scenario("Mine.first")
+
+    assert before.source_hash != after.source_hash
+    assert after.cls.run.__defaults__ == (2,)
+    assert [f.name for f in folder.iterdir()] == ["mine.py"]
+
+
+def test_folders_with_equal_file_names_and_hidden_ones(tmp_path: Path):
+    for name in ("one", "two/deep", ".git"):
+        (tmp_path / name).mkdir(parents=True)
+        word = name[:3].strip(".").title()
+        (tmp_path / name / "plugin.py").write_text(
+            SCENARIO.replace("Mine", word).replace("Other", word)
+        )
+
+    names = Plugins([str(tmp_path / "one"), str(tmp_path), str(tmp_path)]).scenario_names()
+
+    assert {"One.first", "Two.first", "One.second", "Two.second"} <= set(names)
+    assert "Git.first" not in names
+
+
+def test_runners_and_criteria_of_a_file(tmp_path: Path):
+    (tmp_path / "more.py").write_text(
+        "from osbench.plugin import runner, sla\n"
+        "class Shared(runner.Runner):\n    pass\n"
+        "class Burst(Shared):\n    NAME = 'burst'\n"
+        "class Calm(sla.Sla):\n    NAME = 'calm'\n"
+    )
+
+    plugins = Plugins([str(tmp_path)])
+
+    assert plugins.get("runner", "burst").__name__ == "Burst"
+    assert plugins.get("sla", "calm").__name__ == "Calm"
+    assert "" not in plugins.names("runner")
+    assert plugins.names("runner") == sorted(plugins.names("runner"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "said"),
+    [
+        ("runner", "constnat", "there is no runner 'constnat'; did you mean constant"),
+        ("sla", "zzz", "there is no SLA criterion 'zzz'"),
+    ],
+)
+def test_an_unknown_name_gets_near_ones(kind: str, asked: str, said: str):
+    with pytest.raises(errors.PluginError, match=said):
+        Plugins().get(kind, asked)
+
+
+def test_an_unknown_scenario_gets_near_ones():
+    with pytest.raises(errors.PluginError, match=r"'Dummy\.dumy'; did you mean Dummy\.dummy"):
+        Plugins().scenario("Dummy.dumy")
+
+
+def test_a_kind_that_does_not_exist():
+    with pytest.raises(ValueError, match="no such kind of plug-in: runers"):
+        Plugins().names("runers")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("\n\nimport not_there_at_all\n", 3, "ModuleNotFoundError: No module named"),
+        ("x = 1\ndef broken(:\n", 2, "SyntaxError: "),
+        ("def f():\n    raise ValueError\n\nf()\n", 2, "ValueError$"),
+        ("import sys\nsys.exit('bye')\n", 2, "SystemExit: bye"),
+        ("import json\njson.loads('')\n", 2, "JSONDecodeError: "),
+    ],
+)
+def test_a_file_that_fails_names_line_and_reason(tmp_path: Path, text: str, line: int, said: str):
+    file = tmp_path / "bad.py"
+    file.write_text(text)
+
+    with pytest.raises(errors.PluginError, match=said) as caught:
+        Plugins([str(tmp_path)]).scenario_names()
+
+    assert str(caught.value).startswith(f"{file}:{line}: ")
+    assert "\n" not in str(caught.value)
+    assert not [name for name in sys.modules if name.endswith("_bad")]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "text.txt"])
+def test_a_path_that_is_no_plugin(tmp_path: Path, name: str):
+    (tmp_path / "text.txt").write_text("")
+
+    with pytest.raises(errors.PluginError, match=r"neither a \.py file nor a folder"):
+        Plugins([str(tmp_path / name)]).scenario_names()
+
+
+def test_a_name_defined_twice_names_both_places(tmp_path: Path):
+    (tmp_path / "a.py").write_text(SCENARIO)
+    (tmp_path / "b.py").write_text(SCENARIO)
+
+    with pytest.raises(errors.PluginError) as caught:
+        Plugins([str(tmp_path)]).scenario_names()
+
+    assert "'Mine.first' is defined twice" in str(caught.value)
+    assert f"{tmp_path}/a.py" in str(caught.value)
+    assert f"{tmp_path}/b.py" in str(caught.value)
+
+
+def test_a_file_does_not_override_what_is_built_in(tmp_path: Path):
+    (tmp_path / "dummy.py").write_text(SCENARIO.replace("Mine.first", "Dummy.dummy"))
+
+    with pytest.raises(errors.PluginError) as caught:
+        Plugins([str(tmp_path)]).scenario_names()
+
+    assert "osbench.worker.scenarios.dummy:Dummy.dummy of osbench" in str(caught.value)
+    assert f"{tmp_path}/dummy.py (First.run)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@scenario.configure(name='A.b')\nclass A:\n    def run(self): pass\n",
+        "@scenario.configure(name='A.b')\nclass A(scenario.Scenario):\n    pass\n",
+        "class A:\n    @scenario.configure()\n    def b(self): pass\n",
+    ],
+)
+def test_a_mark_on_what_is_no_scenario(tmp_path: Path, text: str):
+    (tmp_path / "odd.py").write_text("from osbench.plugin import scenario\n" + text)
+
+    with pytest.raises(errors.PluginError, match=r"odd\.py: .*A.* is not a subclass"):
+        Plugins([str(tmp_path)]).scenario_names()
+
+
+def test_a_runner_that_is_no_runner(monkeypatch: pytest.MonkeyPatch):
+    point = importlib.metadata.EntryPoint("wrong", "pathlib:Path", "osbench.runner")
+    gone = importlib.metadata.EntryPoint("gone", "osbench.not_there:X", "osbench.sla")
+    found = importlib.metadata.EntryPoints([point, gone])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda: found)
+
+    with pytest.raises(errors.PluginError, match=r"pathlib:Path\) is not a subclass of .*Runner"):
+        Plugins().get("runner", "wrong")
+    with pytest.raises(errors.PluginError, match=r"gone .* cannot be loaded: ModuleNotFoundError"):
+        Plugins().get("sla", "gone")

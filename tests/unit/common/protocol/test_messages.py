@@ -1,0 +1,91 @@
+"""Messages survive the wire, and foreign shapes are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from osbench.common.errors import Untrusted
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.messages import Batch, Block, Control, Fence, Heartbeat, Specification
+
+MESSAGES = [
+    Batch(
+        run="r", epoch="e", incarnation="w", workload=0, batch=7, intervals=[(1, 5)], dues=b"\0" * 8
+    ),
+    Control(run="r", epoch="e", incarnation="w", version=3, t0_at=1.5, share=2, stop_s=None),
+    Heartbeat(
+        incarnation="w", beat=1, host="h", pid=1, label="", version="1", capacity=8, state="idle"
+    ),
+    Block(run="r", epoch="e", incarnation="w", number=1, workload=0, columns={"rows": 1}),
+    Fence(run="r", epoch="e", incarnation="w", nonce="n"),
+    Specification(
+        run="r",
+        workload=0,
+        scenario="Dummy.dummy",
+        args={"sleep": 0.1},
+        timeout_s=0.0,
+        open=False,
+        max_concurrency=0,
+        max_lag_s=1.0,
+        context={},
+        deployment={},
+        source_hash="",
+        sample_rate=1.0,
+        ship_interval_s=0.2,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def sealer():
+    return Sealer(Keyring.generate())
+
+
+def lists(value):
+    """msgpack knows lists where we have tuples."""
+    if isinstance(value, (list, tuple)):
+        return [lists(part) for part in value]
+    return value
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.KIND)
+def test_a_message_comes_back_as_it_was(sealer, message):
+    data = sealer.seal(message.KIND, message.body())
+
+    found = type(message).parse(sealer.open(message.KIND, data))
+
+    assert {k: lists(v) for k, v in found.body().items()} == {
+        k: lists(v) for k, v in message.body().items()
+    }
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.KIND)
+def test_missing_and_unknown_fields_are_refused(message):
+    body = message.body()
+
+    with pytest.raises(Untrusted, match=f"{message.KIND} message of another shape"):
+        type(message).parse({**body, "colour": "blue"})
+    del body[next(iter(body))]
+    with pytest.raises(Untrusted, match=f"{message.KIND} message of another shape"):
+        type(message).parse(body)
+
+
+def test_kinds_differ():
+    assert len({message.KIND for message in MESSAGES}) == len(MESSAGES)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.KIND)
+def test_messages_do_not_change(message):
+    field = dataclasses.fields(message)[0].name
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(message, field, "other")
+
+
+def test_a_batch_has_the_length_of_its_numbers():
+    batch = dataclasses.replace(MESSAGES[0], intervals=[(1, 5), (9, 10)])
+
+    assert len(batch) == 5

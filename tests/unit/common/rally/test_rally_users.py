@@ -1,0 +1,67 @@
+"""Users that osbench's own context made, for contexts that only Rally has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.openstack.cloud_users import Person
+from osbench.common.plugin.context import Surroundings
+from osbench.common.rally.adapters import context_adapter
+from osbench.common.rally.context_object import codec
+
+pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
+
+ADMIN = {
+    "username": "root",
+    "password": "secret",
+    "project_name": "admin",
+    "user_domain_name": "Default",
+    "project_domain_name": "Default",
+}
+DEPLOYMENT = Deployment.from_spec(
+    "cloud", {"openstack": {"auth_url": "http://cloud/v3", "region_name": "north", "admin": ADMIN}}
+)
+
+
+def seen_by_flavors(before: dict[str, Any]) -> Any:
+    """Rally's context object as its context `flavors` is given it."""
+    flavors = context_adapter.context_class("flavors@openstack")
+    assert flavors is not None
+    surroundings = Surroundings(run="a-run", deployment=DEPLOYMENT, context=before)
+    return codec.unpack(codec.pack(flavors({}, surroundings, {})._carried()))
+
+
+def kept(user: str, project: str) -> dict[str, Any]:
+    made = DEPLOYMENT.admin
+    assert made is not None
+    person = Person(credential=made, user_id=f"id-{user}", project_id=f"id-{project}")
+    return {**person.to_dict(), "username": user, "password": f"p-{user}", "project_name": project}
+
+
+def test_the_admin_is_there_where_nobody_made_users() -> None:
+    seen = seen_by_flavors({})
+
+    admin = seen["admin"]["credential"]
+    assert (admin.username, admin.password, admin.tenant_name) == ("root", "secret", "admin")
+    assert "users" not in seen
+
+
+def test_users_of_ours_are_found_with_their_tenants() -> None:
+    everybody = [kept("a", "one"), kept("b", "one"), kept("c", "two")]
+
+    seen = seen_by_flavors({"users": everybody, "user_choice_method": "round_robin"})
+
+    assert [(one["id"], one["tenant_id"]) for one in seen["users"]] == [
+        ("id-a", "id-one"),
+        ("id-b", "id-one"),
+        ("id-c", "id-two"),
+    ]
+    last = seen["users"][2]["credential"]
+    assert (last.username, last.password, last.tenant_name) == ("c", "p-c", "two")
+    assert (last.auth_url, last.region_name) == ("http://cloud/v3", "north")
+    assert last.permission == "user"
+    assert seen["tenants"]["id-one"]["users"][1] is seen["users"][1]
+    assert seen["user_choice_method"] == "round_robin"

@@ -1,0 +1,317 @@
+"""Contexts: set up in order, undone in reverse whatever happens, also by another process."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import ContextError, TaskError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Named, Workload
+from osbench.coordinator.contexts.context_stack import Contexts, contexts_of, undo
+from osbench.coordinator.contexts.state_store import FILE, KEY, Entry, Objects
+from osbench.coordinator.taskfile import checked
+
+PLUGIN = """
+from osbench.plugin import context, scenario
+
+LOG = []
+
+
+class Noted(context.Context):
+    def setup(self):
+        LOG.append(f"setup {self.NAME} {self.surroundings.context}")
+        self.made[self.NAME] = f"made by {self.NAME}"
+        if self.config.get("fail") == "setup":
+            raise RuntimeError("no quota\\nand a second line")
+
+    def cleanup(self):
+        LOG.append(f"cleanup {self.NAME} {self.made}")
+        if self.config.get("fail") == "cleanup":
+            raise OSError()
+
+
+class First(Noted):
+    NAME = "first"
+    ORDER = 100
+
+
+class Second(Noted):
+    NAME = "second"
+    ORDER = 200
+    HIDDEN = True
+    CONFIG_SCHEMA = {"type": "object", "properties": {"fail": {"type": "string"}}}
+
+
+class Third(Noted):
+    NAME = "third"
+    ORDER = 300
+
+
+class Unstorable(Noted):
+    NAME = "unstorable"
+    ORDER = 50
+
+    def setup(self):
+        self.made["file"] = object()
+
+
+@scenario.configure(name="Mine.run", context={"second": {"fail": "no"}})
+class Mine(scenario.Scenario):
+    def run(self):
+        pass
+
+
+@scenario.configure(name="Bad.run", context={"second": {"fail": 3}})
+class Bad(scenario.Scenario):
+    def run(self):
+        pass
+"""
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    path = tmp_path / "plugins" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(PLUGIN)
+    return Plugins([str(path)])
+
+
+@pytest.fixture
+def log(plugins):
+    return __import__(plugins.get("context", "first").__module__).LOG
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "data" / "runs" / "r1"
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def objects(folder):
+    return Objects(folder, folder.parents[1], "r1", None)
+
+
+def workload(scenario="Mine.run", **configs):
+    return Workload(
+        place="subtasks[0]",
+        position=0,
+        scenario=scenario,
+        args={},
+        runner=Named(name="serial"),
+        contexts=tuple(Named(name=name, config=config) for name, config in configs.items()),
+    )
+
+
+def around(objects, plugins, one, check=lambda: None):
+    contexts = Contexts(objects, plugins)
+    return contexts, contexts.around(0, one, check=check, poll=lambda: None)
+
+
+def test_contexts_run_in_their_order_and_back(objects, plugins, log, folder):
+    contexts, manager = around(objects, plugins, workload(third={}, first={}))
+
+    with manager as made:
+        kept = Path(folder / FILE).read_bytes()
+        log.append("load")
+
+    assert made == {name: f"made by {name}" for name in ("first", "second", "third")}
+    assert log == [
+        "setup first {}",
+        "setup second {'first': 'made by first'}",
+        "setup third {'first': 'made by first', 'second': 'made by second'}",
+        "load",
+        "cleanup third {'third': 'made by third'}",
+        "cleanup second {'second': 'made by second'}",
+        "cleanup first {'first': 'made by first'}",
+    ]
+    assert b"made by" not in kept
+    assert contexts.left == []
+    assert list(folder.iterdir()) == []
+
+
+def test_a_failing_setup_undoes_all_its_own_part_included(objects, plugins, log, folder):
+    _, manager = around(objects, plugins, workload(first={}, third={}, second={"fail": "setup"}))
+
+    with pytest.raises(ContextError) as caught, manager:
+        log.append("load")
+
+    assert str(caught.value) == "context second cannot be set up: RuntimeError: no quota"
+    assert [line.partition(" {")[0] for line in log] == [
+        "setup first",
+        "setup second",
+        "cleanup second",
+        "cleanup first",
+    ]
+    assert list(folder.iterdir()) == []
+
+
+def test_the_load_failing_or_a_wish_to_stop_undoes_all(objects, plugins, log):
+    _, loading = around(objects, plugins, workload(first={}))
+    with pytest.raises(ZeroDivisionError), loading:
+        raise ZeroDivisionError
+
+    def stopping():
+        if "asked to stop" in log:
+            raise KeyboardInterrupt
+        log.append("asked to stop")
+
+    _, stopped = around(objects, plugins, workload(first={}), stopping)
+    del log[:]
+    with pytest.raises(KeyboardInterrupt), stopped:
+        log.append("load")
+
+    assert log == [
+        "asked to stop",
+        "setup first {}",
+        "cleanup first {'first': 'made by first'}",
+    ]
+
+
+def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plugins, log, folder):
+    contexts, manager = around(
+        objects, plugins, workload(first={}, second={"fail": "cleanup"}, third={})
+    )
+
+    with manager:
+        pass
+    del log[:]
+    found = Objects.load(folder, folder.parents[1])
+    again = undo(found, plugins)
+
+    told = ["context second cannot be undone: OSError", "context first is kept for context second"]
+    assert contexts.left == again == told
+    history = {passage.name: passage for passage in contexts.history.of(0)}
+    assert list(history) == ["first", "second", "third"]
+    assert history["second"].setup.error is None
+    assert history["second"].cleanup.error.etype == "OSError"
+    assert history["second"].cleanup.started_at >= history["third"].cleanup.finished_at
+    assert history["first"].cleanup is None
+    assert log == ["cleanup second {'second': 'made by second'}"]
+    left = Objects.load(folder, folder.parents[1]).entries
+    assert [entry.name for entry in left] == ["first", "second"]
+
+
+def test_other_workloads_are_undone_whatever_one_keeps(objects, plugins, log):
+    for number, fail in enumerate(["no", "cleanup", "no"]):
+        objects.add(Entry(workload=number, name="first", config={}))
+        objects.add(Entry(workload=number, name="second", config={"fail": fail}, after=["first"]))
+
+    problems = undo(objects, plugins)
+
+    assert len(problems) == 2
+    assert [(entry.workload, entry.name) for entry in objects.entries] == [
+        (1, "first"),
+        (1, "second"),
+    ]
+
+
+def test_a_context_is_not_undone_as_somebody_else(objects, plugins, log):
+    objects.add(Entry(workload=0, name="second", config={}, after=["first"]))
+    # another workload's is no help
+    objects.add(Entry(workload=1, name="first", config={}))
+
+    (problem,) = undo(objects, plugins)
+
+    assert "context second cannot be undone: it needs what first had made" in problem
+    assert log == ["cleanup first {}"]
+
+
+def test_a_coordinator_that_died_leaves_what_cleanup_needs(plugins, log, folder):
+    deployment = Deployment.from_spec(
+        "shop", {"osbench": {"services": {"shop": "http://shop.example"}}}
+    )
+    objects = Objects(folder, folder.parents[1], "r1", deployment)
+    pid = os.fork()
+    if pid == 0:
+        _, manager = around(objects, plugins, workload(first={}))
+        with manager:
+            os._exit(9)
+
+    os.waitpid(pid, 0)
+    found = Objects.load(folder, folder.parents[1])
+    problems = undo(found, plugins)
+
+    assert [len(found.entries), problems] == [0, []]
+    assert found.deployment is not None and "shop" in found.deployment.services
+    assert log == [
+        "cleanup second {'second': 'made by second'}",
+        "cleanup first {'first': 'made by first'}",
+    ]
+    assert list(folder.iterdir()) == []
+
+
+def test_secrets_of_addresses_are_not_told(objects, plugins, monkeypatch):
+    def failing(*_):
+        raise OSError("http://ann:swordfish@mirror.example/disk?token=sesame is not there")
+
+    monkeypatch.setattr(plugins.get("context", "first"), "setup", failing)
+    monkeypatch.setattr(plugins.get("context", "first"), "cleanup", failing)
+    contexts, manager = around(objects, plugins, workload(first={}))
+
+    with pytest.raises(ContextError) as caught, manager:
+        pass
+
+    for said in (str(caught.value), *contexts.left):
+        assert "http://***@mirror.example/disk?token=*** is not there" in said
+
+
+def test_what_cannot_be_stored_is_a_failing_setup(objects, plugins, log):
+    _, manager = around(objects, plugins, workload(unstorable={}))
+
+    with pytest.raises(ContextError, match="cannot be stored"), manager:
+        pass
+
+
+def test_files_of_contexts_are_private_and_need_their_key(objects, plugins, folder):
+    data = folder.parents[1]
+    _, manager = around(objects, plugins, workload(first={}))
+
+    with manager:
+        modes = [(data / KEY).stat().st_mode & 0o777, (folder / FILE).stat().st_mode & 0o777]
+        (data / KEY).rename(data / "elsewhere")
+        with pytest.raises(ContextError, match="another key"):
+            Objects.load(folder, data)
+        (data / "elsewhere").rename(data / KEY)
+
+    assert modes == [0o600, 0o600]
+
+
+def test_a_run_without_contexts_has_nothing_to_undo(folder):
+    assert Objects.load(folder, folder.parents[1]).entries == []
+
+
+def test_the_task_goes_over_the_scenario(plugins):
+    named = contexts_of(workload(first={}, second={"fail": "setup"}), plugins)
+
+    assert [(one.name, one.config) for one in named] == [
+        ("first", {}),
+        ("second", {"fail": "setup"}),
+    ]
+
+
+def task(scenario, **contexts):
+    return {
+        "version": 2,
+        "title": "t",
+        "subtasks": [{"title": "s", "scenario": {scenario: {}}, "contexts": contexts}],
+    }
+
+
+def test_tasks_cannot_name_hidden_contexts_and_configurations_are_checked(plugins):
+    with pytest.raises(TaskError) as caught:
+        checked(
+            task("Bad.run", second={}, dummy_context={"fail_setup": 1, "fail": True}),
+            "task.yaml",
+            plugins,
+        )
+    told = {problem.place: problem.message for problem in caught.value.problems}
+
+    assert told["subtasks[0].contexts.second"] == "is hidden: only scenarios ask for it"
+    assert "true or false" in told["subtasks[0].contexts.dummy_context.fail_setup"]
+    assert "unknown key" in told["subtasks[0].contexts.dummy_context.fail"]
+    assert "Bad.run needs the context second" in told["subtasks[0].scenario"]
+    assert checked(task("Mine.run", dummy_context={}), "task.yaml", plugins)

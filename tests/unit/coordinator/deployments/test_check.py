@@ -1,0 +1,124 @@
+"""What `deployment check` finds, with servers that answer, refuse, or are not there."""
+
+import pytest
+
+from helpers.fake_keystone import PASSWORD, fake_keystone
+from osbench.common.deployment.record import Deployment
+from osbench.coordinator.deployments.check import check
+from servers import free_port, redis_server
+
+
+@pytest.fixture
+def auth_url():
+    with fake_keystone() as server:
+        yield server.auth_url
+
+
+def user(name, password):
+    return {"username": name, "password": password, "project_name": "ops"}
+
+
+def found(spec):
+    findings = check(Deployment.from_spec("cloud", spec), timeout_s=5.0)
+    return {finding.subject: finding for finding in findings}
+
+
+def test_every_credential_is_tried_and_a_wrong_password_is_told(auth_url):
+    findings = found(
+        {
+            "openstack": {
+                "auth_url": auth_url,
+                "admin": user("admin", PASSWORD),
+                "users": [user("guest", PASSWORD), user("guest", "pw-wrong")],
+            }
+        }
+    )
+
+    assert findings["admin"].ok
+    assert findings["admin"].detail == "2 services in the catalogue"
+    assert (findings["admin"].user, findings["admin"].project) == ("admin", "ops")
+    assert findings["users[0]"].ok
+    assert findings["users[1]"].ok is False
+    assert "requires authentication" in findings["users[1]"].detail
+    assert "pw-wrong" not in str(findings)
+
+
+def test_services_are_looked_at_as_the_first_who_gets_a_token(auth_url):
+    wrong, right = user("admin", "pw-wrong"), user("guest", PASSWORD)
+
+    findings = found({"openstack": {"auth_url": auth_url, "admin": wrong, "users": [right]}})
+
+    assert findings["admin"].ok is False
+    assert "identity" in findings
+
+
+def test_a_cloud_that_is_not_there_fails_with_a_short_reason():
+    url = f"http://127.0.0.1:{free_port()}/v3"
+
+    findings = found({"openstack": {"auth_url": url, "admin": user("admin", PASSWORD)}})
+
+    assert findings["admin"].ok is False
+    assert findings["admin"].detail.endswith(": Connection refused")
+    assert "Pool" not in findings["admin"].detail
+
+
+def test_a_missing_certificate_file_fails(auth_url):
+    spec = {
+        "auth_url": auth_url.replace("http:", "https:"),
+        "https_cacert": "/nonexistent.pem",
+        "admin": user("admin", PASSWORD),
+    }
+
+    findings = found({"openstack": spec})
+
+    assert findings["admin"].ok is False
+    assert "/nonexistent.pem" in findings["admin"].detail
+
+
+def test_services_are_tried(auth_url):
+    findings = found(
+        {"osbench": {"services": {"a": auth_url, "b": f"http://127.0.0.1:{free_port()}"}}}
+    )
+
+    assert findings["services.a"].detail == "answers with 200"
+    assert findings["services.b"].ok is False
+    assert findings["services.b"].detail == "does not answer: Connection refused"
+
+
+def test_without_key_and_store_there_is_nothing_to_fail():
+    findings = found({"osbench": {}})
+
+    assert {subject: finding.ok for subject, finding in findings.items()} == {
+        "profiler key": None,
+        "trace store": None,
+    }
+
+
+def test_a_store_that_is_not_redis_is_not_tried():
+    findings = found(
+        {"osbench": {"profiler_hmac_key": "k", "profiler_conn_str": "mongodb://u:pw@h"}}
+    )
+
+    assert findings["profiler key"].ok
+    assert findings["trace store"].ok is None
+    assert findings["trace store"].detail == "mongodb: not tried, only redis:// is"
+
+
+def test_a_trace_store_answers_refuses_or_is_away():
+    with redis_server(password="pw-store") as server:
+        right = found({"osbench": {"profiler_conn_str": server.url}})
+        wrong = found({"osbench": {"profiler_conn_str": server.url.replace("pw-s", "pw-x")}})
+        server.kill()
+        away = found({"osbench": {"profiler_conn_str": server.url}})
+
+    assert right["trace store"].ok
+    assert wrong["trace store"].ok is False
+    assert away["trace store"].ok is False
+    assert "pw-" not in str((right, wrong, away))
+
+
+def test_a_store_with_a_malformed_address_fails():
+    findings = found({"osbench": {"profiler_conn_str": "redis://:pw@host:port"}})
+
+    assert findings["trace store"].ok is False
+    assert "pw" not in findings["trace store"].detail

@@ -1,0 +1,38 @@
+"""Moving virtual users: lower, wait, raise."""
+
+from __future__ import annotations
+
+from helpers.heartbeats import heartbeat
+from osbench.coordinator.dispatch.shares import regrant
+from osbench.coordinator.fleet.worker import Member
+
+
+def member(**fields) -> Member:
+    return Member(heartbeat(), **fields)
+
+
+def test_users_are_given_to_another_worker_only_once_they_are_free():
+    old, new = member(share=4, held=4, generation=1), member()
+
+    assert regrant([old, new], [2, 2]) == [old]
+    assert (old.share, old.generation, new.share) == (2, 2, 0)
+    assert regrant([old, new], [2, 2]) == []
+    old.held = 2
+    assert regrant([old, new], [2, 2]) == [new]
+
+    assert (old.share, new.share, new.held, new.generation) == (2, 2, 2, 1)
+
+
+def test_a_worker_gets_what_it_still_holds_back_together_with_what_is_free():
+    busy, other = member(share=1, held=3, generation=2), member()
+
+    regrant([busy, other], [5, 0])
+
+    assert (busy.share, busy.held) == (5, 5)
+
+
+def test_nothing_is_given_while_more_are_held_than_asked_for():
+    busy, other = member(share=0, held=6), member()
+
+    assert regrant([busy, other], [0, 4]) == []
+    assert other.share == 0

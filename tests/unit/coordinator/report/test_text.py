@@ -1,0 +1,148 @@
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.text import render
+from osbench.coordinator.results.totals import Warmup
+
+
+def text_of(report, width=80, **options):
+    """What a terminal of this width shows; rich fills its lines with blanks."""
+    file = io.StringIO()
+    # as it comes from summary.json
+    summary = json.loads(json.dumps(to_json(report)))
+    render(summary, Console(file=file, width=width, **options))
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_run_looks_like_its_golden_file(golden, width):
+    text = text_of(full_report(), width)
+
+    assert max(map(len, text.splitlines())) <= width
+    golden(f"summary-{width}.txt", text)
+
+
+def test_no_color_leaves_no_colour(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    red = "\x1b[1;31mExit code 3"
+
+    coloured = text_of(full_report(), force_terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    bold = text_of(full_report(), force_terminal=True)
+
+    assert red in coloured
+    assert "\x1b[1mExit code 3" in bold
+    assert "\x1b" not in text_of(full_report())
+
+
+def test_foreign_text_can_neither_steer_the_terminal_nor_act_as_markup():
+    summary = to_json(run_report(rps_workload()))
+    summary["workloads"][0]["errors"][0]["message"] = "\x1b[2J[red]gone[/red]\nsecond line"
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=200))
+
+    assert "GatewayTimeout: ?[2J[red]gone[/red] (first" in file.getvalue()
+
+
+def test_more_errors_than_fit_are_summed():
+    summary = to_json(run_report(rps_workload()))
+    error = summary["workloads"][0]["errors"][0]
+    summary["workloads"][0]["errors"] = [{**error, "count": n} for n in range(9, 0, -1)]
+    summary["workloads"][0]["other_errors"] = 100
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=120))
+
+    assert "110 x other errors" in file.getvalue()
+
+
+def test_a_sum_that_does_not_hold_is_shown_as_such():
+    summary = to_json(run_report(constant_workload()))
+    summary["workloads"][0]["accounting"]["planned"] = 9
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=80))
+
+    assert "9 !=  8 + " in file.getvalue()
+
+
+def test_no_footnote_where_every_percentile_is_sound():
+    summary = to_json(run_report(rps_workload()))
+    workload = summary["workloads"][0]
+    sound = workload["latency"]["service"]["ok"]
+    empty = {**sound, "count": 0}
+    states = {"ok": sound, "failed": empty, "timed_out": empty}
+    workload["latency"] = {"service": states, "response": states}
+    workload["actions"] = {}
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=80))
+
+    assert "too few" not in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "-"),
+        (0, "0"),
+        (1e-9, "1.00ns"),
+        (9.996e-6, "10.0us"),
+        (0.9994, "999ms"),
+        (0.9996, "1.00s"),
+        (99.96, "100s"),
+        (599, "599s"),
+        (600, "10.0m"),
+        (7200, "2.00h"),
+        (864000, "240h"),
+    ],
+)
+def test_durations_have_three_digits(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_words_for_numbers():
+    assert count(1234567) == "1,234,567"
+    assert count(1, "process", "processes") == "1 process"
+    assert count(2, "process", "processes") == "2 processes"
+    assert count(0, "span") == "0 spans"
+    assert three_digits(0.01667) == "0.0167"
+    assert three_digits(12345.6) == "12,346"
+    assert plain("a" * 300) == "a" * 197 + "..."
+
+
+def test_a_warm_up_is_told_where_there_was_one():
+    warmed = replace(rps_workload(), warmup=Warmup(seconds=2.5, left_out=1234))
+
+    text = text_of(run_report(warmed), 120)
+
+    assert "1,234 iterations of the first 2.50s stand in the sum above" in text
+    assert "warm-up" not in text_of(run_report(rps_workload()))
+
+
+def test_lost_workers_are_named_among_the_workers():
+    workload = rps_workload()
+    workers = [
+        {**worker, "pid": 40 + at, "lost": worker["host"] == "node1"}
+        for at, worker in enumerate(workload.workers)
+    ]
+    many = [{**workers[0], "pid": pid} for pid in range(1, 10)]
+
+    two = text_of(run_report(replace(workload, workers=tuple(workers))), 120)
+    nine = text_of(run_report(replace(workload, workers=tuple(many))), 120)
+
+    assert "workers     2 processes on node1, 1 process on node2\n" in two
+    assert "2 of them lost: node1:40, node1:41\n" in two
+    assert (
+        "9 of them lost: node1:1, node1:2, node1:3, node1:4, node1:5, node1:6 and 3 others" in nine
+    )
+    assert "of them lost" not in text_of(run_report(workload))

@@ -1,0 +1,138 @@
+"""Framed records on disk: what was whole before a crash is read after it, and nothing else."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
+
+RECORDS = [b"one", b"", b"\x00" * 5000, b"last"]
+HEAD = 8
+
+
+@pytest.fixture
+def path(tmp_path):
+    found = tmp_path / "journal"
+    file = FrameFile(found)
+    file.append(RECORDS[:2])
+    file.append(RECORDS[2:])
+    file.close()
+    return found
+
+
+def test_records_are_read_as_they_were_written(path):
+    assert list(read_frames(path)) == RECORDS
+    assert cut_torn_tail(path) == 0
+
+
+def test_a_file_that_is_not_there_has_no_records(tmp_path):
+    assert list(read_frames(tmp_path / "none")) == []
+    assert cut_torn_tail(tmp_path / "none") == 0
+
+
+def test_writing_nothing_leaves_the_file_as_it_is(path):
+    file = FrameFile(path)
+    file.append([])
+    file.close()
+
+    assert list(read_frames(path)) == RECORDS
+
+
+def test_any_cut_leaves_the_whole_records_before_it(path):
+    data = path.read_bytes()
+    ends = []
+    for record in RECORDS:
+        ends.append((ends[-1] if ends else 0) + HEAD + len(record))
+
+    for length in [*range(0, 40), *range(len(data) - 30, len(data))]:
+        path.write_bytes(data[:length])
+        whole = sum(end <= length for end in ends)
+
+        excess = cut_torn_tail(path)
+
+        assert list(read_frames(path)) == RECORDS[:whole]
+        assert path.stat().st_size == length - excess == (ends[whole - 1] if whole else 0)
+
+
+@pytest.mark.parametrize("place", [0, 4, 9, HEAD + 3 + 4, HEAD * 3 + 3 + 100])
+def test_a_flipped_bit_ends_the_file_there(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 0x10
+    path.write_bytes(data)
+
+    found = list(read_frames(path))
+
+    assert found == RECORDS[: len(found)]
+    assert len(found) < len(RECORDS)
+    assert cut_torn_tail(path) > 0
+    assert list(read_frames(path)) == found
+
+
+def test_after_the_tail_was_cut_records_follow_without_a_gap(path):
+    path.write_bytes(path.read_bytes() + b"\x05\x00\x00")
+    cut_torn_tail(path)
+
+    file = FrameFile(path)
+    file.append([b"new"])
+    file.close()
+
+    assert list(read_frames(path)) == [*RECORDS, b"new"]
+
+
+def test_a_disk_that_is_full_leaves_no_torn_record(path):
+    size = path.stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    file = FrameFile(path)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, before[1]))
+    try:
+        with pytest.raises(OsbenchError, match="cannot write"):
+            file.append([b"x" * 1000])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    file.append([b"after"])
+    file.close()
+
+    assert list(read_frames(path)) == [*RECORDS, b"after"]
+
+
+WRITER = """
+import os, sys
+from pathlib import Path
+from osbench.coordinator.storage.frames import FrameFile
+file = FrameFile(Path(sys.argv[1]))
+for number in range(1000000):
+    file.append([b"%d" % number])
+    os.write(1, b"%d\\n" % number)
+"""
+
+
+def test_what_was_told_to_be_on_disk_is_there_after_a_kill(tmp_path):
+    path = tmp_path / "journal"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        told = [int(writer.stdout.readline()) for _ in range(50)]
+        writer.kill()
+        told += [int(line) for line in writer.stdout if line.endswith(b"\n")]
+
+    cut_torn_tail(path)
+    found = [int(record) for record in read_frames(path)]
+
+    assert found == list(range(len(found)))
+    assert len(found) >= len(told)
+
+
+def test_records_are_bundled_in_order_and_up_to_a_size():
+    records = [b"12345", b"6789", b"a" * 20, b"", b"b", b"c" * 9]
+
+    found = list(bundles(records, 10))
+
+    assert found == [b"123456789", b"a" * 20, b"b" + b"c" * 9]
+    assert list(bundles([], 10)) == []

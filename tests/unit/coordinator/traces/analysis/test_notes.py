@@ -1,0 +1,100 @@
+import pytest
+
+from helpers.synthetic_traces import Work, find, spans_of, traces
+from osbench.coordinator.traces.analysis.coverage import Census, Spans
+from osbench.coordinator.traces.analysis.digest import digest_of
+from osbench.coordinator.traces.analysis.notes import findings
+from osbench.coordinator.traces.model.clock_skew import Clocks, Offset
+
+
+def told(found):
+    digest = digest_of(found)
+    return list(findings(digest.census, digest.clocks, 0))
+
+
+def test_orphans_are_told_by_service():
+    def lose(work, chance):
+        find(work, "rpc").lost = True
+
+    assert told(traces(20, change=lose))[0] == (
+        "stock/engine: 20 spans left out (100 %), the spans around them are not recorded"
+    )
+
+
+def test_spans_of_threads_that_kept_a_trace_are_told_by_service():
+    def late(work, chance):
+        api = find(work, "wsgi")
+        for number in range(0 if chance.random() < 0.9 else 30):
+            start = api.end + 1000 + number
+            api.add(Work(name="run", start=start, length=1, service="pool", host="b"))
+
+    (line,) = (line for line in told(traces(100, change=late)) if "left out" in line)
+
+    assert "written into traces that its threads had kept" in line
+    # the first could be work that goes on after the reply
+    assert "left out (97 %)" in line
+
+
+def test_incomplete_traces_and_work_after_the_reply_are_told():
+    def harm(work, chance):
+        api = find(work, "wsgi")
+        api.add(Work(name="notify", start=api.end - 0.1, length=50, service="bus", host="c"))
+        find(work, "reserve").lost_stop = True
+
+    lines = told(traces(10, change=harm))
+
+    assert lines[0] == "10 of 10 traces incomplete: 10 stops and 0 starts of spans are missing"
+    assert lines[1].startswith("bus notify went on after its caller's end 10 times, 49.9ms on")
+
+
+def test_of_many_services_the_worst_are_named():
+    census = Census(services={f"s{n}": Spans(count=100, orphan=n) for n in range(1, 31)})
+
+    first, *_, last = findings(census, Clocks(), 0)
+
+    assert first.startswith("s30: 30 spans left out (30 %)")
+    assert last == "spans of 20 more services left out"
+
+
+@pytest.mark.parametrize(
+    ("add_ms", "low_ms", "high_ms", "line"),
+    [
+        (10, 9, 11, "the clock of b is 10.0ms behind that of a (+-1.00ms), corrected"),
+        (-10, -11, -9, "the clock of b is 10.0ms ahead of that of a (+-1.00ms), corrected"),
+        (10, 10, None, "the clock of b is at least 10.0ms behind that of a, corrected"),
+        (0, -1, 2, "the clocks of a and b may agree (-1.00ms to +2.00ms)"),
+    ],
+)
+def test_clocks_are_told_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
+    def ns(value):
+        return None if value is None else value * 10**6
+
+    offset = Offset(
+        reference="a",
+        host="b",
+        add_ns=ns(add_ms),
+        low_ns=ns(low_ms),
+        high_ns=ns(high_ms),
+        samples=9,
+    )
+
+    assert list(findings(Census(), Clocks([offset]), 0)) == [line]
+
+
+def test_a_clock_that_only_one_bound_is_known_of():
+    """A cast says no more than that it was taken after it was sent."""
+    root = Work(name="osbench.iteration", start=0, length=10).add(
+        Work(name="cast", start=5, length=100, service="bus", host="c")
+    )
+
+    (_, line) = told(spans_of(root, number=n, clocks={"c": -50}) for n in range(10))
+
+    assert line == "the clock of w1 is at least 45.0ms ahead of that of c, corrected"
+
+
+def test_names_that_services_write_cannot_steer_a_terminal():
+    census = Census(services={"a\x1b[2Jb": Spans(count=2, orphan=1)})
+
+    (line,) = findings(census, Clocks(), 0)
+
+    assert "\x1b" not in line

@@ -1,0 +1,229 @@
+"""The Kubernetes manifests: valid, restricted, and true to osbench's options."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from helpers.kustomization import Manifest, containers, render
+from helpers.readme import REPOSITORY
+from osbench.common.config.config import load
+from osbench.coordinator.cli import main as coord
+from osbench.worker.cli import main as worker
+
+DEPLOY = REPOSITORY / "deploy"
+VERSIONS = ("1.28", "1.31", "1.34")
+FOLDERS = ("base", "autoscaled", "run")
+
+#: Seconds that the supervisor waits beyond drain_timeout_s before it kills.
+SUPERVISOR_S = 5
+
+
+@pytest.fixture(scope="module")
+def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manifests with the secrets that an operator makes."""
+    copy = tmp_path_factory.mktemp("deploy") / "kubernetes"
+    shutil.copytree(DEPLOY / "kubernetes", copy, ignore=shutil.ignore_patterns("secrets"))
+    subprocess.run([DEPLOY / "new-secrets", copy / "base" / "secrets"], check=True)
+    (copy / "run" / "secrets").mkdir()
+    sample = DEPLOY.parent / "samples" / "deployments" / "webservice.json"
+    shutil.copy(sample, copy / "run" / "secrets" / "deployment.json")
+    return copy
+
+
+@pytest.fixture(params=FOLDERS)
+def manifests(request: pytest.FixtureRequest, kubernetes: Path) -> list[Manifest]:
+    return render(kubernetes / request.param)
+
+
+def named(manifests: list[Manifest], kind: str, name: str) -> Manifest:
+    (found,) = [one for one in manifests if (one["kind"], one["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def pods(manifests: list[Manifest]) -> list[dict[str, Any]]:
+    return [one["spec"]["template"]["spec"] for one in manifests if containers(one)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_manifest_follows_the_schema_of_its_kind(
+    manifests: list[Manifest], version: str
+) -> None:
+    for manifest in manifests:
+        kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_the_schemas_refuse_what_is_misspelt(kubernetes: Path) -> None:
+    manifest = named(render(kubernetes / "base"), "Deployment", "osbench-worker")
+    manifest["spec"]["template"]["spec"]["terminationGracePeriod"] = 45
+
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(manifest, VERSIONS[-1], strict=True)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_kustomize_resolves_to_what_these_tests_read(kubernetes: Path, folder: str) -> None:
+    tool = shutil.which("kubectl")
+    if tool is None:
+        pytest.skip("no kubectl, which has kustomize")
+
+    built = subprocess.run(
+        [tool, "kustomize", kubernetes / folder], capture_output=True, text=True, check=False
+    )
+
+    assert built.returncode == 0, built.stderr
+    assert _plain(yaml.safe_load_all(built.stdout)) == _plain(render(kubernetes / folder))
+
+
+def _plain(manifests: Iterable[Manifest]) -> dict[tuple[str, str], Manifest]:
+    """Manifests by kind and name; names without what kustomize hangs to them, secrets decoded."""
+    found = {}
+    for manifest in manifests:
+        text = re.sub(r"(osbench-(?:task|deployment))-[a-z0-9]{10}", r"\1", json.dumps(manifest))
+        plain = json.loads(text)
+        if plain["kind"] == "Secret":
+            plain["data"] = {name: base64.b64decode(one) for name, one in plain["data"].items()}
+        found[plain["kind"], plain["metadata"]["name"]] = plain
+    return found
+
+
+def test_pods_may_run_in_a_restricted_namespace(kubernetes: Path) -> None:
+    base = render(kubernetes / "base")
+    level = named(base, "Namespace", "osbench")["metadata"]["labels"]
+    allowed = {"configMap", "secret", "emptyDir", "persistentVolumeClaim"}
+
+    for pod in pods([*base, *render(kubernetes / "run")]):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] > 0
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+        for container in [*pod.get("initContainers", []), *pod["containers"]]:
+            own = container["securityContext"]
+            assert own["allowPrivilegeEscalation"] is False
+            assert own["readOnlyRootFilesystem"] is True
+            assert own["capabilities"] == {"drop": ["ALL"]}
+            assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+            assert "cpu" not in container["resources"]["limits"]
+        for volume in pod["volumes"]:
+            assert set(volume) - {"name"} <= allowed
+    assert level["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_what_pods_mount_is_there(kubernetes: Path) -> None:
+    both = [*render(kubernetes / "base"), *render(kubernetes / "run")]
+    for pod in pods(both):
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        for container in [*pod.get("initContainers", []), *pod["containers"]]:
+            assert {mount["name"] for mount in container["volumeMounts"]} <= set(volumes)
+        for volume in volumes.values():
+            if "secret" in volume:
+                named(both, "Secret", volume["secret"]["secretName"])
+            if "configMap" in volume:
+                named(both, "ConfigMap", volume["configMap"]["name"])
+            if "persistentVolumeClaim" in volume:
+                claim = volume["persistentVolumeClaim"]["claimName"]
+                named(both, "PersistentVolumeClaim", claim)
+
+
+def test_services_select_their_pods(kubernetes: Path) -> None:
+    base = render(kubernetes / "base")
+    service = named(base, "Service", "osbench-redis")
+    redis = named(base, "StatefulSet", "osbench-redis")
+    worker_set = named(base, "Deployment", "osbench-worker")
+
+    labels = redis["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert redis["spec"]["serviceName"] == "osbench-redis"
+    (container,) = redis["spec"]["template"]["spec"]["containers"]
+    (port,) = service["spec"]["ports"]
+    assert {"name": port["targetPort"], "containerPort": port["port"]} in container["ports"]
+    for one in (redis, worker_set):
+        assert (
+            one["spec"]["selector"]["matchLabels"] == one["spec"]["template"]["metadata"]["labels"]
+        )
+
+
+def test_the_configuration_names_the_service_the_keys_and_a_writable_folder(
+    kubernetes: Path, tmp_path: Path
+) -> None:
+    base = render(kubernetes / "base")
+    secret = named(base, "Secret", "osbench")
+    file = tmp_path / "osbench.conf"
+    file.write_bytes(base64.b64decode(secret["data"]["osbench.conf"]))
+    (pod,) = [one for one in pods(base) if one["containers"][0]["name"] == "worker"]
+
+    conf = load([str(file)])
+
+    (port,) = named(base, "Service", "osbench-redis")["spec"]["ports"]
+    mounted = {mount["mountPath"]: mount for mount in pod["containers"][0]["volumeMounts"]}
+    assert conf.messaging.redis_url.endswith(f"@osbench-redis:{port['port']}/0")
+    assert conf.security.key_file == "/etc/osbench/keys"
+    assert "/etc/osbench" in mounted
+    assert "readOnly" not in mounted[conf.data_dir]
+    assert pod["terminationGracePeriodSeconds"] >= conf.worker.drain_timeout_s + SUPERVISOR_S + 5
+
+
+def test_commands_of_containers_are_commands_of_osbench(kubernetes: Path) -> None:
+    both = [*render(kubernetes / "base"), *render(kubernetes / "run")]
+    commands = {"osbench-worker": worker, "osbench-coord": coord}
+    tried = 0
+    for manifest in both:
+        for container in containers(manifest):
+            probes = [one["exec"]["command"] for key, one in container.items()
+                      if key.endswith("Probe") and "exec" in one]  # fmt: skip
+            lines = [[*container["command"], *container.get("args", [])], *probes]
+            for line in lines:
+                words = " ".join(line).partition(";")[0].split()
+                if found := set(words) & set(commands):
+                    (name,) = found
+                    given = words[words.index(name) + 1 :]
+                    done = CliRunner().invoke(commands[name], [*given, "--help"])
+                    assert done.exit_code == 0, (line, done.output)
+                    tried += 1
+    assert tried == 6
+
+
+@pytest.mark.parametrize(("answer", "restarted"), [(0, False), (1, True), (2, False), (3, False)])
+def test_a_worker_is_restarted_for_silence_only(
+    kubernetes: Path, tmp_path: Path, answer: int, restarted: bool
+) -> None:
+    manifest = named(render(kubernetes / "base"), "Deployment", "osbench-worker")
+    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    probe = container["livenessProbe"]["exec"]["command"]
+    stand_in = tmp_path / "osbench-worker"
+    stand_in.write_text(f"#!/bin/sh\nexit {answer}\n")
+    stand_in.chmod(0o755)
+
+    done = subprocess.run(probe, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
+
+    assert (done.returncode != 0) is restarted
+
+
+def test_the_sample_task_is_one(kubernetes: Path) -> None:
+    done = CliRunner().invoke(coord, ["validate", str(kubernetes / "run" / "task.yaml")])
+
+    assert done.exit_code == 0, done.output
+
+
+def test_the_autoscaler_scales_the_workers_and_nothing_else_sets_their_number(
+    kubernetes: Path,
+) -> None:
+    manifests = render(kubernetes / "autoscaled")
+    scaler = named(manifests, "HorizontalPodAutoscaler", "osbench-worker")["spec"]
+
+    target = scaler["scaleTargetRef"]
+    scaled = named(manifests, target["kind"], target["name"])
+    assert "replicas" not in scaled["spec"]
+    assert scaler["minReplicas"] >= 1

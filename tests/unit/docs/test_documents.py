@@ -1,0 +1,128 @@
+"""Every command in the documents is run by a test, and what documents show is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from helpers.readme import REPOSITORY, blocks, files, text
+from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.cli import main
+from osbench.coordinator.taskfile import load
+
+GUIDES = (
+    "docs/user-guide.md",
+    "docs/traces.md",
+    "docs/plugin-guide.md",
+    "docs/rally.md",
+    "docs/openstack.md",
+    "docs/operations.md",
+)
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *GUIDES, "docs/index.md", "docs/bench.md")
+
+#: Stories of the guides, each run by a functional test.
+RUN = {
+    "user-guide": "test_docs_run.py",
+    "plugin-guide": "test_docs_run.py",
+    "traces": "test_traces_run.py",
+    "rally": "test_docs_rally.py",
+    "openstack-guide": "test_docs_openstack.py",
+    "compose": "test_deploy_walk.py",
+    "kubernetes": "test_deploy_walk.py",
+    "lab": "../lab/test_lab_command.py",
+}
+
+#: First lines of blocks that no test runs as they are, and why.
+NOT_RUN = {
+    "OSPROFILER_CONNECTION_STRING=": "needs a trace to show: test_demo.py shows one",
+    "install -m 644 deploy/systemd/": "needs root and systemd: test_deploy_hosts.py checks units",
+}
+
+
+@pytest.mark.parametrize("document", GUIDES)
+def test_every_block_is_run_or_says_why_not(document: str) -> None:
+    for block in blocks(document=document):
+        excused = any(block.text.startswith(line) for line in NOT_RUN)
+        assert block.story in RUN or excused, block.text
+
+
+@pytest.mark.parametrize("story", RUN)
+def test_each_story_has_a_test(story: str) -> None:
+    test = REPOSITORY / "tests" / "functional" / RUN[story]
+
+    assert f'"{story}"' in test.read_text("utf-8")
+
+
+@pytest.mark.parametrize("document", GUIDES)
+def test_commands_stand_in_fences_and_not_in_indented_text(document: str) -> None:
+    outside = re.sub(r"^```.*?^```$", "", text(document), flags=re.M | re.S)
+
+    assert not re.findall(r"^    (?:osbench|python|make)\b.*$", outside, re.M)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_within_sentences_exist(document: str) -> None:
+    prose = re.sub(r"^```.*?^```$", "", text(document), flags=re.M | re.S)
+
+    for span in re.findall(r"`osbench-coord ([^`]+)`", prose):
+        words = span.split()
+        command: click.Command = main
+        while words and isinstance(command, click.Group):
+            found = command.get_command(click.Context(command), words[0])
+            assert found is not None, span
+            command, words = found, words[1:]
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, span
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_lead_somewhere(document: str) -> None:
+    folder = (REPOSITORY / document).parent
+
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text(document)):
+        assert "://" in link or (folder / link).exists(), link
+
+
+def test_files_of_samples_stand_in_the_guide_as_they_are() -> None:
+    shown = files("docs/plugin-guide.md")
+
+    assert shown
+    for path, body in shown.items():
+        assert (REPOSITORY / path).read_text("utf-8") == body, path
+
+
+@pytest.mark.parametrize("document", ["docs/user-guide.md", "docs/plugin-guide.md"])
+def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
+    pieces = re.findall(r"^```yaml\n((?:runner|hooks):.*?)^```$", text(document), re.M | re.S)
+    subtask = {"title": "piece", "scenario": {"Dummy.dummy": {}}}
+
+    assert pieces
+    for piece in pieces:
+        task = {"version": 2, "title": "t", "subtasks": [subtask | yaml.safe_load(piece)]}
+        file = tmp_path / "task.yaml"
+        file.write_text(yaml.safe_dump(task), "utf-8")
+        load(str(file), args={}, plugins=Plugins([str(REPOSITORY / "samples" / "plugins")]))
+
+
+def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="pip install mkdocs")
+
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert built.returncode == 0, built.stderr
+    page = (tmp_path / "user-guide" / "index.html").read_text("utf-8")
+    assert "<code>samples/tasks</code>" in page
+    # a reader without a network sees all of it
+    assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.(?:https?:)?//[^>]*>", page)

@@ -1,0 +1,380 @@
+"""The closed engine keeps its share of users busy and accounts for every number."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from time import monotonic_ns
+
+import pytest
+
+from helpers.engines import MS, Books, Gauge, batch, closed, steps, until
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.atomic import ActionTimer
+
+ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
+
+
+def test_every_number_runs_once_on_many_threads():
+    ran: list[int] = []
+    with closed(lambda scenario: ran.append(scenario.context["iteration"])) as engine:
+        engine.add(batch((1, 20_001)))
+        engine.add(batch((20_001, 20_002), (20_010, 30_010), number=2))
+
+        engine.set_share(32)
+        until(lambda: len(engine.rows) == 30_001)
+
+    expected = [*range(1, 20_002), *range(20_010, 30_010)]
+    assert sorted(ran) == expected
+    assert sorted(row[ITERATION] for row in engine.rows) == expected
+    assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}
+
+
+def test_exactly_the_share_runs_at_once_as_it_goes_up_and_down():
+    gauge = Gauge()
+
+    def work(scenario):
+        with gauge:
+            time.sleep(0.001)
+
+    with closed(work) as engine:
+        engine.add(batch((1, 1_000_000)))
+        for share in (3, 7, 2, 0, 5):
+            engine.set_share(share)
+            until(lambda share=share: gauge.now <= share)
+            gauge.most = 0
+            until(lambda share=share: gauge.most == share)
+            time.sleep(0.02)
+
+            assert gauge.most == share
+
+
+def test_a_lowered_share_is_in_force_once_inflight_shows_it():
+    """Who reads `inflight` after lowering the share sees all that may still run."""
+    gauge = Gauge()
+
+    def work(scenario):
+        with gauge:
+            time.sleep(0.0002)
+
+    with closed(work) as engine:
+        engine.add(batch((1, 1_000_000)))
+        for _ in range(30):
+            engine.set_share(16)
+            time.sleep(0.003)
+            engine.set_share(4)
+            until(lambda: len(engine.inflight) <= 4)
+            gauge.most = gauge.now
+            time.sleep(0.003)
+
+            assert gauge.most <= 4
+
+
+def test_numbers_that_wait_in_a_shared_run_survive_a_share_of_none():
+    with closed() as engine:
+        engine.set_share(1)
+        engine.add(batch((1, 50_001)))
+        engine.add(batch((60_001, 60_101), number=2))
+        books = Books(engine)
+
+        for share in (0, 1, 0, 1, 0, 1):
+            engine.set_share(share)
+            time.sleep(0.002)
+        until(lambda: len(books.settled()) == 50_100)
+
+    assert set(books.settled().values()) == {1}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_claimed_is_reported_or_given_back_once(seed):
+    chance = random.Random(seed)
+
+    def work(scenario):
+        if scenario.context["iteration"] % 97 == 0:
+            time.sleep(0.001)
+
+    with closed(work, t0_in_ns=10 * MS) as engine:
+        books, last = Books(engine), 1
+        for number in range(1, 40):
+            count = chance.choice([1, 3, 50, 2000])
+            engine.add(batch((last, last + count), number=number))
+            last += count
+            if chance.random() < 0.4:
+                engine.set_share(chance.randint(0, 24))
+            time.sleep(chance.random() * 0.002)
+        engine.stop(monotonic_ns() + chance.choice([0, 3 * MS]))
+        engine.add(batch((last, last + 10), number=40))
+        last += 10
+        until(lambda: books.complete(range(1, last)))
+
+        assert set(books.settled()) == set(range(1, last))
+        assert set(books.settled().values()) == {1}
+        assert engine.queued == 0
+        assert engine.added == last - 1
+
+
+def test_what_is_claimed_and_not_started_is_queued_wherever_it_waits():
+    go_on = threading.Event()
+
+    with closed(lambda scenario: go_on.wait(20.0)) as engine:
+        engine.add(batch((1, 11), number=1))
+        engine.add(batch((11, 14), number=2))
+        before = engine.queued
+        engine.set_share(2)
+        until(lambda: len(engine.inflight) == 2)
+        during = engine.queued
+        go_on.set()
+        until(lambda: len(engine.rows) == 13)
+
+        assert (before, during, engine.queued) == (13, 11, 0)
+
+
+def test_nothing_starts_at_or_after_the_stop_instant():
+    with closed() as engine:
+        returned = Books(engine).returned
+        engine.add(batch((1, 300_001)))
+        stop_ns = monotonic_ns() + 30 * MS
+        engine.stop(stop_ns)
+        engine.set_share(4)
+        until(lambda: monotonic_ns() > stop_ns and not engine.queued and not engine.inflight)
+        until(
+            lambda: (
+                returned.update(engine.returned()) or len(engine.rows) + len(returned) == 300_000
+            )
+        )
+
+    assert all(row[STARTED] < stop_ns for row in engine.rows)
+
+
+def test_nothing_starts_before_the_load_and_users_are_free_from_its_start():
+    with closed(t0_in_ns=80 * MS) as engine:
+        engine.add(batch((1, 101)))
+        engine.set_share(4)
+        until(lambda: len(engine.rows) == 100)
+
+        assert min(row[STARTED] for row in engine.rows) >= engine.t0_ns
+        assert sum(row[DUE] == engine.t0_ns for row in engine.rows) <= 4
+        assert min(row[DUE] for row in engine.rows) == engine.t0_ns
+
+
+def test_an_iteration_is_due_when_its_user_was_free():
+    with closed(lambda scenario: time.sleep(0.002)) as engine:
+        engine.add(batch((1, 21)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 20)
+
+    for before, after in zip(engine.rows, engine.rows[1:], strict=False):
+        assert after[DUE] == before[ENDED]
+        assert after[STARTED] >= after[DUE]
+
+
+def test_a_user_that_comes_later_is_free_from_then_on():
+    with closed(lambda scenario: time.sleep(0.03)) as engine:
+        engine.add(batch((1, 1000)))
+        engine.set_share(1)
+        until(lambda: engine.inflight)
+        time.sleep(0.1)
+        begun = len(engine.rows) + 1
+        raised_ns = monotonic_ns()
+        engine.set_share(8)
+        until(lambda: len(engine.rows) >= begun + 7)
+
+    first = sorted(engine.rows)[begun : begun + 7]
+    assert all(row[DUE] >= raised_ns for row in first)
+
+
+def test_waiting_for_work_counts_once_the_work_has_come():
+    with closed() as engine:
+        engine.set_share(2)
+        time.sleep(0.06)
+        before = engine.want_ns
+        engine.add(batch((1, 2)))
+        until(lambda: engine.rows)
+        counted = engine.want_ns
+        time.sleep(0.06)
+
+        assert before == 0
+        assert counted >= 60 * MS
+        assert engine.want_ns <= counted + 2 * (monotonic_ns() - engine.t0_ns)
+        (row,) = engine.rows
+        assert row[STARTED] - row[DUE] >= 60 * MS
+
+
+def test_the_wait_at_the_end_of_all_work_does_not_count():
+    with closed() as engine:
+        engine.add(batch((1, 101)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 100)
+        counted = engine.want_ns
+        time.sleep(0.05)
+
+        assert engine.want_ns == counted < 50 * MS
+
+
+def test_waiting_for_work_until_the_stop_instant_counts():
+    hungry = threading.Event()
+    with closed(hungry=hungry.set) as engine:
+        begin_ns = monotonic_ns()
+        stop_ns = begin_ns + 80 * MS
+        engine.stop(stop_ns)
+        engine.add(batch((1, 2)))
+        engine.set_share(2)
+        until(lambda: engine.want_ns)
+        until(lambda: monotonic_ns() > stop_ns + 20 * MS)
+        counted, rows = engine.want_ns, list(engine.rows)
+        hungry.clear()
+
+    assert len(rows) == 1
+    assert counted <= 2 * (stop_ns - engine.t0_ns)
+    assert counted >= stop_ns - begin_ns - (rows[0][ENDED] - begin_ns)
+    # what comes after the stop adds nothing
+    assert engine.want_ns == counted
+
+
+def test_waiting_for_work_of_a_load_without_a_stop_instant_does_not_count_when_it_is_stopped():
+    with closed() as engine:
+        engine.set_share(2)
+        time.sleep(0.03)
+        engine.stop(monotonic_ns())
+        time.sleep(0.05)
+
+    assert engine.want_ns == 0
+
+
+def test_users_that_the_share_has_no_place_for_do_not_wait_for_work():
+    with closed() as engine:
+        engine.set_share(2)
+        engine.set_share(0)
+        time.sleep(0.05)
+        raised_ns = monotonic_ns()
+        engine.add(batch((1, 3)))
+        engine.set_share(2)
+        until(lambda: len(engine.rows) == 2)
+
+        assert engine.want_ns <= 2 * (monotonic_ns() - raised_ns)
+        assert all(row[DUE] >= raised_ns for row in engine.rows)
+
+
+def test_users_say_that_they_are_hungry():
+    asked = threading.Event()
+    with closed(hungry=asked.set) as engine:
+        engine.set_share(1)
+        assert asked.wait(10)
+        asked.clear()
+        engine.add(batch((1, 101)))
+
+        assert asked.wait(10)
+
+
+def test_actions_outputs_and_sleep_stand_in_the_row():
+    def work(scenario):
+        with ActionTimer(scenario, "outer"), ActionTimer(scenario, "inner"):
+            scenario.sleep_between(0.003)
+        scenario.add_output(additive={"title": "t", "chart_plugin": "Pie", "data": [["a", 1]]})
+
+    with closed(work) as engine:
+        engine.add(batch((5, 6)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+
+    (row,) = engine.rows
+    outer, inner = steps(row)
+    assert engine.body.names.names == ["outer", "inner"]
+    assert (outer[0], outer[1], outer[4], inner[0], inner[1], inner[4]) == (0, -1, 0, 1, 0, 0)
+    assert row[STARTED] <= outer[2] <= inner[2] < inner[3] <= outer[3] <= row[ENDED]
+    assert row[IDLE] >= 3 * MS
+    trace, outputs = row[EXTRA]
+    assert trace == b""
+    assert len(outputs) == 1
+
+
+def test_an_action_that_was_not_closed_ends_with_its_iteration():
+    def work(scenario):
+        ActionTimer(scenario, "open").__enter__()
+
+    with closed(work) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+
+    (row,) = engine.rows
+    assert row[OUTCOME] == Outcome.OK
+    ((_, _, _, end, failed),) = steps(row)
+    assert end == row[ENDED]
+    assert failed == 1
+
+
+def test_outputs_are_packed_at_once_and_cut_where_they_are_too_large():
+    def work(scenario):
+        item = {"title": "t", "chart_plugin": "Lines", "data": [1]}
+        scenario.add_output(complete=item)
+        item["data"] = object()
+        if scenario.context["iteration"] == 2:
+            scenario.add_output(complete={**item, "data": "x" * 70_000})
+
+    with closed(work) as engine:
+        engine.add(batch((1, 3)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 2)
+
+    kept, cut = engine.rows
+    assert kept[OUTCOME] == cut[OUTCOME] == Outcome.OK
+    assert len(kept[EXTRA][1]) == 1
+    assert cut[EXTRA] is None
+    assert engine.body.failures.cut == 1
+
+
+def test_an_attribute_named_as_ours_does_not_stop_the_load():
+    def work(scenario):
+        scenario._outputs = {"mine": 1}
+
+    with closed(work) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+
+    assert engine.rows[0][EXTRA] is None
+
+
+def test_users_leave_when_the_engine_is_closed():
+    before = set(threading.enumerate())
+    with closed() as engine:
+        engine.set_share(12)
+        ours = set(threading.enumerate()) - before
+
+    assert len(ours) == 12 + 1
+    until(lambda: not any(thread.is_alive() for thread in ours))
+
+
+def test_a_thread_that_the_system_refuses_is_tried_for_again(monkeypatch, caplog):
+    start, refusals = threading.Thread.start, iter([True] * 3)
+
+    def stingy(self):
+        if self.name.startswith("user-3") and next(refusals, False):
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", stingy)
+    with closed() as engine:
+        engine.set_share(6)
+        until(lambda: engine.users == 6)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "virtual user 4 of 6: can't start new thread"
+    ]
+
+
+def test_unsettled_numbers_are_known_until_they_are_shipped():
+    go = threading.Event()
+    with closed(lambda scenario: go.wait(10)) as engine:
+        engine.add(batch((1, 4)))
+        engine.set_share(1)
+        until(lambda: engine.inflight)
+        before = engine.unsettled
+        go.set()
+        until(lambda: len(engine.rows) == 3)
+
+        assert before == engine.unsettled == 3
+        engine.shipped += 3
+        assert engine.unsettled == 0

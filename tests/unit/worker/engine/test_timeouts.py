@@ -1,0 +1,266 @@
+"""An iteration past its limit is recorded once, its user replaced, its thread left alone."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from time import monotonic_ns
+
+import pytest
+
+from helpers.engines import MS, Books, S, arrivals, batch, closed, opened, steps, until
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.worker.engine.engine import IterationTimeout
+
+ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
+OVER = threading.Event()
+
+
+def busy(scenario):
+    while not OVER.is_set():
+        pass
+
+
+def asleep_in_pieces(scenario):
+    while not OVER.is_set():
+        time.sleep(0.01)
+
+
+def blocked(scenario):
+    OVER.wait(20)
+
+
+def lock_wait(scenario):
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=1.0)
+
+
+def deaf(scenario):
+    while not OVER.is_set():
+        with contextlib.suppress(Exception):
+            time.sleep(0.01)
+
+
+def deaf_to_all(scenario):
+    while not OVER.is_set():
+        with contextlib.suppress(BaseException):
+            time.sleep(0.01)
+
+
+def late_effects(scenario):
+    try:
+        blocked(scenario)
+    finally:
+        with ActionTimer(scenario, "late"):
+            scenario.add_output(additive={"title": "t", "chart_plugin": "P", "data": []})
+
+
+def raising(scenario):
+    try:
+        blocked(scenario)
+    finally:
+        raise ValueError("late")
+
+
+BODIES = [
+    busy,
+    asleep_in_pieces,
+    blocked,
+    lock_wait,
+    deaf,
+    deaf_to_all,
+    late_effects,
+    raising,
+]
+
+
+@pytest.fixture(autouse=True)
+def _free():
+    OVER.clear()
+    yield
+    OVER.set()
+
+
+@pytest.mark.parametrize("stuck", BODIES)
+def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
+    def work(scenario):
+        if scenario.context["iteration"] == 1:
+            stuck(scenario)
+
+    with closed(work, timeout_s=0.1) as engine:
+        engine.add(batch((1, 11)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 10)
+        thread = [t for t in threading.enumerate() if t in engine.abandoned]
+        OVER.set()
+        until(lambda: not any(t.is_alive() for t in thread))
+        time.sleep(0.02)
+
+    assert sorted(row[ITERATION] for row in engine.rows) == list(range(1, 11))
+    first = engine.rows[0]
+    assert first[ITERATION] == 1
+    assert first[OUTCOME] == Outcome.TIMED_OUT
+    assert first[ENDED] - first[STARTED] >= 100 * MS
+    assert {row[OUTCOME] for row in engine.rows[1:]} == {Outcome.OK}
+    assert engine.rows[1][DUE] == first[ENDED]
+
+
+def test_a_call_that_lets_no_other_thread_run_is_recorded_once_when_it_returns():
+    with closed(lambda scenario: sum(range(10_000_000)), timeout_s=0.05) as engine:
+        books = Books(engine)
+        engine.add(batch((1, 4)))
+        engine.set_share(1)
+        until(lambda: books.complete(range(1, 4)))
+        until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
+
+    assert set(books.settled().values()) == {1}
+
+
+def test_a_thread_that_cannot_be_ended_is_shown_until_it_ends():
+    with closed(deaf_to_all, timeout_s=0.05) as engine:
+        engine.add(batch((1, 4)))
+        engine.set_share(3)
+        until(lambda: len(engine.abandoned) == 3)
+
+        assert engine.users == 3
+        assert not engine.inflight
+        OVER.set()
+        until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
+
+
+def test_where_it_stood_is_told_once_without_our_frames():
+    with closed(blocked, timeout_s=0.05) as engine:
+        engine.add(batch((1, 7)))
+        engine.set_share(6)
+        until(lambda: len(engine.rows) == 6)
+        OVER.set()
+
+    (failure,) = engine.body.failures.fresh()
+    number, etype, message, stack = failure
+    assert {row[FAILURE] for row in engine.rows} == {number}
+    assert (etype, message) == ("IterationTimeout", "no end after 0.05 s")
+    assert "OVER.wait(20)" in stack
+    assert "engine.py" not in stack
+    assert stack.index("in run") < stack.index("in blocked")
+
+
+def test_open_actions_end_with_the_timeout():
+    def work(scenario):
+        with ActionTimer(scenario, "whole"):
+            with ActionTimer(scenario, "done"):
+                pass
+            with ActionTimer(scenario, "stuck"):
+                blocked(scenario)
+
+    with closed(work, timeout_s=0.05) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+
+    (row,) = engine.rows
+    whole, done, stuck = steps(row)
+    assert [step[4] for step in (whole, done, stuck)] == [1, 0, 1]
+    assert whole[3] == stuck[3] == row[ENDED]
+
+
+def test_what_an_abandoned_thread_does_later_changes_nothing():
+    with closed(late_effects, timeout_s=0.05) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+        (row,) = engine.rows
+        (thread,) = engine.abandoned
+        OVER.set()
+        until(lambda: not thread.is_alive())
+
+        assert engine.rows == [row]
+        assert steps(row) == []
+        assert row[EXTRA] is None
+
+
+def test_iterations_within_the_limit_are_left_alone():
+    with closed(lambda scenario: time.sleep(0.001), timeout_s=30) as engine:
+        engine.add(batch((1, 301)))
+        engine.set_share(8)
+        until(lambda: len(engine.rows) == 300)
+
+    assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}
+    assert not engine.abandoned
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
+    """Threads and watchdog race for each: whoever takes it reports it, and nobody else."""
+    chance = random.Random(seed)
+    late = []
+
+    def work(scenario):
+        try:
+            time.sleep(0.02 + chance.random() * 0.03)
+        except IterationTimeout:
+            late.append(scenario.context["iteration"])
+            raise
+
+    with closed(work, timeout_s=0.03) as engine:
+        books = Books(engine)
+        engine.add(batch((1, 601)))
+        engine.set_share(24)
+        until(lambda: books.complete(range(1, 601)))
+        until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
+        until(lambda: engine.users == 24)
+
+    assert set(books.settled().values()) == {1}
+    timed_out = {row[ITERATION] for row in engine.rows if row[OUTCOME] == Outcome.TIMED_OUT}
+    assert set(late) <= timed_out
+    assert timed_out
+    assert len(timed_out) < 600
+
+
+def test_tiny_iterations_and_a_tiny_limit_lose_nothing():
+    with closed(lambda scenario: time.sleep(0), timeout_s=0.0005) as engine:
+        books = Books(engine)
+        engine.add(batch((1, 20_001)))
+        engine.set_share(16)
+        until(lambda: books.complete(range(1, 20_001)))
+        until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
+
+    assert set(books.settled().values()) == {1}
+
+
+def test_an_open_engine_replaces_users_within_its_share():
+    with opened(blocked, timeout_s=0.05, max_lag_ns=20 * S) as engine:
+        engine.add(arrivals([0] * 12))
+        engine.set_share(4)
+        until(lambda: len(engine.rows) == 12)
+
+        assert engine.users <= 4
+        OVER.set()
+    assert {row[OUTCOME] for row in engine.rows} == {Outcome.TIMED_OUT}
+
+
+def test_users_beyond_a_lowered_share_are_not_replaced():
+    with closed(blocked, timeout_s=0.1) as engine:
+        engine.add(batch((1, 9)))
+        engine.set_share(4)
+        until(lambda: len(engine.inflight) == 4)
+        engine.set_share(1)
+        until(lambda: len(engine.rows) >= 5)
+
+        assert engine.users == 1
+        assert len(engine.inflight) <= 1
+        OVER.set()
+
+
+def test_an_engine_that_is_closed_still_ends_what_it_has_in_hand():
+    with closed(blocked, timeout_s=0.1) as engine:
+        engine.add(batch((1, 3)))
+        engine.set_share(2)
+        until(lambda: len(engine.inflight) == 2)
+    until(lambda: not engine.inflight)
+
+    assert {row[OUTCOME] for row in engine.rows} == {Outcome.TIMED_OUT}
+    assert monotonic_ns() > engine.t0_ns

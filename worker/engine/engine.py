@@ -1,0 +1,363 @@
+"""The engine of one workload in one process: virtual users, rows, and the watchdog.
+
+Virtual users are threads: OSProfiler's state is thread-local and OpenStack clients block.
+Each running iteration stands in `inflight` under its number; whoever pops it, the thread that
+finished it or the watchdog whose patience ended, reports it, so that it is reported once. A
+thread that finds its iteration gone does nothing more but leave.
+List and dict operations used here are atomic under the interpreter's lock; nothing on the hot
+path takes another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from time import monotonic_ns
+from types import FrameType
+from typing import Any
+
+from osbench.common.intervals import Interval, Intervals
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.atomic import WIDTH, Recorder
+from osbench.common.protocol.blocks import Row, pack_actions
+from osbench.common.protocol.messages import Batch
+from osbench.worker.engine.body import Body
+from osbench.worker.engine.failures import spoken
+
+LOG = logging.getLogger(__name__)
+
+#: How often the watchdog looks, seconds.
+WATCH_S = 0.02
+#: An instant that never comes.
+NEVER = 1 << 62
+#: What `Engine.run` answers in place of the instant at which the iteration ended.
+NOT_STARTED, GIVEN_UP = 0, -1
+OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_OUT)
+
+
+class IterationTimeout(BaseException):
+    """Raised in a virtual user's thread whose iteration took too long. No scenario catches it."""
+
+
+class User:
+    """A virtual user: a thread that runs iterations one after another."""
+
+    __slots__ = ("free_ns", "injected", "number", "thread")
+
+    def __init__(self, number: int, free_ns: int) -> None:
+        self.number = number
+        #: Since when it could have run something, monotonic nanoseconds.
+        self.free_ns = free_ns
+        self.thread: threading.Thread | None = None
+        #: Set once an exception was sent to the thread, which must not end before: its
+        #: identity could be given to another thread. A plain flag, because an exception that
+        #: lands within an Event or a lock may leave it locked for good.
+        self.injected = False
+
+
+#: Deadline, user, due, started, recorder.
+Entry = tuple[int, User, int, int, Recorder]
+
+
+class Engine:
+    """Base of the closed and the open engine. `hungry` is called when work runs out."""
+
+    def __init__(self, body: Body, t0_ns: int, stop_ns: int, hungry: Callable[[], None]) -> None:
+        self.body = body
+        #: Start of the load, and the instant from which nothing starts, monotonic nanoseconds.
+        self.t0_ns = t0_ns
+        self.stop_ns = stop_ns
+        #: Finished rows; the shipper takes them from the front.
+        self.rows: list[Row] = []
+        #: What runs now, by iteration number.
+        self.inflight: dict[int, Entry] = {}
+        #: Numbers claimed so far, and those of them that a result block holds. Between the two
+        #: a number may for a moment stand nowhere but in a thread's local variable.
+        self.added = 0
+        self.shipped = 0
+        #: Some rows hold outputs.
+        self.bulky = False
+        #: Threads whose iteration timed out and that still run.
+        self.abandoned: list[threading.Thread] = []
+        #: User-nanoseconds waited for work that then came, or that was to come until the stop.
+        self.want_ns = 0
+        self.share = 0
+        self.stopped = False
+        self._limit_ns = body.timeout_ns or NEVER
+        self._hungry = hungry
+        self._returned = Intervals()
+        self._users: dict[int, User] = {}
+        self._staff = threading.Lock()
+        #: Instant of the last change of `share`.
+        self._shared_ns = t0_ns
+        #: The system had no thread for a user.
+        self._short = False
+        self._next_expiry = 0
+        self._changed = threading.Condition()
+        self._watch = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
+        self._watch.start()
+
+    # what the subclasses say
+
+    def serve(self, user: User) -> None:
+        """Run iterations as `user` until it must leave."""
+        raise NotImplementedError
+
+    def add(self, batch: Batch) -> None:
+        """Take claimed numbers."""
+        raise NotImplementedError
+
+    @property
+    def queued(self) -> int:
+        """Claimed and not started."""
+        raise NotImplementedError
+
+    def take_back(self) -> list[Interval]:
+        """Remove and return what was claimed and not started; only once nothing starts."""
+        raise NotImplementedError
+
+    @property
+    def staff(self) -> int:
+        """Users that must be there whether or not there is work."""
+        return self.share
+
+    # users
+
+    def set_share(self, share: int) -> None:
+        """Have this many virtual users."""
+        with self._changed:
+            self._shared_ns = max(self.t0_ns, monotonic_ns())
+            self.share = share
+            self._changed.notify_all()
+        self._fill()
+        self._hungry()
+
+    def _fill(self) -> None:
+        """Start the users that must be there and are not."""
+        for number in range(self.staff):
+            if number not in self._users and not self.employ(number, self._shared_ns):
+                return
+        self._short = False
+
+    def employ(self, number: int, free_ns: int) -> bool:
+        """Start a user that is not there yet; False where the system has no thread for it."""
+        with self._staff:
+            if number in self._users or number >= self.share or self.stopped:
+                return True
+            user = User(number, free_ns)
+            user.thread = threading.Thread(
+                target=self._live, args=(user,), name=f"user-{number}", daemon=True
+            )
+            self._users[number] = user
+            try:
+                user.thread.start()
+            except RuntimeError as error:
+                del self._users[number]
+                if not self._short:
+                    LOG.error("virtual user %d of %d: %s", number + 1, self.share, error)
+                self._short = True
+                return False
+        return True
+
+    def dismiss(self, user: User) -> None:
+        """Forget a user that leaves or was given up."""
+        with self._staff:
+            if self._users.get(user.number) is user:
+                del self._users[user.number]
+
+    def _live(self, user: User) -> None:
+        try:
+            self.serve(user)
+        except IterationTimeout:
+            _await_injection(user)
+
+    @property
+    def users(self) -> int:
+        """Virtual users that exist."""
+        return len(self._users)
+
+    # one iteration
+
+    def run(self, iteration: int, due: int, user: User) -> int:
+        """Run and record one iteration; answers when it ended, NOT_STARTED or GIVEN_UP."""
+        body = self.body
+        recorder = Recorder(body.names)
+        started = monotonic_ns()
+        self.inflight[iteration] = (started + self._limit_ns, user, due, started, recorder)
+        # looked at only now: whoever lowers the share then finds in `inflight` all that may start
+        if user.number >= self.share or started >= self.stop_ns:
+            return self._withdraw(iteration, user)
+        if body.tracer is not None:
+            self._trace(iteration, recorder)
+            started = monotonic_ns()
+        scenario = None
+        error: BaseException | None = None
+        message = ""
+        try:
+            scenario = body.instance(iteration, recorder)
+            body.function(scenario, **body.arguments(iteration))
+            ended = monotonic_ns()
+        except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
+            ended = monotonic_ns()
+            error, message = caught, spoken(caught)
+        if self.inflight.pop(iteration, None) is None:
+            # the exception and this frame hold each other: without it, all goes with the thread
+            error = None
+            _await_injection(user)
+            return GIVEN_UP
+        outcome = OK
+        failure = idle = 0
+        outputs = extra = None
+        if scenario is not None:
+            idle, outputs = scenario._idle_ns, scenario._outputs
+        if outputs is not None or recorder.profiler is not None:
+            extra = self._extras(recorder, outputs, error, message)
+        if error is not None:
+            outcome, failure = FAILED, body.failures.number(error, message)
+            error = None
+        actions = b""
+        if recorder.actions:
+            # packed: with a list or tuple in it the garbage collector would go through every row
+            closed = recorder.actions if recorder.open < 0 else _closed(recorder.actions, ended)
+            actions = pack_actions(closed)
+        self.rows.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
+        return ended
+
+    def _trace(self, iteration: int, recorder: Recorder) -> None:
+        tracer = self.body.tracer
+        assert tracer is not None
+        if tracer.sampled(iteration):
+            recorder.profiler = tracer.begin(iteration)
+        else:
+            tracer.clear()
+
+    def _extras(
+        self,
+        recorder: Recorder,
+        outputs: list[bytes] | None,
+        error: BaseException | None,
+        message: str,
+    ) -> Any:
+        trace, tracer = b"", self.body.tracer
+        if recorder.profiler is not None and tracer is not None:
+            said = None if error is None else (type(error).__name__, message)
+            trace = tracer.end(recorder.profiler, said)
+        self.bulky = self.bulky or outputs is not None
+        return self.body.extras(outputs, trace)
+
+    def _withdraw(self, iteration: int, user: User) -> int:
+        if self.inflight.pop(iteration, None) is None:
+            _await_injection(user)
+            return GIVEN_UP
+        self.give_back([(iteration, iteration + 1)])
+        return NOT_STARTED
+
+    # stopping
+
+    def stop(self, at_ns: int) -> None:
+        """Let nothing start at or after an instant, monotonic nanoseconds."""
+        self.stop_ns = min(self.stop_ns, at_ns)
+        with self._changed:
+            self._changed.notify_all()
+
+    def give_back(self, numbers: list[Interval]) -> None:
+        """Return numbers that were claimed and will not start here."""
+        with self._changed:
+            self._returned.update(numbers)
+
+    def returned(self) -> list[Interval]:
+        """What is to be given back since the last call."""
+        with self._changed:
+            found, self._returned = list(self._returned), Intervals()
+        return found
+
+    @property
+    def unsettled(self) -> int:
+        """Numbers claimed that no result block holds yet, as results or as given back."""
+        return self.added - self.shipped
+
+    def close(self) -> None:
+        """End: nothing starts, users leave when their iteration is over."""
+        self.stopped = True
+        self.stop(0)
+
+    # the watchdog
+
+    def _watch_loop(self) -> None:
+        while not (self.stopped and not self.inflight):
+            time.sleep(WATCH_S)
+            try:
+                self._look_around()
+            except Exception:
+                LOG.exception("the watchdog goes on after an error of its own")
+
+    def _look_around(self) -> None:
+        now = monotonic_ns()
+        if now >= self.stop_ns:
+            rest = self.take_back()
+            if rest:
+                self.give_back(rest)
+                self._hungry()
+        if now >= self._next_expiry:
+            self._expire(now)
+        if self._short:
+            self._fill()
+        self.look(now)
+
+    def look(self, now: int) -> None:
+        """What a subclass checks with the watchdog's rhythm."""
+
+    def _expire(self, now: int) -> None:
+        """Give up what is past its deadline; work out when there is anything to do again."""
+        earliest = now + self._limit_ns
+        frames: dict[int, FrameType] = {}
+        # a copy is made in one step; a list of the items is not, the collector may run within
+        for iteration, entry in self.inflight.copy().items():
+            if entry[0] > now:
+                earliest = min(earliest, entry[0])
+            elif self.inflight.pop(iteration, None) is not None:
+                frames = frames or sys._current_frames()
+                self._give_up(iteration, entry, now, frames)
+        self._next_expiry = earliest
+        self.abandoned = [thread for thread in self.abandoned if thread.is_alive()]
+
+    def _give_up(
+        self, iteration: int, entry: Entry, now: int, frames: dict[int, FrameType]
+    ) -> None:
+        _, user, due, started, recorder = entry
+        thread = user.thread
+        assert thread is not None and thread.ident is not None
+        failure = self.body.failures.timed_out(self._limit_ns / 1e9, frames.get(thread.ident))
+        extra: Any = None
+        if recorder.profiler is not None and self.body.tracer is not None:
+            extra = (self.body.tracer.abandon(recorder.profiler), None)
+        actions = pack_actions(_closed(recorder.actions, now))
+        self.rows.append((iteration, TIMED_OUT, due, started, now, 0, failure, actions, extra))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident), ctypes.py_object(IterationTimeout)
+        )
+        user.injected = True
+        self.abandoned.append(thread)
+        self.dismiss(user)
+        self.employ(user.number, now)
+
+
+def _await_injection(user: User) -> None:
+    """Let the exception that is on its way arrive here, not in the interpreter's clean-up."""
+    while not user.injected:
+        time.sleep(0.001)
+    # a thread that takes the interpreter's lock looks for exceptions sent to it
+    time.sleep(0)
+
+
+def _closed(actions: list[int], now: int) -> list[int]:
+    """A copy of an iteration's actions in which those still open end now, failed."""
+    copy = actions[: len(actions) // WIDTH * WIDTH]
+    for at in range(0, len(copy), WIDTH):
+        if not copy[at + 3]:
+            copy[at + 3], copy[at + 4] = now, 1
+    return copy

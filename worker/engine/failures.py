@@ -1,0 +1,133 @@
+"""The distinct failures of a workload in this process, each formatted and shipped once."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from types import FrameType, TracebackType
+from typing import Any
+
+from osbench.common.masking import mask_url
+from osbench.common.openstack.request_errors import NotReady, RequestFailed
+
+#: Limits of what is kept of one failure, characters.
+MESSAGE_LIMIT = 1000
+TRACEBACK_LIMIT = 8000
+#: Distinct failures of one workload and process; the rest share one entry.
+DISTINCT_LIMIT = 1000
+#: Modules whose frames say nothing about a failure: they stand around every scenario.
+_OURS = frozenset({"osbench.worker.engine.engine", "osbench.worker.engine.body"})
+
+
+def spoken(error: BaseException) -> str:
+    """The message of an exception. Never raises: a scenario's exception may do anything."""
+    try:
+        return str(error)
+    except BaseException as broken:  # noqa: BLE001 - SystemExit, too, would end the user's thread
+        return f"(its message cannot be formed: {type(broken).__name__})"
+
+
+def printable(text: str) -> str:
+    """`text` as UTF-8 can carry it: a file name that is not UTF-8 holds lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+class Failures:
+    """Numbers for exceptions: equal type, message and place have one number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._fresh: list[list[Any]] = []
+        self._lock = threading.Lock()
+        #: Failures beyond the limit, and messages or tracebacks that were shortened.
+        self.cut = 0
+
+    def number(self, error: BaseException, message: str) -> int:
+        """The number of an exception with its message, from 1; takes its traceback off.
+
+        Never raises.
+        """
+        places = []
+        step = error.__traceback__
+        while step is not None:
+            places.append((step.tb_frame.f_code, step.tb_lineno))
+            step = step.tb_next
+        # one is shown for all that differ in ids of requests and objects only
+        like = error.kind if isinstance(error, RequestFailed | NotReady) else message
+        key = (type(error), like[:MESSAGE_LIMIT], tuple(places))
+        known = self._numbers.get(key)
+        if known is None:
+            # formatting costs a hundred times as much as all the rest: not for what is not kept
+            text = "" if self._full else _formatted(error)
+            known = self._add(key, type(error).__name__, message, text)
+        # an object that is raised again would otherwise carry all earlier places along
+        BaseException.with_traceback(error, None)
+        return known
+
+    def timed_out(self, limit_s: float, frame: FrameType | None) -> int:
+        """The number of a timeout whose thread stands at `frame`. Never raises."""
+        stack: list[tuple[FrameType, int]] = []
+        while frame is not None and frame.f_globals.get("__name__") not in _OURS:
+            stack.append((frame, frame.f_lineno or 0))
+            frame = frame.f_back
+        key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        text = "" if self._full else _listed(stack)
+        return self._add(key, "IterationTimeout", f"no end after {limit_s:g} s", text)
+
+    @property
+    def _full(self) -> bool:
+        return len(self._numbers) >= DISTINCT_LIMIT
+
+    def _add(self, key: Any, etype: str, message: str, text: str) -> int:
+        with self._lock:
+            if key in self._numbers:
+                return self._numbers[key]
+            if self._full:
+                self.cut += 1
+                key, etype, message, text = "other", "(other)", "more than 1,000 kinds", ""
+                if key in self._numbers:
+                    return self._numbers[key]
+            if len(message) > MESSAGE_LIMIT or len(text) > TRACEBACK_LIMIT:
+                self.cut += 1
+                message, text = message[:MESSAGE_LIMIT], _shortened(text)
+            number = len(self._numbers) + 1
+            self._numbers[key] = number
+            self._fresh.append(
+                [number, *map(printable, (etype, mask_url(message), mask_url(text)))]
+            )
+            return number
+
+    def fresh(self) -> list[list[Any]]:
+        """What was added since the last call."""
+        with self._lock:
+            found, self._fresh = self._fresh, []
+            return found
+
+
+def _formatted(error: BaseException) -> str:
+    shown: TracebackType | None = error.__traceback__
+    while shown is not None and shown.tb_frame.f_globals.get("__name__") in _OURS:
+        shown = shown.tb_next
+    try:
+        return "".join(traceback.format_exception(type(error), error, shown))
+    except Exception as broken:  # noqa: BLE001 - a scenario's exception may do anything
+        return f"(its traceback cannot be formed: {type(broken).__name__})"
+
+
+def _listed(stack: list[tuple[FrameType, int]]) -> str:
+    try:
+        return "".join(traceback.StackSummary.extract(reversed(stack)).format())
+    except Exception as broken:  # noqa: BLE001 - the thread runs on while we read its stack
+        return f"(its stack cannot be formed: {type(broken).__name__})"
+
+
+def _shortened(text: str) -> str:
+    """Both ends of a traceback: where it began, and the innermost frames or a long message."""
+    if len(text) <= TRACEBACK_LIMIT:
+        return text
+    gap = "\n  ...\n"
+    half = (TRACEBACK_LIMIT - len(gap)) // 2
+    return text[: TRACEBACK_LIMIT - len(gap) - half] + gap + text[-half:]

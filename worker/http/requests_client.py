@@ -1,0 +1,71 @@
+"""HTTP requests by requests itself, for options that only it knows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import requests
+
+from osbench.common.causes import root_cause
+from osbench.worker.http import addresses
+
+#: Options that requests wants as tuples; task files only have lists.
+TUPLES = ("auth", "cert", "timeout")
+
+
+class RequestsClient:
+    """One session a thread; connections are kept, cookies are not."""
+
+    def __init__(self, of_run: Sequence[str]) -> None:
+        """`of_run` are header lines of every request, private as those in `own` of `status`."""
+        self._of_run = of_run
+        self._local = threading.local()
+
+    def status(self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]) -> int:
+        """Make a request, read its answer to the end and give the status code.
+
+        `options` are those of `requests.request`. `own` are header lines that no other host
+        than that of `url` gets to see. Raises TimeoutError and ConnectionError where the network is
+        at fault, and what requests raises where the arguments are.
+        """
+        more: dict[str, Any] = {
+            name: tuple(value) if name in TUPLES and isinstance(value, list) else value
+            for name, value in options.items()
+        }
+        given = more.pop("headers", None) or {}
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise ValueError(f"headers must be names with their values, not {given!r}")
+        session: _Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = _Session()
+        session.cookies.clear()
+        ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
+        session.private = frozenset(name.lower() for name in ours)
+        try:
+            with session.request(method, url, headers={**ours, **given}, **more) as answer:
+                return answer.status_code
+        except requests.Timeout as error:
+            raise TimeoutError(_message(method, url, error)) from error
+        except requests.ConnectionError as error:
+            raise ConnectionError(_message(method, url, error)) from error
+
+
+class _Session(requests.Session):
+    """Keeps our own headers from other hosts when redirected."""
+
+    #: Names, in small letters, of headers for the first host alone.
+    private: frozenset[str] = frozenset()
+
+    def rebuild_auth(
+        self, prepared_request: requests.PreparedRequest, response: requests.Response
+    ) -> None:
+        super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
+        if addresses.host(str(prepared_request.url)) != addresses.host(str(response.url)):
+            for name in self.private & {n.lower() for n in prepared_request.headers}:
+                del prepared_request.headers[name]
+
+
+def _message(method: str, url: str, error: BaseException) -> str:
+    return f"{method.upper()} {addresses.shown(url)}: {root_cause(error)}"

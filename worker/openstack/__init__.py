@@ -1,0 +1,1 @@
+"""Sessions with the cloud under test and the users that iterations act as."""

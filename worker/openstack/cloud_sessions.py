@@ -1,0 +1,192 @@
+"""Sessions with the cloud under test: kept connections, trace headers that stay at home."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Mapping
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+from uuid import UUID
+
+import requests
+from keystoneauth1 import access, discover, exceptions
+
+from osbench.common.deployment.record import Credential, Deployment, network_location
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.error_mapping import AuthenticationFailed, refusal
+from osbench.common.openstack.login import is_v3, login
+from osbench.common.openstack.thread_sessions import ThreadSessions, keep_connections
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.scenario import Scenario
+from osbench.worker.http.addresses import REDIRECTS
+from osbench.worker.tracing import profiling
+
+__all__ = ["AuthenticationFailed", "Sessions"]
+
+#: Seconds a request may take where the workload sets no timeout, as in Rally.
+TIMEOUT_S = 180.0
+
+#: Headers, in small letters, that only services of the deployment may see.
+TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
+_AT_HOME = frozenset((*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-openstack-request-id"))
+
+#: Actions within the action whose call they belong to.
+REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
+
+
+_location = functools.lru_cache(maxsize=256)(network_location)
+
+
+class Sessions:
+    """A deployment's sessions in one process: one a thread, whoever it authenticates.
+
+    Raises DeploymentError where the deployment has no credential.
+    """
+
+    def __init__(self, deployment: Deployment, timeout_s: float | None = None) -> None:
+        """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`."""
+        admin = (deployment.admin,) if deployment.admin else ()
+        self.credentials: tuple[Credential, ...] = deployment.users or admin
+        if not self.credentials:
+            raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
+        #: `host:port` of the services that may see trace headers.
+        self.hosts: set[str] = set(deployment.hosts)
+        #: Gives this thread's session, without credential; for use by this thread alone.
+        self.session = ThreadSessions(
+            self.credentials[0], timeout_s or TIMEOUT_S, lambda: Transport(self.hosts)
+        )
+        self._catalogued = False
+
+    def credential(self, iteration: int) -> Credential:
+        """The credential of an iteration (from 1): each in turn, users before the admin."""
+        return self.credentials[(iteration - 1) % len(self.credentials)]
+
+    def discover(self) -> None:
+        """Ask Keystone for its versions once, for all threads, where iterations would have to."""
+        first = self.credentials[0]
+        if not is_v3(first.auth_url):
+            # a Keystone that is down is for the iterations to tell
+            with contextlib.suppress(exceptions.ClientException):
+                discover.get_discovery(self.session(), first.auth_url)
+
+    def authenticate(self, credential: Credential) -> access.AccessInfo:
+        """Get a new token from Keystone.
+
+        Raises TimeoutError and ConnectionError where the network is at fault, else
+        AuthenticationFailed.
+        """
+        try:
+            granted: access.AccessInfo = login(credential).get_access(self.session())
+        except exceptions.ClientException as error:
+            raise refusal(credential, error) from error
+        if not self._catalogued and granted.has_service_catalog():
+            found = granted.service_catalog.get_endpoints_data().values()
+            self._learn(
+                network_location(one.url) for several in found for one in several if one.url
+            )
+        return granted
+
+    def warm(self, account: Account) -> None:
+        """Have the account authenticated, where it is not yet, and know its services' hosts.
+
+        Raises as `authenticate` does.
+        """
+        account.token(self.session())
+        if not self._catalogued:
+            self._learn(account.hosts(self.session()))
+
+    def transport(self) -> Transport:
+        """What this thread's session sends by."""
+        transport = self.session().session
+        assert isinstance(transport, Transport)
+        return transport
+
+    def _learn(self, hosts: Iterable[str]) -> None:
+        """Let trace headers go to the services of the catalogue."""
+        self.hosts.update(hosts)
+        self._catalogued = True
+
+
+class Call:
+    """One request of a scenario, for as long as it takes, with all that it leads to.
+
+    What is sent beside the request itself is an action of its own within the action that is
+    timed: it is counted and timed apart.
+    """
+
+    __slots__ = ("_begun", "_itself", "_status", "scenario", "traced")
+
+    def __init__(self, scenario: Scenario, method: str, url: str, *, traced: bool) -> None:
+        self.scenario = scenario
+        self._itself = (method, url)
+        #: Whether services may write spans for it: they may not for what only waits.
+        self.traced = traced
+        self._begun = False
+        self._status = 0
+
+    def beside(self, method: str, url: str) -> str | None:
+        """What this message is beside the request itself; None for that."""
+        sent = (method, url)
+        if url.endswith("/auth/tokens") and method == "POST" and sent != self._itself:
+            return REAUTHENTICATION
+        if not self._begun:
+            self._begun = True
+            return None
+        return REDIRECT if self._status in REDIRECTS else RETRY
+
+    def answered(self, status: int) -> None:
+        """Note how the last message was answered."""
+        self._status = status
+
+
+class Transport(requests.Session):
+    """What keystoneauth1 sends every request by, each hop of a redirect and each retry too."""
+
+    def __init__(self, hosts: set[str]) -> None:
+        super().__init__()
+        #: The scenario's call that this thread makes, None outside of one.
+        self.call: Call | None = None
+        self._hosts = hosts
+        # what a balancer or service sets for one iteration must not steer the next one
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        keep_connections(self)
+
+    def request(  # type: ignore[override] # keystoneauth1 passes all else by keyword
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> requests.Response:
+        call = self.call
+        if call is None:
+            return super().request(method, url, headers=self._sent(url, headers), **options)
+        extra = call.beside(method, url)
+        if extra is None:
+            sent = self._sent(url, headers, traced=call.traced)
+            answer = super().request(method, url, headers=sent, **options)
+        else:
+            with ActionTimer(call.scenario, extra):
+                sent = self._sent(url, headers, traced=call.traced)
+                answer = super().request(method, url, headers=sent, **options)
+        call.answered(answer.status_code)
+        return answer
+
+    def _sent(
+        self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
+    ) -> dict[str, str]:
+        """The headers that may go to where the URL leads."""
+        given = headers or {}
+        # a host's URLs differ behind the third slash only
+        if _location(url[: url.find("/", 8) + 1 or None]) not in self._hosts:
+            return {name: value for name, value in given.items() if name.lower() not in _AT_HOME}
+        sent = {name: value for name, value in given.items() if name.lower() not in TRACE_HEADERS}
+        if not traced:
+            return sent
+        trace = profiling.trace_headers()
+        if "traceparent" in trace:
+            # services write it into their logs: an iteration is found there by its trace id
+            sent["X-Openstack-Request-Id"] = f"req-{UUID(trace['traceparent'].split('-')[1])}"
+        return sent | trace

@@ -1,0 +1,80 @@
+"""Who an iteration acts as: the users of a workload with their tokens, chosen by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.cloud_users import (
+    CHOICE,
+    RANDOM,
+    ROUND_ROBIN,
+    by_project,
+    people,
+    turn,
+)
+from osbench.common.openstack.services import ApiVersion
+from osbench.worker.openstack.cloud_sessions import Sessions
+from osbench.worker.tracing.sampler import mix, seed_of
+
+#: Tokens that a process gets at the same time before the load.
+AT_ONCE = 8
+
+
+class Actors:
+    """The accounts of a workload in one process.
+
+    Raises DeploymentError where the deployment has nobody, or no admin where one is needed.
+    """
+
+    def __init__(
+        self, context: Mapping[str, Any], deployment: Deployment, timeout_s: float | None
+    ) -> None:
+        self.sessions = Sessions(deployment, timeout_s)
+        self.deployment = deployment
+        self._projects = [
+            [Account(person.credential, person.state) for person in several]
+            for several in by_project(people(context, deployment))
+        ]
+        self._everybody = [account for several in self._projects for account in several]
+        self._choice = context.get(CHOICE, ROUND_ROBIN)
+        self._seed = seed_of(f"{context.get('run', '')}/{context.get('workload', 0)}/user")
+        self._admin = Account(deployment.admin) if deployment.admin else None
+        #: What the context `api_versions` says, by service.
+        self.versions = {
+            name: ApiVersion(**wish) for name, wish in context.get("api_versions", {}).items()
+        }
+
+    def user(self, iteration: int) -> Account:
+        """Who the iteration (from 1) acts as; the same in every process of a run."""
+        if self._choice == RANDOM:
+            return self._everybody[mix(self._seed, iteration) % len(self._everybody)]
+        project, user = turn(iteration, self._projects)
+        return self._projects[project][user]
+
+    @property
+    def admin(self) -> Account:
+        """The administrator."""
+        if self._admin is None:
+            raise DeploymentError(f"deployment {self.deployment.name} has no admin")
+        return self._admin
+
+    def warm(self, *, admin: bool, users: bool) -> None:
+        """Get the tokens that are not there yet, before the load.
+
+        Raises TimeoutError, ConnectionError, AuthenticationFailed, DeploymentError.
+        """
+        wanted = [self.admin] if admin else []
+        if users:
+            wanted += self._everybody
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="warm-up") as pool:
+            list(pool.map(self.sessions.warm, wanted))
+
+    @property
+    def someone(self) -> Account:
+        """A user to ask things with before the load."""
+        return self._everybody[0]

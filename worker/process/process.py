@@ -1,0 +1,165 @@
+"""One worker process: Celery's consumer, the agent, and an orderly end."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import resource
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+from oslo_config import cfg
+
+from osbench.common.errors import OsbenchError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol import broker, redis_keys
+from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.redis_client import check, connect
+from osbench.worker.process import presence
+from osbench.worker.process.agent import Agent, Identity
+from osbench.worker.session.preparation import Preparation
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait for Celery's consumer to end, seconds.
+STOP_S = 2.0
+#: prctl option: how late a sleeping thread may be woken, nanoseconds.
+_PR_SET_TIMERSLACK = 29
+#: What to do where a worker lacks a plug-in that its coordinator has.
+_REMEDY = "start osbench-worker with the coordinator's --plugin-path"
+
+
+def incarnation() -> str:
+    """A name for this start of this process: host, pid and 64 random bits."""
+    host = "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
+    return f"{host}.{os.getpid()}.{secrets.token_hex(8)}"
+
+
+def _sharpen_timers() -> None:
+    """Ask the kernel to wake sleepers within 1 ns instead of 50 us; threads inherit it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "prctl"):
+        libc.prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
+
+
+def _raise_file_limit() -> None:
+    """Open as many files as the system lets us: virtual users have connections, one a service."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
+    """Run Celery's consumer in a thread; its only task hands batches to the agent.
+
+    Answers a function that stops it, within a bound.
+    """
+
+    def batch(data: bytes) -> None:
+        agent.receive(data)
+
+    app.task(name=broker.TASK, ignore_result=True)(batch)
+    app.conf.task_queues = (broker.queue(name),)
+    app.conf.task_default_queue = redis_keys.queue(name)
+    app.finalize()
+    # Celery's pool looks its tasks up in the process's default application
+    app.set_default()
+    controller: Any = app.WorkController(
+        pool_cls="threads",
+        concurrency=1,
+        hostname=name,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        loglevel="WARNING",
+    )
+    consumer = threading.Thread(target=controller.start, name="celery", daemon=True)
+    consumer.start()
+
+    def stop() -> None:
+        # Celery has no bound of its own here, and a broker that is away would hold us
+        threading.Thread(target=controller.stop, daemon=True).start()
+        consumer.join(STOP_S)
+
+    return stop
+
+
+def main(
+    conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int, started: Callable[[], None]
+) -> int:
+    """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
+
+    Calls `started` once it serves. Raises OsbenchError where it cannot.
+    """
+    _sharpen_timers()
+    _raise_file_limit()
+    url = conf.messaging.redis_url
+    ring = Keyring.load(conf.security.key_file)
+    timeout_s = conf.messaging.redis_timeout_s
+    check(connect(url, timeout_s), url)
+    if conf.messaging.broker_url:
+        broker.check(conf.messaging.broker_url, timeout_s)
+    plugins = Plugins([*conf.worker.plugin_path, *plugin_paths], remedy=_REMEDY)
+    # read now: a file that cannot be imported is told at start, not by the first run
+    plugins.scenario_names()
+    name = incarnation()
+    presence.register(conf, name)
+    identity = Identity(
+        incarnation=name,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        label=conf.worker.label,
+        capacity=conf.worker.virtual_users,
+    )
+    preparation = Preparation(conf, plugins)
+    agent = Agent(
+        identity=identity,
+        connect=lambda: connect(url, timeout_s),
+        sealer=Sealer(ring),
+        vault=Vault(ring),
+        preparation=preparation,
+        spool_dir=Path(conf.data_dir) / "spool",
+        spool_limit_bytes=conf.worker.spool_limit_mib * 1024 * 1024,
+        max_stuck=conf.worker.max_stuck,
+    )
+    leave = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: leave.set())
+    threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
+    stop = _consume(broker.application(conf.messaging.broker_url or url), name, agent)
+    agent.start()
+    started()
+    while not leave.wait(0.5):
+        pass
+    agent.drain()
+    agent.done.wait(conf.worker.drain_timeout_s)
+    preparation.close(2.0)
+    stop()
+    presence.forget(conf, name)
+    try:
+        agent.farewell()
+    except OsbenchError as error:
+        LOG.warning("%s", error)
+    return 0
+
+
+def _watch(lifeline: int, leave: threading.Event) -> None:
+    # nothing is ever written: the read ends when the supervisor has ended, in whatever way
+    os.read(lifeline, 1)
+    leave.set()
+
+
+def end(code: int) -> None:
+    """Leave at once: stuck iterations may hold threads that never end."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

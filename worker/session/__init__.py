@@ -1,0 +1,1 @@
+"""One run in one worker process: batches in, result blocks out."""

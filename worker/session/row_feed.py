@@ -1,0 +1,43 @@
+"""Feeds iterations with the rows that came with their batches."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from osbench.common.errors import Untrusted
+from osbench.common.intervals import Intervals
+from osbench.common.protocol.data_rows import Reader, unseal
+from osbench.common.protocol.messages import Batch
+
+LOG = logging.getLogger(__name__)
+
+
+class Feed:
+    """Rows by iteration number: added with a claimed batch, taken by the iteration that starts."""
+
+    def __init__(self, header: Sequence[str], key: bytes) -> None:
+        self._reader = Reader(header)
+        self._key = key
+        self._rows: dict[int, dict[str, Any]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Read the rows of a batch, before its iterations can start."""
+        numbers = Intervals(batch.intervals).members().tolist()
+        try:
+            rows = self._reader.read(unseal(batch.rows, self._key))
+            self._rows.update(zip(numbers, rows, strict=True))
+        except (Untrusted, csv.Error, ValueError) as error:
+            # its iterations fail and say so: nothing else would settle them
+            LOG.error("the rows of batch %d cannot be read: %s", batch.batch, error)
+
+    def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
+        """The same arguments, and over them those of the iteration's row."""
+        take = self._rows.pop
+
+        def fed(iteration: int) -> dict[str, Any]:
+            return arguments(iteration) | take(iteration)
+
+        return fed

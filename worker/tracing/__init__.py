@@ -1,0 +1,1 @@
+"""Traces of iterations: which are traced, their spans, and the thread that stores them."""
