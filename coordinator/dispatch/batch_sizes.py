@@ -8,7 +8,7 @@ is left alone with a tail.
 
 from __future__ import annotations
 
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import WorkerHandle
 
 #: Work a worker should have, and a batch of it, in seconds.
 AHEAD_S = 2.0
@@ -45,20 +45,22 @@ def blind_sizes(share: int, fair: int | None, limit: int | None = None) -> list[
     return sizes
 
 
-def room(member: Member, outstanding: int) -> int:
+def room(worker: WorkerHandle, outstanding: int) -> int:
     """Iterations by which a worker's stock is below what it should be."""
-    return max(2 * member.share, int(member.rate * AHEAD_S)) - outstanding
+    return max(2 * worker.share, int(worker.rate * AHEAD_S)) - outstanding
 
 
-def batch_size(member: Member, left: int | None, workers: int, limit: int | None = None) -> int:
+def batch_size(
+    worker: WorkerHandle, left: int | None, workers: int, limit: int | None = None
+) -> int:
     """Size of the next batch for a worker whose rate is known."""
-    size = max(int(member.rate * BATCH_S), -(-member.share // 16), 1)
+    size = max(int(worker.rate * BATCH_S), -(-worker.share // 16), 1)
     if left is not None:
-        shortest = max(1, int(member.rate * SHORTEST_S))
+        shortest = max(1, int(worker.rate * SHORTEST_S))
         size = min(size, max(shortest, -(-left // (2 * workers))))
     return size if limit is None else min(size, limit)
 
 
-def too_large(member: Member) -> int:
+def too_large(worker: WorkerHandle) -> int:
     """A batch larger than this is more than a worker should claim at once."""
-    return max(2 * member.share, int(member.rate * AHEAD_S))
+    return max(2 * worker.share, int(worker.rate * AHEAD_S))

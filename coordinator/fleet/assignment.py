@@ -6,28 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osbench.common.errors import FleetError
-from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
-from osbench.common.task import Subtask, Task, Workload
-from osbench.coordinator.fleet.worker import Member
-
-
-def runner_of(workload: Workload, plugins: Plugins) -> Runner:
-    """The runner that a workload names."""
-    kind = plugins.get("runner", workload.runner.name)
-    assert issubclass(kind, Runner)
-    return kind(workload.runner.config)
-
-
-def together(subtask: Subtask) -> list[tuple[Workload, ...]]:
-    """The workloads of a subtask, in groups that are under load at once."""
-    if subtask.run_in_parallel:
-        return [subtask.workloads]
-    return [(workload,) for workload in subtask.workloads]
+from osbench.coordinator.fleet.worker import WorkerHandle
 
 
 @dataclass(frozen=True, kw_only=True)
-class Needs:
+class WorkerNeeds:
     """What a task asks of the workers of a run."""
 
     #: Worker processes, at least.
@@ -38,17 +22,16 @@ class Needs:
     users_alone: int
 
 
-def needs(task: Task, plugins: Plugins) -> Needs:
-    """What the task's groups ask for at most; open runners do with any number of users."""
-    groups = [
-        [_users(runner_of(workload, plugins)) for workload in group]
-        for subtask in task.subtasks
-        for group in together(subtask)
-    ]
-    return Needs(
-        workers=max(map(len, groups)),
-        users=max(map(sum, groups)),
-        users_alone=max((max(group) for group in groups if len(group) > 1), default=1),
+def needs(groups: Sequence[Sequence[Runner]]) -> WorkerNeeds:
+    """What groups of workloads ask for at most, each group under load at once.
+
+    Open runners need only one virtual user.
+    """
+    users = [[_users(runner) for runner in group] for group in groups]
+    return WorkerNeeds(
+        workers=max(map(len, users)),
+        users=max(map(sum, users)),
+        users_alone=max((max(group) for group in users if len(group) > 1), default=1),
     )
 
 
@@ -85,22 +68,26 @@ def split_workers(capacities: Sequence[int], runners: Sequence[Runner]) -> list[
 
 
 def divide(
-    members: Sequence[Member], subtask: Subtask, group: Sequence[Workload], plugins: Plugins
-) -> list[list[Member]]:
-    """The workers of each workload of a group. Raises FleetError where they are too few."""
+    workers: Sequence[WorkerHandle], title: str, group: Sequence[tuple[str, Runner]]
+) -> list[list[WorkerHandle]]:
+    """The workers of each workload (scenario and runner) of a group under load at once.
+
+    `title` is that of the subtask. Raises FleetError where the workers are too few.
+    """
     if len(group) == 1:
-        return [list(members)]
-    runners = [runner_of(workload, plugins) for workload in group]
-    found = split_workers([member.beat.capacity for member in members], runners)
+        return [list(workers)]
+    found = split_workers(
+        [worker.beat.capacity for worker in workers], [runner for _, runner in group]
+    )
     if found is None:
         asked = ", ".join(
-            f"{workload.scenario} {'any number' if runner.OPEN else runner.concurrency}"
-            for workload, runner in zip(group, runners, strict=True)
+            f"{scenario} {'any number' if runner.OPEN else runner.concurrency}"
+            for scenario, runner in group
         )
-        capacities = ", ".join(str(member.beat.capacity) for member in members)
+        capacities = ", ".join(str(worker.beat.capacity) for worker in workers)
         raise FleetError(
-            f"{subtask.title}: its workloads run at once, each on worker processes of its "
-            f"own. They ask for virtual users ({asked}); the {len(members)} workers have "
+            f"{title}: its workloads run at once, each on worker processes of its "
+            f"own. They ask for virtual users ({asked}); the {len(workers)} workers have "
             f"{capacities}. Start more with osbench-worker, or with larger --virtual-users"
         )
-    return [[members[position] for position in part] for part in found]
+    return [[workers[position] for position in part] for part in found]

@@ -1,6 +1,11 @@
-"""What the exit codes of `run` mean."""
+"""The exit code of `run`: which applies, and what each means."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osbench.common.plugin.sla import Verdict
+from osbench.coordinator.results.totals import Accounting
 
 #: A context's objects are left: `cleanup RUN`.
 LEFT_BEHIND = 5
@@ -19,3 +24,36 @@ MEANINGS = {
 def meaning(code: int) -> str:
     """A phrase for an exit code."""
     return MEANINGS.get(code, "unknown")
+
+
+def exit_code(
+    *,
+    broken: bool,
+    interrupted: bool,
+    aborted: bool,
+    accountings: Sequence[Accounting],
+    limited: bool,
+    verdicts: Sequence[Verdict],
+    refused: bool = False,
+    left_behind: bool = False,
+) -> int:
+    """The first that applies: 2, 130, 3, 4, 1, 5, 0.
+
+    `refused`: a later workload could not begin. `left_behind`: contexts could not be undone.
+    `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
+    started.
+    """
+    if refused:
+        return 2
+    if interrupted:
+        return 130
+    if broken or any(
+        sums.lost or (sums.not_started and not aborted) or sums.drops.get("worker_lost")
+        for sums in accountings
+    ):
+        return 3
+    if limited:
+        return 4
+    if aborted or not all(verdict.success for verdict in verdicts):
+        return 1
+    return LEFT_BEHIND if left_behind else 0

@@ -1,11 +1,7 @@
-"""What a finished run's numbers mean: the generator's limits, the exit code."""
+"""Where the load generator was the limit, so that the load was not the one asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.results.totals import Accounting, Offered
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -46,36 +42,3 @@ def generator_limits(
             "or had no worker"
         )
     return found
-
-
-def exit_code(
-    *,
-    broken: bool,
-    interrupted: bool,
-    aborted: bool,
-    accountings: Sequence[Accounting],
-    limited: bool,
-    verdicts: Sequence[Verdict],
-    refused: bool = False,
-    left_behind: bool = False,
-) -> int:
-    """The first that applies: 2, 130, 3, 4, 1, 5, 0.
-
-    `refused`: a later workload could not begin. `left_behind`: contexts could not be undone.
-    `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
-    started.
-    """
-    if refused:
-        return 2
-    if interrupted:
-        return 130
-    if broken or any(
-        sums.lost or (sums.not_started and not aborted) or sums.drops.get("worker_lost")
-        for sums in accountings
-    ):
-        return 3
-    if limited:
-        return 4
-    if aborted or not all(verdict.success for verdict in verdicts):
-        return 1
-    return LEFT_BEHIND if left_behind else 0

@@ -1,52 +1,10 @@
-"""What a report is made from: a run and its workloads, once they have ended."""
+"""What a report is made from: a run and the outcomes of its workloads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from osbench.common.plugin.plugin_names import NATIVE
-from osbench.common.plugin.sla import Verdict
-from osbench.common.task import Named
-from osbench.coordinator.contexts.history import Passage
-from osbench.coordinator.hooks.executor import HookReport
-from osbench.coordinator.results.charts.workload_charts import Charts
-from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkloadReport:
-    """One workload of a run."""
-
-    #: Scenario name.
-    name: str
-    #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
-    source: str = NATIVE
-    #: Title of the subtask, and the workload's position in it, from 0.
-    title: str
-    position: int
-    #: What the task says of the subtask.
-    subtask_description: str = ""
-    subtask_tags: tuple[str, ...] = ()
-    description: str = ""
-    runner: Named
-    accounting: Accounting
-    warmup: Warmup = field(default_factory=Warmup)
-    offered: Offered
-    tracing: Tracing
-    statistics: WorkloadStatistics
-    verdicts: tuple[Verdict, ...] = ()
-    #: Whose criterion gave each verdict; all ours where this is empty.
-    sla_sources: tuple[str, ...] = ()
-    hooks: tuple[HookReport, ...] = ()
-    contexts: tuple[Passage, ...] = ()
-    charts: Charts = field(default_factory=Charts)
-    #: Outputs and errors that were left out because they were too large.
-    too_large: int = 0
-    #: Who took part: one mapping a worker process, with JSON values.
-    workers: tuple[Mapping[str, Any], ...] = ()
+from osbench.coordinator.results.outcome import WorkloadOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +20,6 @@ class RunReport:
     started_at: float
     finished_at: float
     exit_code: int
-    workloads: tuple[WorkloadReport, ...]
+    workloads: tuple[WorkloadOutcome, ...]
     #: Sentences: what the reader must know, such as why the load was not what was asked for.
     notes: tuple[str, ...] = ()

@@ -16,7 +16,8 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.coordinator.contexts.history import Passage, Step
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
-from osbench.coordinator.report.model import RunReport, WorkloadReport
+from osbench.coordinator.report.model import RunReport
+from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
 from osbench.coordinator.statistics.action_paths import NESTED
@@ -70,31 +71,31 @@ def percentile_key(percent: float) -> str:
     return f"p{percent:g}".replace(".", "")
 
 
-def _workload(report: WorkloadReport) -> dict[str, Any]:
-    statistics = report.statistics
+def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
+    statistics = outcome.statistics
     errors = statistics.errors.groups()
     beyond = sum(group.count for group in errors[ERRORS:]) + statistics.errors.other
     paths = sorted(statistics.actions, key=lambda path: path.split(NESTED))
     return {
-        "name": report.name,
-        "source": report.source,
-        "subtask": report.title,
-        "subtask_description": report.subtask_description,
-        "subtask_tags": list(report.subtask_tags),
-        "position": report.position,
-        "description": report.description,
-        "runner": {"type": report.runner.name, "config": report.runner.config},
-        "accounting": _accounting(report.accounting),
-        "warmup": dataclasses.asdict(report.warmup),
+        "name": outcome.name,
+        "source": outcome.source,
+        "subtask": outcome.title,
+        "subtask_description": outcome.subtask_description,
+        "subtask_tags": list(outcome.subtask_tags),
+        "position": outcome.position,
+        "description": outcome.description,
+        "runner": {"type": outcome.runner.name, "config": outcome.runner.config},
+        "accounting": _accounting(outcome.accounting),
+        "warmup": dataclasses.asdict(outcome.warmup),
         "latency": {
             "service": _timings(statistics.service),
             "response": _timings(statistics.response),
         },
         "actions": {path: _timings(statistics.actions[path]) for path in paths},
         "start_lag": _times(statistics.start_lag),
-        "offered": dataclasses.asdict(report.offered),
+        "offered": dataclasses.asdict(outcome.offered),
         "throughput": _throughput(statistics),
-        "tracing": dataclasses.asdict(report.tracing),
+        "tracing": dataclasses.asdict(outcome.tracing),
         "exemplars": _exemplars(statistics),
         "errors": [
             {
@@ -107,20 +108,20 @@ def _workload(report: WorkloadReport) -> dict[str, Any]:
             for group in errors[:ERRORS]
         ],
         "other_errors": beyond,
-        "sla": _sla(report),
-        "hooks": [_hook(hook) for hook in report.hooks],
-        "contexts": [_context(passage) for passage in report.contexts],
-        "outputs": _outputs(report),
+        "sla": _sla(outcome),
+        "hooks": [_hook(hook) for hook in outcome.hooks],
+        "contexts": [_context(passage) for passage in outcome.contexts],
+        "outputs": _outputs(outcome),
         "load_profile": _load_profile(statistics),
-        "workers": [dict(worker) for worker in report.workers],
+        "workers": [dict(worker) for worker in outcome.workers],
     }
 
 
-def _sla(report: WorkloadReport) -> list[dict[str, Any]]:
-    sources = report.sla_sources or (NATIVE,) * len(report.verdicts)
+def _sla(outcome: WorkloadOutcome) -> list[dict[str, Any]]:
+    sources = outcome.sla_sources or (NATIVE,) * len(outcome.verdicts)
     return [
         {**dataclasses.asdict(verdict), "source": source}
-        for verdict, source in zip(report.verdicts, sources, strict=True)
+        for verdict, source in zip(outcome.verdicts, sources, strict=True)
     ]
 
 
@@ -169,9 +170,9 @@ def _context_step(step: Step | None) -> dict[str, Any] | None:
     }
 
 
-def _outputs(report: WorkloadReport) -> dict[str, Any]:
-    found = report.charts.to_dict()
-    found["cut"]["too_large"] = report.too_large
+def _outputs(outcome: WorkloadOutcome) -> dict[str, Any]:
+    found = outcome.charts.to_dict()
+    found["cut"]["too_large"] = outcome.too_large
     return found
 
 

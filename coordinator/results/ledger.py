@@ -216,9 +216,12 @@ class Ledger:
 
     # taking away
 
-    def fence(self, worker: str) -> list[int]:
-        """Give a worker up; answers its open batches, to be taken away."""
+    def fence(self, worker: str) -> None:
+        """From here on, results of this worker are late or stale."""
         self._fenced.add(worker)
+
+    def batches_of(self, worker: str) -> list[int]:
+        """All open batches of a worker, claimed ones too."""
         return [number for number, batch in self.batches.items() if batch.worker == worker]
 
     def revoked(self, batch: int) -> Intervals:

@@ -1,4 +1,4 @@
-"""One workload's results as they come in: ledger, statistics, and what stands beside them."""
+"""One workload's results as they come in: ledger, statistics, SLA criteria, charts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.rows import select
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 
-class Book:
+class WorkloadResults:
     """Takes blocks that are on disk. Kept until the run closes: late results still count."""
 
-    def __init__(self, *, idempotent: bool, criteria: Criteria, warmup_s: float = 0.0) -> None:
+    def __init__(self, *, idempotent: bool, sla: SlaEvaluator, warmup_s: float = 0.0) -> None:
         self.ledger = Ledger(idempotent=idempotent)
         self.statistics = WorkloadStatistics()
-        self.criteria = criteria
+        self.sla = sla
         self.charts = Charts()
         self.warmup_ns = int(warmup_s * 1e9)
         #: When the load began, seconds since 1970-01-01 UTC; 0 before.
@@ -37,12 +37,12 @@ class Book:
         self.want_ns = 0
         #: Outputs and failures cut for size.
         self.cut = 0
-        #: Blocks that came twice, and blocks of another shape, which the reader counts.
+        #: Blocks that came twice, and blocks of another shape; the receiver counts them.
         self.duplicates = 0
         self.refused = 0
 
-    def take(self, block: Block) -> tuple[int, float]:
-        """Count a block; answers how many iterations ran, and their user-seconds.
+    def add(self, block: Block) -> tuple[int, float]:
+        """Count a block; returns how many iterations ran, and their user-seconds.
 
         Raises Untrusted where it is of another shape; then nothing of it was counted.
         """
@@ -67,9 +67,9 @@ class Book:
         columns = self._warm(columns)
         self.statistics.add(columns, worker=worker)
         self.charts.add(columns)
-        if self.criteria:
+        if self.sla:
             texts = self.statistics.errors.texts(worker, columns.failure)
-            self.criteria.add(replace(columns, failures=texts, t0_at=self.t0_at))
+            self.sla.add(replace(columns, failures=texts, t0_at=self.t0_at))
 
     def _warm(self, columns: Columns) -> Columns:
         """The rows of iterations that started, or were due and dropped, after the warm-up."""

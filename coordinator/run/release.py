@@ -1,4 +1,4 @@
-"""How a run parts with its workers: spans written out, marks taken off, its keys removed."""
+"""The end of a run for its workers: spans flushed, workers released, the run's keys deleted."""
 
 from __future__ import annotations
 
@@ -7,44 +7,46 @@ import logging
 import time
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.run.state import RunState
+from osbench.coordinator.run.services import RunServices
+from osbench.coordinator.run.status import RunStatus
 
 LOG = logging.getLogger(__name__)
 
 #: Longest wait for workers to write out their spans, and to leave, seconds.
-FAREWELL_S = 3.0
-#: Between two looks at them, seconds.
-LOOK_S = 0.05
+RELEASE_S = 3.0
+#: Between two polls, seconds.
+POLL_S = 0.05
 
 
-def await_spans(state: RunState) -> None:
+def await_spans(services: RunServices, status: RunStatus) -> None:
     """Let workers write out their spans, so that the report can count them."""
-    members = [m for m in state.fleet.members.values() if not m.fenced]
-    deadline = time.monotonic() + FAREWELL_S
+    workers = services.pool.present
+    deadline = time.monotonic() + RELEASE_S
     # heartbeats that were sent under load, and not read yet, know nothing of its end
     with contextlib.suppress(OsbenchError):
-        state.fleet.poll()
-    marks = {member: member.beat.beat for member in members}
-    while time.monotonic() < deadline and not state.interruption.level >= 2:
+        services.pool.poll()
+    marks = {worker: worker.beat.beat for worker in workers}
+    while time.monotonic() < deadline and not status.interruption.stops:
         with contextlib.suppress(OsbenchError):
-            state.fleet.poll()
-        if all(m.beat.beat > marks[m] and not m.beat.spans[2] for m in members):
+            services.pool.poll()
+        if all(one.beat.beat > marks[one] and not one.beat.spans[2] for one in workers):
             return
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
-def release(state: RunState) -> None:
-    """Free the workers and remove the run's keys."""
-    members = list(state.fleet.members.values())
+def release(services: RunServices) -> None:
+    """Release the workers and delete the run's keys."""
+    pool, channel = services.pool, services.channel
+    workers = list(pool.workers.values())
     try:
-        state.controls.change(members, released=True)
-        deadline = time.monotonic() + FAREWELL_S
+        services.controls.change(workers, released=True)
+        deadline = time.monotonic() + RELEASE_S
         while time.monotonic() < deadline:
-            state.fleet.poll()
-            if all(m.fenced or m.beat.run != state.channel.run_id for m in members):
+            pool.poll()
+            if all(not one.present or one.beat.run != channel.run_id for one in workers):
                 break
-            time.sleep(LOOK_S)
-        state.fleet.release()
-        state.channel.store.close([member.incarnation for member in members])
+            time.sleep(POLL_S)
+        pool.release()
+        channel.close([worker.incarnation for worker in workers])
     except OsbenchError as error:
         LOG.warning("the run's keys could not be removed: %s", error)

@@ -9,7 +9,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from osbench.common.deployment.record import Deployment
-from osbench.coordinator.run.closing import Piece
+from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.collector import Collected, Collection, Settings
 from osbench.coordinator.traces.collection.retention import Retention
@@ -19,25 +19,25 @@ LOG = logging.getLogger(__name__)
 
 def collect_traces(
     directory: RunDirectory,
-    pieces: Sequence[Piece],
+    outcomes: Sequence[WorkloadOutcome],
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
 ) -> Collected:
     """Collect the traces of all workloads; `wanted` is false once there is no time left."""
-    if not any(piece.conductor.book.statistics.traced for piece in pieces) or not wanted():
+    if not any(one.tracing.traced for one in outcomes) or not wanted():
         return Collected()
     conn_str = None
     if conf.traces.collect and deployment is not None:
-        readable = any(piece.sampling.state == "on" for piece in pieces)
+        readable = any(one.tracing.state == "on" for one in outcomes)
         conn_str = deployment.profiler_conn_str if readable else None
     try:
         collection = Collection(
             directory,
-            [piece.workload.scenario for piece in pieces],
+            [one.name for one in outcomes],
             _settings(conf),
             warmup_ns={
-                number: int(piece.workload.warmup_s * 1e9) for number, piece in enumerate(pieces)
+                number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
             wanted=wanted,
         )

@@ -1,223 +1,183 @@
-"""Conducts the load of one workload: asks the runner, places work, watches its workers."""
+"""One workload of a run: asks the runner, places work, watches its workers, closes its ledger."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from osbench.common.errors import FleetError, StoreAway, StoreError
-from osbench.common.plugin.runner import Runner, Step, Totals, split
-from osbench.common.plugin.sla import Verdict
+from osbench.common.plugin.runner import Step, Totals, split
 from osbench.common.protocol.messages import Specification
-from osbench.coordinator.data_file import DataFile
-from osbench.coordinator.dispatch.dispatcher import Dispatch
+from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.shares import regrant
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.hooks.executor import Hooks
-from osbench.coordinator.results.concurrency import Shortfall
+from osbench.coordinator.results.concurrency import MissingUsers
 from osbench.coordinator.results.totals import Offered
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.run.state import RunState
-from osbench.coordinator.run.workload_workers import Crew
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.run.failover import Failover, loss_sentence
+from osbench.coordinator.run.plan import WorkloadPlan
+from osbench.coordinator.run.services import RunServices
+from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.stop_rules import StopRules
+from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.progress import Snapshot
-
-LOG = logging.getLogger(__name__)
 
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
-#: Results of the stop instant are here so long after it, seconds.
+#: Results of the stop instant have arrived this long after it, seconds.
 LINGER_S = 0.25
-#: Longest wait at the end for hooks that still run, and for those that were told to stop.
+#: Between two snapshots, seconds.
+SHOW_S = 0.25
+#: Longest wait at the end for hooks that still run, and for those that were asked to stop.
 HOOKS_S = 60.0
 HOOKS_STOP_S = 5.0
 
 
-class Conductor:
-    """One workload on its workers. `Concert` calls its steps in their order."""
+@dataclass(slots=True, kw_only=True, eq=False)
+class WorkloadRun:
+    """A workload on its workers. `LoadLoop` calls its steps in their order."""
 
-    def __init__(
-        self,
-        state: RunState,
-        specification: Specification,
-        runner: Runner,
-        *,
-        book: Book,
-        progress: Callable[[Snapshot], None],
-        hooks: Hooks,
-        data: DataFile | None = None,
-    ) -> None:
-        self._state = state
-        self._spec = specification
-        self._runner = runner
-        self._progress = progress
-        self.book = book
-        self._number = specification.workload
-        state.reader.books[self._number] = self.book
-        self.hooks = hooks
-        self._data = data
-        self._dispatch = Dispatch(state, self.book, specification, data)
-        self.crew = Crew(state, specification, self._dispatch)
-        self._t0_at = 0.0
-        self._shown = 0.0
-        self._stop_s: float | None = None
-        self._cut_short: str | None = None
-        self._phase = "preparing"
-        #: Since when there is no worker.
-        self._alone_since: float | None = None
-        self._step = Step()
-        self._shortfall = Shortfall()
+    plan: WorkloadPlan
+    specification: Specification
+    services: RunServices
+    status: RunStatus
+    failover: Failover
+    results: WorkloadResults
+    dispatcher: Dispatcher
+    workers: WorkloadWorkers
+    rules: StopRules
+    hooks: Hooks
+    #: Gets snapshots of the workload, some per second.
+    progress: Callable[[Snapshot], None]
+    _step: Step = field(default_factory=Step)
+    _missing: MissingUsers = field(default_factory=MissingUsers)
+    #: When the load began, Redis time in seconds since 1970; 0 before.
+    _t0_at: float = 0.0
+    _phase: str = "preparing"
+    _shown: float = 0.0
+    #: Since when there is no worker, monotonic.
+    _alone_since: float | None = None
 
     # before the load
 
     def prepare(self) -> None:
-        """Lay the workload out and have the workers prepare it."""
-        self._state.channel.specify(self._spec)
-        self.crew.begin()
+        """Lay the workload out and have the workers prepare it. Raises StoreAway."""
+        self.services.channel.specify(self.specification)
+        self.workers.begin()
 
-    def gather(self) -> None:
-        """See who has prepared. Raises FleetError where one cannot, or nobody is left."""
-        self.crew.welcome(strict=True)
-        self.crew.notice_silence()
-        self.crew.bury()
-        if not self.crew.members:
+    def await_workers(self) -> None:
+        """See which workers have prepared.
+
+        Raises FleetError where one cannot prepare, or none is left; StoreAway.
+        """
+        self.workers.note_prepared(strict=True)
+        self.failover.detect(self.workers.present)
+        self.failover.reclaim(self.plan.number, self.dispatcher)
+        if not self.workers.present:
             raise FleetError("all workers of the run have died before the load")
         self.show()
 
     def call_off(self) -> None:
         """The user stopped the run before the load began."""
-        self._ask()
+        self._ask_runner()
         self.settle()
 
     def start(self, t0_at: float) -> None:
-        """Begin the load at an instant, Redis time in seconds since 1970."""
-        self._t0_at = self.book.t0_at = t0_at
-        started = {"do": "start", "workload": self._number, "t0_at": self._t0_at}
-        self._state.directory.decide([started])
+        """Begin the load at an instant, Redis time in seconds since 1970. Raises StoreAway."""
+        self._t0_at = self.results.t0_at = t0_at
+        started = {"do": "start", "workload": self.plan.number, "t0_at": t0_at}
+        self.services.directory.decide([started])
         self._phase = "running"
-        self._ask()
+        self._ask_runner()
         self._write_controls()
-        self._dispatch.place(self._step, self.crew.takers, self.elapsed(), self._stop_s)
-
-    def _open_parts(self, crew: list[Member]) -> tuple[int, ...]:
-        """Most virtual users of each worker; beyond its capacity where the user wishes so."""
-        if not self._spec.max_concurrency:
-            return tuple(member.capacity for member in crew)
-        return split(self._spec.max_concurrency, [1 << 30] * len(crew))
+        self._place()
 
     # under load
 
     def turn(self, *, poll: bool) -> None:
-        """Do what is to be done now; `poll`: there are new heartbeats."""
-        self._watch_criteria()
+        """Do what is to be done now; `poll`: there are new heartbeats. Raises StoreAway."""
+        self.rules.watch_sla(self._planned)
         self._fire_hooks()
-        self.crew.bury()
+        self.failover.reclaim(self.plan.number, self.dispatcher)
         if poll:
-            self.crew.notice_silence()
-            if self._phase != "stopping":
-                self.crew.replace_lost()
-            self.crew.welcome(strict=False)
-        self._ask()
+            self.failover.detect(self.workers.present)
+            if self._phase != "stopping" and not self.status.interruption.drains:
+                self.failover.replace(self.workers)
+            self.workers.note_prepared(strict=False)
+        self._ask_runner()
         self._write_controls()
-        stop_s = self._stop_s
-        if stop_s is not None and self.elapsed() >= stop_s:
+        if self.rules.reached(self.elapsed()):
             self._phase = "stopping"
-            self._dispatch.take_back_unclaimed(self.crew.members)
+            self.dispatcher.take_back_unclaimed(self.workers.present)
         else:
-            self._dispatch.place(self._step, self.crew.takers, self.elapsed(), stop_s)
-        self._dispatch.drain_leaving(self.crew.members)
+            self._place()
+        self.dispatcher.drain_leaving(self.workers.present)
         if poll and self.elapsed() > 0:
-            self._dispatch.rescue(self.crew.members)
+            self.dispatcher.rescue(self.workers.present)
         self.show()
 
-    def _ask(self) -> None:
-        """Ask the runner, and grant what it says."""
-        crew = self.crew.active
-        ledger = self.book.ledger
-        elapsed = self.elapsed()
-        totals = Totals(allotted=self._dispatch.planned, settled=ledger.decided)
-        capacity = [member.capacity for member in crew]
-        self._step = self._runner.step(elapsed, totals, capacity)
-        if self._data is not None:
-            self._step = self._data.within(self._step, totals)
-        stop = self._step.stop_s
-        cause = self._state.stopped_for
-        if cause:
-            stop = min(elapsed, stop) if stop is not None else elapsed
-            if not self._step.done and (self._stop_s is None or elapsed < self._stop_s):
-                self._cut_short = cause
-        if stop is not None and (self._stop_s is None or stop < self._stop_s):
-            self._stop_s = stop
-        shares = self._open_parts(crew) if self._spec.open else self._step.shares or ()
-        others = [m for m in self.crew.members if m not in crew]
-        regrant([*crew, *others], [*shares, *[0] * len(others)])
-        self._count_missing(elapsed)
-
-    def _count_missing(self, elapsed: float) -> None:
-        fleet, stop_s = self._state.fleet.members.values(), self._stop_s
-        mine = [member for member in fleet if member.workload == self._number]
-        losses = self._shortfall.mourn(mine, elapsed, stop_s)
-        self._state.losses += [f"{self._spec.scenario}: {loss}" for loss in losses]
-        if not self._spec.open:
-            granted = sum(member.share for member in self.crew.members)
-            asked = self._dispatch.wants(self._step) and (stop_s is None or elapsed < stop_s)
-            self._shortfall.count(elapsed, self._runner.users(elapsed) - granted, asked=asked)
-
-    def _fire_hooks(self) -> None:
-        elapsed = self.elapsed()
-        if elapsed < 0:
+    def record_lost(self, worker: WorkerHandle) -> None:
+        """A worker's fence was read: its users were missing since it fell silent."""
+        if self.results.ledger.closed:
             return
-        sums = self.book.ledger.accounting()
-        under_load_s = elapsed if self._stop_s is None else min(elapsed, self._stop_s)
-        self.hooks.look(under_load_s, sums.ok + sums.failed + sums.timed_out)
+        elapsed_s = self.elapsed()
+        silent_from_s = max(0.0, elapsed_s - worker.silence_s)
+        self._missing.add_lost(worker.lost_share, silent_from_s, self.rules.within(elapsed_s))
+        sentence = loss_sentence(worker, silent_from_s, elapsed_s)
+        self.status.losses.append(f"{self.plan.name}: {sentence}")
 
-    def _watch_criteria(self) -> None:
-        """Where the run is to abort on SLA failure: look for one that nothing can mend."""
-        state, book = self._state, self.book
-        if not state.abort_on_sla or state.breach:
-            return
-        self._breached(book.criteria.breach(book.statistics, self._plan()))
+    def _ask_runner(self) -> None:
+        """Ask the runner what should be offered, and grant virtual users accordingly."""
+        active = self.workers.active
+        elapsed_s = self.elapsed()
+        totals = Totals(allotted=self.dispatcher.planned, settled=self.results.ledger.decided)
+        capacity = [worker.capacity for worker in active]
+        self._step = self.plan.runner.step(elapsed_s, totals, capacity)
+        if self.plan.data is not None:
+            self._step = self.plan.data.within(self._step, totals)
+        self.rules.apply(self._step, elapsed_s)
+        is_open = self.plan.runner.OPEN
+        shares = self._open_shares(active) if is_open else self._step.shares or ()
+        others = [worker for worker in self.workers.present if worker not in active]
+        regrant([*active, *others], [*shares, *[0] * len(others)])
+        if not is_open:
+            self._count_missing(elapsed_s)
 
-    def _breached(self, verdict: Verdict | None) -> None:
-        if verdict is not None:
-            self._state.breach = f"{self._spec.scenario}: {verdict.criterion}: {verdict.detail}"
-            LOG.warning("the load is stopped for a failed SLA: %s", self._state.breach)
+    def _open_shares(self, workers: list[WorkerHandle]) -> tuple[int, ...]:
+        """Most virtual users of each worker; beyond its capacity where the user wishes so."""
+        if not self.specification.max_concurrency:
+            return tuple(worker.capacity for worker in workers)
+        return split(self.specification.max_concurrency, [1 << 30] * len(workers))
+
+    def _count_missing(self, elapsed_s: float) -> None:
+        granted = sum(worker.share for worker in self.workers.present)
+        asked = self.dispatcher.has_work(self._step) and not self.rules.reached(elapsed_s)
+        self._missing.count(elapsed_s, self.plan.runner.users(elapsed_s) - granted, asked=asked)
+
+    def _place(self) -> None:
+        self.dispatcher.place(self._step, self.workers.takers, self.elapsed(), self.rules.stop_s)
 
     def _write_controls(self) -> None:
-        self._state.controls.write(
-            {
-                member: {
-                    "workload": self._number,
-                    "t0_at": self._t0_at,
-                    "share": member.share,
-                    "generation": member.generation,
-                    "stop_s": self._stop_s,
-                }
-                for member in self.crew.members
-                if member.ready and (member.generation, self._stop_s) != member.granted
+        stop_s = self.rules.stop_s
+        changed = {
+            worker: {
+                "workload": self.plan.number,
+                "t0_at": self._t0_at,
+                "share": worker.share,
+                "generation": worker.generation,
+                "stop_s": stop_s,
             }
-        )
-        for member in self.crew.members:
-            if member.ready:
-                member.granted = (member.generation, self._stop_s)
+            for worker in self.workers.present
+            if worker.ready and (worker.generation, stop_s) != worker.granted
+        }
+        self.services.controls.write(changed)
+        for worker in changed:
+            worker.granted = (worker.generation, stop_s)
 
     # the end
-
-    def abandon(self) -> None:
-        """The run cannot go on: account for every iteration as things stand."""
-        if not self.book.ledger.closed:
-            if not self._step.done and self._step.budget is None:
-                self._ask()
-            self._close_ledger()
-        self.hooks.stop()
-
-    @property
-    def used_up(self) -> bool:
-        """The last row of the data file ended a load that would have gone on."""
-        if self._data is None or self._runner.planned is not None:
-            return False
-        return self.book.ledger.allotted >= len(self._data)
 
     @property
     def begun(self) -> bool:
@@ -226,50 +186,75 @@ class Conductor:
 
     def finished(self) -> bool:
         """Nothing more will start or be reported."""
-        interruption = self._state.interruption
-        ledger = self.book.ledger
-        if interruption.level >= 2:
+        if self.status.interruption.stops:
             return True
-        unsettled = self._state.reader.unsettled(self._number)
-        if unsettled or ledger.open or self._dispatch.doubtful:
+        ledger = self.results.ledger
+        unsettled = self.failover.unsettled(self.plan.number)
+        if unsettled or ledger.open or self.dispatcher.doubtful:
             return False
-        stopped = self._stop_s is not None and self.elapsed() >= self._stop_s + self._linger_s
-        if stopped or (self._step.done and not ledger.pool):
+        if self.rules.reached(self.elapsed() - self._linger_s):
             return True
-        if self.crew.active:
+        if self._step.done and not ledger.pool:
+            return True
+        if self.workers.active:
             self._alone_since = None
             return False
-        # nobody is left to do what is left: perhaps somebody comes
+        # no worker is left for the rest: perhaps one comes
         now = time.monotonic()
         self._alone_since = self._alone_since or now
-        return now - self._alone_since > self._state.wait_s
+        return now - self._alone_since > self.services.limits.wait_s
 
     @property
     def _linger_s(self) -> float:
-        """How long users may take to say that they waited for work until the stop instant."""
-        return 0.0 if self._spec.open or self._step.stop_s is None else LINGER_S
+        """How long users may take to report that they waited for work until the stop instant."""
+        return 0.0 if self.plan.runner.OPEN or self._step.stop_s is None else LINGER_S
 
     def settle(self) -> None:
-        """Close the accounts; the workers are free for other workloads."""
+        """Close the ledger; the workers are free for other workloads."""
         if self.begun:
-            # what the last results bring about; another workload's time is none of ours
+            # what the last results bring about; time of other workloads does not count
             self._fire_hooks()
         self._close_ledger()
-        state, book = self._state, self.book
-        if self._plan() is not None and not book.ledger.accounting().not_started:
-            # the stop came after the last start
-            self._cut_short = None
-        if state.abort_on_sla and not state.breach and not state.interruption.level:
-            # nothing is to come that could mend what fails now
-            self._breached(next(iter(book.criteria.failing(book.statistics)), None))
-        self._state.directory.decide([{"do": "close", "workload": self._number}])
+        not_started = self.results.ledger.accounting().not_started
+        self.rules.judge_end(complete=self._planned is not None and not not_started)
+        self.services.directory.decide([{"do": "close", "workload": self.plan.number}])
         # what Redis does not take now goes with the next change
         with contextlib.suppress(StoreAway):
-            self._state.controls.change(self.crew.members, workload=-1, t0_at=None)
+            self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
+
+    def abandon(self) -> None:
+        """The run cannot go on: account for every iteration as things stand."""
+        if not self.results.ledger.closed:
+            if not self._step.done and self._step.budget is None:
+                self._ask_runner()
+            self._close_ledger()
+        self.hooks.stop()
+
+    def _close_ledger(self) -> None:
+        # what no worker has claimed was not started; without Redis that cannot be known
+        with contextlib.suppress(StoreAway, StoreError):
+            self.dispatcher.take_back_unclaimed(self.workers.present)
+        ledger = self.results.ledger
+        # where a time ends the load, rows that were not reached are no part of the plan
+        timed = self._step.stop_s is not None
+        is_open = self.plan.runner.OPEN
+        budget = self.plan.runner.planned if is_open or timed else self._step.budget
+        if budget is None:
+            ledger.release_unused()
+        ledger.close(budget)
+
+    # hooks
+
+    def _fire_hooks(self) -> None:
+        elapsed_s = self.elapsed()
+        if elapsed_s < 0:
+            return
+        sums = self.results.ledger.accounting()
+        self.hooks.look(self.rules.within(elapsed_s), sums.ok + sums.failed + sums.timed_out)
 
     def end_hooks(self) -> None:
-        """Wait for actions that still run, then end them: what they act on is taken away next."""
-        self._await_hooks(HOOKS_S, lambda: not self._state.interruption.level)
+        """Wait for actions that still run, then end them: contexts are undone next."""
+        self._await_hooks(HOOKS_S, lambda: not self.status.interruption.drains)
         self.hooks.stop()
         self._await_hooks(HOOKS_STOP_S, lambda: True)
 
@@ -277,79 +262,76 @@ class Conductor:
         deadline = time.monotonic() + longest_s
         while self.hooks.running and patient() and time.monotonic() < deadline:
             with contextlib.suppress(StoreAway):
-                self._state.fleet.poll()
+                self.services.pool.poll()
             time.sleep(0.1)
 
-    def _close_ledger(self) -> None:
-        # what nobody has claimed was not started; where Redis is away nobody can know that
-        with contextlib.suppress(StoreAway, StoreError):
-            self._dispatch.take_back_unclaimed(self.crew.members)
-        ledger = self.book.ledger
-        # where a time ends the load, rows that nobody came to are no part of the plan
-        timed = self._step.stop_s is not None
-        budget = self._runner.planned if self._spec.open or timed else self._step.budget
-        if budget is None:
-            ledger.release_unused()
-        ledger.close(budget)
-
-    # what the report asks
-
-    def offered(self) -> Offered:
-        """How the load was offered, against what was asked."""
-        statistics = self.book.statistics
-        duration_s = (statistics.last_end or 0) / 1e9
-        if self._spec.open:
-            return Offered(
-                duration_s=duration_s,
-                rate_planned=self._dispatch.rate_planned,
-                rate_offered=statistics.rate_started,
-                cut_short=self._cut_short,
-            )
-        users = self._runner.concurrency
-        wanting_s = self.book.want_ns / 1e9 + self._shortfall.user_s
-        asked_s = self.book.busy_s + wanting_s
-        return Offered(
-            duration_s=duration_s,
-            concurrency=users,
-            concurrency_held=self.book.busy_s / asked_s if asked_s > 0 else None,
-            waited_s=wanting_s / users,
-            cut_short=self._cut_short,
-        )
-
-    # small things
-
-    def _plan(self) -> int | None:
-        return self._runner.planned if self._spec.open else self._step.budget
-
-    def _failing(self) -> tuple[str, ...]:
-        if not self.book.statistics.ran:
-            return ()
-        return tuple(v.criterion for v in self.book.criteria.failing(self.book.statistics))
+    # what is reported
 
     def elapsed(self) -> float:
         """Seconds since t0; negative before."""
-        return self._state.offset.now_s() - self._t0_at if self._t0_at else -LEAD_S
+        return self.services.clock.now_s() - self._t0_at if self._t0_at else -LEAD_S
+
+    def offered(self) -> Offered:
+        """How the load was offered, compared with what was asked."""
+        results = self.results
+        duration_s = (results.statistics.last_end or 0) / 1e9
+        if self.plan.runner.OPEN:
+            return Offered(
+                duration_s=duration_s,
+                rate_planned=self.dispatcher.rate_planned,
+                rate_offered=results.statistics.rate_started,
+                cut_short=self.rules.cut_short,
+            )
+        users = self.plan.runner.concurrency
+        wanting_s = results.want_ns / 1e9 + self._missing.user_s
+        asked_s = results.busy_s + wanting_s
+        return Offered(
+            duration_s=duration_s,
+            concurrency=users,
+            concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
+            waited_s=wanting_s / users,
+            cut_short=self.rules.cut_short,
+        )
+
+    @property
+    def data_used_up(self) -> bool:
+        """The last row of the data file ended a load that would have gone on."""
+        data = self.plan.data
+        if data is None or self.plan.runner.planned is not None:
+            return False
+        return self.results.ledger.allotted >= len(data)
+
+    @property
+    def _planned(self) -> int | None:
+        return self.plan.runner.planned if self.plan.runner.OPEN else self._step.budget
+
+    def _failing(self) -> tuple[str, ...]:
+        statistics = self.results.statistics
+        if not statistics.ran:
+            return ()
+        return tuple(verdict.criterion for verdict in self.results.sla.failing(statistics))
 
     def show(self) -> None:
-        """Tell where the workload is, now and then."""
+        """Pass a snapshot on, now and then."""
         now = time.monotonic()
-        if now - self._shown < 0.25:
+        if now - self._shown < SHOW_S:
             return
         self._shown = now
-        sums = self.book.ledger.accounting()
-        self._progress(
+        ledger = self.results.ledger
+        sums = ledger.accounting()
+        self.progress(
             Snapshot(
-                workload=self._number,
-                name=self._spec.scenario,
+                workload=self.plan.number,
+                name=self.plan.name,
                 phase=self._phase,
                 elapsed_s=max(0.0, self.elapsed()),
-                planned=self._plan(),
-                settled=self.book.ledger.settled,
+                planned=self._planned,
+                settled=ledger.settled,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,
-                busy=sum(member.beat.busy for member in self.crew.members),
-                workers=len(self.crew.active),
-                away=self._state.away,
+                busy=sum(worker.beat.busy for worker in self.workers.present),
+                workers=len(self.workers.active),
+                away=self.status.store_away,
                 failing=self._failing(),
             )
         )

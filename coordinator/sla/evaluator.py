@@ -1,4 +1,4 @@
-"""The SLA criteria of one workload: fed with its results, asked for verdicts."""
+"""Evaluates the SLA criteria of one workload on its results."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from osbench.common.protocol.blocks import Columns
 from osbench.common.task import Named
 
 
-class Criteria:
-    """Criteria are plug-ins: one that raises fails, while the run and the others go on."""
+class SlaEvaluator:
+    """Criteria are plug-ins: one that raises fails; the run and the other criteria go on."""
 
     def __init__(self, criteria: Sequence[Named], plugins: Plugins) -> None:
         #: By name in the task file; None for one that raised.

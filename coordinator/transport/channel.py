@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import kombu.exceptions
 from celery import Celery
@@ -16,7 +14,6 @@ from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Fence, Specification
 from osbench.common.protocol.store import Store
-from osbench.coordinator.fleet.worker import Member
 
 #: Stream entries read at once.
 READ_LIMIT = 32
@@ -30,7 +27,7 @@ class Channel:
     def __init__(
         self, *, store: Store, sealer: Sealer, vault: Vault, app: Celery, run_id: str, epoch: str
     ) -> None:
-        self.store = store
+        self._store = store
         self.run_id = run_id
         self.epoch = epoch
         self._sealer = sealer
@@ -51,11 +48,19 @@ class Channel:
         """Seconds for which the broker has taken no message that it was sent; 0 where it does."""
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
+    def open(self, server_run_id: str) -> None:
+        """Write the head of the run: a worker that is marked for it begins with that."""
+        self._store.open({"epoch": self.epoch, "boot": server_run_id, "state": "running"})
+
+    def close(self, incarnations: Sequence[str]) -> None:
+        """Remove all that the run has in Redis."""
+        self._store.close(incarnations)
+
     def specify(self, specification: Specification) -> None:
         """Lay out a workload's specification, encrypted."""
         token = self._vault.encrypt(specification.body())
         data = self._sealer.seal(Specification.KIND, {"vault": token})
-        self.store.put_specification(specification.workload, data)
+        self._store.put_specification(specification.workload, data)
 
     def publish(self, batch: Batch) -> None:
         """Send a batch. Raises StoreAway where the broker does not take it."""
@@ -77,10 +82,14 @@ class Channel:
             raise StoreAway(f"the broker does not take messages: {error}") from None
         self._refused_since = None
 
+    def revoke(self, batches: Sequence[int]) -> list[bool]:
+        """Take batches away; True where no worker had claimed it, so that none can start it."""
+        return self._store.take_away(batches)
+
     def control(self, records: Mapping[str, Control]) -> None:
         """Write control records by incarnation."""
         if records:
-            self.store.put_controls(
+            self._store.put_controls(
                 {
                     name: self._sealer.seal(Control.KIND, record.body())
                     for name, record in records.items()
@@ -89,7 +98,7 @@ class Channel:
 
     def read(self, wait_s: float) -> list[Block | Fence]:
         """New blocks and fences in stream order; `trim` once they are on disk."""
-        entries = self.store.read(self._position, wait_s, READ_LIMIT)
+        entries = self._store.read(self._position, wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT
         found: list[Block | Fence] = []
         for position, data in entries:
@@ -109,7 +118,7 @@ class Channel:
     def trim(self) -> None:
         """Drop what has been read from the stream: it is on disk."""
         if self._position != self._trimmed:
-            self.store.trim(self._position)
+            self._store.trim(self._position)
             self._trimmed, self.untrimmed = self._position, 0
 
     def _open(self, data: bytes) -> Block | Fence:
@@ -119,43 +128,8 @@ class Channel:
             return Fence.parse(self._sealer.open(Fence.KIND, data))
 
     def fence(self, incarnation: str) -> str:
-        """Put a fence for a worker into the stream; answers its nonce."""
+        """Put a fence for a worker into the stream; returns its nonce."""
         nonce = secrets.token_hex(8)
         fence = Fence(run=self.run_id, epoch=self.epoch, incarnation=incarnation, nonce=nonce)
-        self.store.append(self._sealer.seal(Fence.KIND, fence.body()))
+        self._store.append(self._sealer.seal(Fence.KIND, fence.body()))
         return nonce
-
-
-class Controls:
-    """The control record of each member: kept, changed, and written when it differs."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._records: dict[str, Control] = {}
-        #: Changed and, as far as we know, not written.
-        self._unwritten: set[str] = set()
-
-    def change(self, members: Iterable[Member], **fields: Any) -> None:
-        """Set the same fields for some members and write what changed, acknowledgements too."""
-        self.write(dict.fromkeys(members, fields))
-
-    def write(self, changes: Mapping[Member, Mapping[str, Any]]) -> None:
-        """Set fields by member and write the records that differ from the last ones.
-
-        Raises StoreAway; what could not be written goes with the next call.
-        """
-        for member, fields in changes.items():
-            name = member.incarnation
-            before = self._records.get(name) or Control(
-                run=self._channel.run_id,
-                epoch=self._channel.epoch,
-                incarnation=name,
-                version=0,
-            )
-            after = replace(before, acknowledged=member.blocks, **fields)
-            if after != before:
-                member.version += 1
-                self._records[name] = replace(after, version=member.version)
-                self._unwritten.add(name)
-        self._channel.control({name: self._records[name] for name in self._unwritten})
-        self._unwritten.clear()

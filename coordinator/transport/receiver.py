@@ -1,107 +1,96 @@
-"""Takes in what workers send: one reader of the result stream for all workloads of a run."""
+"""Receives what workers send: stored on disk, then counted, each block once."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from osbench.common.errors import Untrusted
 from osbench.common.protocol.messages import Block, Fence
-from osbench.coordinator.fleet.pool import Fleet
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.merging import groups, join
-from osbench.coordinator.results.workload_results import Book
+from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 
 LOG = logging.getLogger(__name__)
 
 
-class Reader:
-    """Routes result blocks to the books of their workloads, and gives up workers by fences."""
+class Receiver:
+    """One reader of the result stream for all workloads of a run."""
 
-    def __init__(self, channel: Channel, fleet: Fleet, directory: RunDirectory) -> None:
+    def __init__(
+        self, channel: Channel, workers: Mapping[str, WorkerHandle], directory: RunDirectory
+    ) -> None:
         self._channel = channel
-        self._fleet = fleet
+        self._workers = workers
         self._directory = directory
-        #: By workload number; kept until the run closes.
-        self.books: dict[int, Book] = {}
-        #: Fences that were sent and not yet read, by nonce.
-        self._fencing: dict[str, Member] = {}
-        #: Given up, their work not yet taken away.
-        self.buried: list[Member] = []
+        self._results: dict[int, WorkloadResults] = {}
 
-    def take_in(self, wait_s: float) -> None:
-        """Read, verify, drop duplicates, write to disk, count: in this order."""
+    def register(self, workload: int, results: WorkloadResults) -> None:
+        """Count blocks of a workload there, until the run closes: late results count too."""
+        self._results[workload] = results
+
+    def fence(self, incarnation: str) -> None:
+        """Results of a worker that are read from now on are late or stale."""
+        for results in self._results.values():
+            results.ledger.fence(incarnation)
+
+    def receive(self, wait_s: float, on_fence: Callable[[str], None]) -> None:
+        """Read, verify, drop duplicates, write to disk, count: in this order.
+
+        `on_fence` is called with the nonce of each fence, after the blocks before it and before
+        the blocks behind it are counted. Raises StoreAway, StoreError.
+        """
         fresh: list[Block] = []
-        fences: list[tuple[int, Fence]] = []
+        fences: list[tuple[int, str]] = []
         seen: dict[str, int] = {}
         for message in self._channel.read(wait_s):
             if isinstance(message, Fence):
-                fences.append((len(fresh), message))
-                continue
-            member = self._fleet.members.get(message.incarnation)
-            book = self.books.get(message.workload)
-            if member is None or book is None:
-                self._channel.refused += 1
-            elif message.number <= max(member.blocks, seen.get(message.incarnation, 0)):
-                book.duplicates += 1
-            else:
+                fences.append((len(fresh), message.nonce))
+            elif self._is_fresh(message, seen):
                 seen[message.incarnation] = message.number
                 fresh.append(message)
         self._directory.keep(block.body() for block in fresh)
         for name, number in seen.items():
-            self._fleet.members[name].blocks = number
+            self._workers[name].blocks = number
         at = 0
-        for stop, fence in [*fences, (len(fresh), None)]:
-            for group in groups(fresh[at:stop]):
-                self._count(group)
+        for stop, nonce in fences:
+            self._count_all(fresh[at:stop])
+            on_fence(nonce)
             at = stop
-            if fence is not None:
-                self._fenced(fence)
+        self._count_all(fresh[at:])
+
+    def _is_fresh(self, block: Block, seen: Mapping[str, int]) -> bool:
+        worker = self._workers.get(block.incarnation)
+        results = self._results.get(block.workload)
+        if worker is None or results is None:
+            self._channel.refused += 1
+            return False
+        if block.number <= max(worker.blocks, seen.get(block.incarnation, 0)):
+            results.duplicates += 1
+            return False
+        return True
+
+    def _count_all(self, blocks: Sequence[Block]) -> None:
+        for group in groups(blocks):
+            self._count(group)
 
     def _count(self, blocks: Sequence[Block]) -> None:
         """Count blocks of one worker and workload."""
         workload = blocks[0].workload
-        book, member = self.books[workload], self._fleet.members[blocks[0].incarnation]
+        results, worker = self._results[workload], self._workers[blocks[0].incarnation]
         try:
-            ran, busy_s = book.take(join(blocks))
+            ran, busy_s = results.add(join(blocks))
         except Untrusted as error:
             if len(blocks) > 1:
                 for block in blocks:
                     self._count([block])
                 return
-            LOG.warning("worker %s: %s", member.incarnation, error)
-            book.refused += 1
+            LOG.warning("worker %s: %s", worker.incarnation, error)
+            results.refused += 1
             # which of its numbers it has reported cannot be known any more
-            member.garbled = True
+            worker.record_protocol_error()
             return
-        if workload == member.workload:
-            member.measured(ran, busy_s)
-
-    def give_up(self, member: Member) -> None:
-        """Send the fence behind which a silent worker's results are late or stale."""
-        if member in self._fencing.values():
-            return
-        name = member.incarnation
-        LOG.warning("worker %s %s and is given up", name, member.complaint)
-        self._directory.decide([{"do": "fence", "worker": name}])
-        self._fencing[self._channel.fence(name)] = member
-        member.doomed = True
-
-    def _fenced(self, fence: Fence) -> None:
-        member = self._fencing.pop(fence.nonce, None)
-        if member is None:
-            return
-        member.fenced = True
-        member.lost_share = member.share
-        member.target = member.share = member.held = 0
-        for book in self.books.values():
-            book.ledger.fence(member.incarnation)
-        self.buried.append(member)
-
-    def unsettled(self, workload: int) -> bool:
-        """A worker of the workload is being given up."""
-        return any(
-            member.workload == workload for member in (*self._fencing.values(), *self.buried)
-        )
+        if workload == worker.workload:
+            worker.measured(ran, busy_s)

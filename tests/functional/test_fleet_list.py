@@ -13,7 +13,9 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, connect
-from osbench.coordinator.fleet.pool import Fleet
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.pool import WorkerPool
+from osbench.coordinator.fleet.shortage import Request
 from servers import redis_server
 
 
@@ -41,22 +43,22 @@ def test_who_is_listed_and_heard_is_there_and_who_is_not_heard_leaves_the_list(c
         beat(client, sealer, name)
     client.set(redis_keys.busy("h.2.b"), "r1")
     client.delete(redis_keys.worker("h.3.c"))
-    fleet = Fleet(client, sealer)
+    heartbeats = HeartbeatReader(client, sealer)
 
-    present = fleet.present()
+    present = heartbeats.present()
 
     assert [(one.incarnation, run) for one, run in present] == [("h.1.a", ""), ("h.2.b", "r1")]
-    assert fleet.unverified == fleet.refused == 0
+    assert heartbeats.unverified == heartbeats.refused == 0
     assert client.smembers(redis_keys.WORKERS) == {b"h.1.a", b"h.2.b"}
 
 
 def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
     beat(client, Sealer(Keyring.generate()), "h.1.a")
-    fleet = Fleet(client, Sealer(Keyring.generate()))
+    heartbeats = HeartbeatReader(client, Sealer(Keyring.generate()))
 
-    assert fleet.present() == []
+    assert heartbeats.present() == []
 
-    assert fleet.unverified == 1
+    assert heartbeats.unverified == 1
     assert client.smembers(redis_keys.WORKERS) == {b"h.1.a"}
 
 
@@ -74,21 +76,21 @@ def test_looking_for_workers_costs_a_few_commands_however_many_keys_there_are(cl
     beat(client, sealer, "h.1.a")
     client.config_resetstat()
 
-    Fleet(client, sealer).present()
+    HeartbeatReader(client, sealer).present()
 
     calls = {name: one["calls"] for name, one in client.info("commandstats").items()}
     assert calls.get("cmdstat_scan", 0) == calls.get("cmdstat_keys", 0) == 0
     assert calls["cmdstat_mget"] == 2
 
 
-def test_nobody_is_asked_to_start_workers_that_local_mode_starts(client):
+def test_no_user_is_asked_to_start_workers_that_local_mode_starts(client):
     sealer = Sealer(Keyring.generate())
     beat(client, sealer, "h.1.a")
     said = []
 
     with pytest.raises(FleetError) as raised:
-        Fleet(client, sealer, "r").gather(
-            count=3, users=1, wait_s=0.0, private=True, say=said.append
+        WorkerPool(client, HeartbeatReader(client, sealer), "r").gather(
+            Request(count=3, least=1, users=1, wait_s=0.0, private=True), lambda: None, said.append
         )
 
     assert str(raised.value) == (

@@ -24,7 +24,7 @@ from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
-from osbench.coordinator.fleet.pool import Fleet
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.local import watchdog
 from servers import RedisServer, folder
 
@@ -280,10 +280,10 @@ class Cluster:
     def await_idle(self, count: int) -> list[Heartbeat]:
         """Wait until exactly so many workers are there and free."""
         client = self.redis.client()
-        fleet = Fleet(client, Sealer(Keyring.load(self.site.data / "keys")))
+        heartbeats = HeartbeatReader(client, Sealer(Keyring.load(self.site.data / "keys")))
         deadline = time.monotonic() + 60
         while True:
-            present = fleet.present()
+            present = heartbeats.present()
             if len(present) == count and all(
                 beat.state == "idle" and not holder for beat, holder in present
             ):

@@ -11,8 +11,9 @@ from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
 from osbench.common.task import Hook, Named
 from osbench.coordinator.contexts.history import Fault, Passage, Step
 from osbench.coordinator.hooks.executor import Error, HookReport, Result
-from osbench.coordinator.report.model import RunReport, WorkloadReport
+from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Cost, Offered, Shift, Tracing
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -132,7 +133,7 @@ def charts():
 
 def rps_workload():
     """An open workload in which everything happened that can."""
-    return WorkloadReport(
+    return WorkloadOutcome(
         name="Authenticate.keystone",
         title="Tokens under load",
         position=0,
@@ -192,7 +193,7 @@ def constant_workload():
     made = WorkloadStatistics()
     rows = [(n, Outcome.OK, 0, n * MS, (n + 5) * MS, 0, 0, (), None) for n in range(1, 9)]
     made.add(decode_rows(encode_rows(rows, (), 0)), worker="w1")
-    return WorkloadReport(
+    return WorkloadOutcome(
         name="Dummy.dummy",
         title="Dummy.dummy",
         position=0,

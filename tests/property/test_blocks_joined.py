@@ -15,8 +15,8 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.merging import LIMIT, groups, join
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 WORKERS = ("w1", "w2")
 NAMES = ["outer", "inner"]
@@ -72,8 +72,8 @@ def blocks(stream: list[tuple[str, list[Any]]]) -> list[Block]:
     return found
 
 
-def empty_book(stream: list[Block]) -> Book:
-    book = Book(idempotent=False, criteria=Criteria((), None))
+def empty_book(stream: list[Block]) -> WorkloadResults:
+    book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))
     for worker in WORKERS:
         numbers = [
             int(number)

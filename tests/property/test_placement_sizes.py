@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from helpers.heartbeats import heartbeat
 from osbench.coordinator.dispatch import batch_sizes
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import WorkerHandle
 
 shares = st.integers(1, 2000)
 rates = st.floats(0.001, 1e6)
 limits = st.one_of(st.none(), st.integers(1, 10**6))
 
 
-def member(share: int, rate: float) -> Member:
-    return Member(heartbeat(), share=share, rate=rate)
+def member(share: int, rate: float) -> WorkerHandle:
+    return WorkerHandle(heartbeat(), share=share, rate=rate)
 
 
 @given(shares, st.one_of(st.none(), st.integers(0, 10**9)), limits)

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,11 +27,10 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Step
 from osbench.common.protocol.messages import Batch
 from osbench.common.protocol.store import MemoryStore
-from osbench.coordinator.dispatch.dispatcher import Dispatch
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.dispatch.port import PlannedBatch
+from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.sla.evaluator import Criteria
 
 INTERLEAVINGS = 500
 STEPS = 220
@@ -52,20 +51,15 @@ class World:
         self.store.open({"epoch": EPOCH, "boot": BOOT})
         self.truth = Truth(self.store)
         self.wire = Unreliable(self.store, self.chance, self.chance.choice([0.0, 0.1, 0.2]))
-        book = Book(idempotent=idempotent, criteria=Criteria((), None))
-        self.ledger = book.ledger
-        channel = SimpleNamespace(run_id=RUN, epoch=EPOCH, store=self.wire, publish=self.publish)
-        self.dispatch = Dispatch(
-            SimpleNamespace(channel=channel, directory=self, batch_ids=itertools.count(1)),
-            book,
-            SimpleNamespace(open=False, workload=0),
-        )
-        self.members: dict[str, Member] = {}
+        self.ledger = Ledger(idempotent=idempotent)
+        self.dispatcher = Dispatcher(self, self.ledger, SimpleNamespace(open=False, workload=0))
+        self._ids = itertools.count(1)
+        self.handles: dict[str, WorkerHandle] = {}
         self.workers: dict[str, SimulatedWorker] = {}
         self.queues: dict[str, list[Batch]] = {}
         self.folder = folder
         for _ in range(self.chance.randint(1, 4)):
-            self.hire()
+            self.add_worker()
         self.position = "0"
         self.on_disk: Counter[str] = Counter()
         self.fencing: set[str] = set()
@@ -76,10 +70,10 @@ class World:
         self.rows = self.duplicates = 0
         self.closed = False
 
-    def hire(self) -> None:
+    def add_worker(self) -> None:
         name = f"w{len(self.workers)}"
         self.queues[name] = []
-        self.members[name] = Member(SimpleNamespace(incarnation=name))
+        self.handles[name] = WorkerHandle(SimpleNamespace(incarnation=name))
         self.workers[name] = SimulatedWorker(
             name, store=self.wire, truth=self.truth, seal=seal, spool=self.folder / name
         )
@@ -99,16 +93,24 @@ class World:
 
     def place(self) -> None:
         """Cut and send batches, as many and as large as by chance the workers' speeds ask for."""
-        crew = [m for name, m in self.members.items() if name not in self.fenced | self.fencing]
-        for member in crew:
+        takers = [m for name, m in self.handles.items() if name not in self.fenced | self.fencing]
+        for member in takers:
             member.share = self.chance.randint(0, 3)
             member.rate = self.chance.choice([0.5, 2.0, 5.0])
             if self.budget is not None and self.chance.random() < 0.2:
                 member.rate = 0.0
-        self.chance.shuffle(crew)
-        self.dispatch.place(Step(budget=self.budget), crew, 0.0, None)
+        self.chance.shuffle(takers)
+        self.dispatcher.place(Step(budget=self.budget), takers, 0.0, None)
 
-    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+    # the port of the dispatcher
+
+    def next_batch_id(self) -> int:
+        return next(self._ids)
+
+    def revoke(self, batches: Sequence[int]) -> list[bool]:
+        return self.wire.take_away(batches)
+
+    def journal(self, records: Iterable[dict[str, Any]]) -> None:
         """The journal: what is cut is noted here before it is sent."""
         for record in records:
             if record["do"] == "cut":
@@ -117,7 +119,15 @@ class World:
                     self.may_move(number)
                 self.truth.cut[record["batch"]] = set(numbers)
 
-    def publish(self, batch: Batch) -> None:
+    def publish(self, planned: PlannedBatch) -> None:
+        batch = Batch(
+            run=RUN,
+            epoch=EPOCH,
+            incarnation=planned.worker,
+            workload=planned.workload,
+            batch=planned.batch,
+            intervals=planned.intervals,
+        )
         fate = self.chance.random()
         if fate >= self.wire.rate / 2:
             self.queues[batch.incarnation].append(batch)
@@ -133,7 +143,8 @@ class World:
 
     def take_some(self) -> None:
         batches = self.ledger.open_batches(self.some_worker().name)
-        self.dispatch._take(self.chance.sample(batches, self.chance.randint(0, len(batches))))
+        some = self.chance.sample(batches, self.chance.randint(0, len(batches)))
+        self.dispatcher._batches.revoke(some)
 
     def read(self) -> None:
         entries = self.wire.read(self.position, 0, self.chance.randint(1, 8))
@@ -167,7 +178,7 @@ class World:
         self.ledger.give_back(name, [(low, high) for low, high in returned])
 
     def suspect(self) -> None:
-        """Give a worker up, mostly a silent one, sometimes one that is well."""
+        """Declare a worker lost, mostly a silent one, sometimes one that is well."""
         worker = self.some_worker()
         if worker.reachable and self.chance.random() < 0.9:
             return
@@ -182,9 +193,9 @@ class World:
             # it may be there or not: another one is sent later, the first that is read counts
             self.fencing.discard(name)
 
-    def bury(self) -> None:
+    def reclaim(self) -> None:
         for name in self.fenced:
-            self.dispatch.take_away(name)
+            self.dispatcher.reclaim(name)
 
     # what happens to workers
 
@@ -235,7 +246,7 @@ class World:
         elif fate < 0.75 and not worker.dead:
             worker.stop()
         elif len(self.workers) < 8:
-            self.hire()
+            self.add_worker()
 
     def stop_instant(self) -> None:
         for worker in self.workers.values():
@@ -243,7 +254,7 @@ class World:
                 worker.stop()
 
     def step(self) -> None:
-        decisions = [self.place, self.take_some, self.read, self.bury]
+        decisions = [self.place, self.take_some, self.read, self.reclaim]
         happenings = [self.deliver, self.claim, self.run, self.ship, self.reconnect]
         happenings += [self.acknowledge, self.lower_share, self.trouble, self.suspect]
         weights = [6, 1, 6, 2, 8, 8, 24, 8, 1, 2, 1, 2, 3]
@@ -330,12 +341,12 @@ class World:
         for _ in range(200):
             if not self.ledger.open and not self.fencing:
                 return
-            self.dispatch.take_back_unclaimed(list(self.members.values()))
+            self.dispatcher.take_back_unclaimed(list(self.handles.values()))
             for worker in self.workers.values():
                 if worker.reachable:
                     self.go_on(worker)
             self.read()
-            self.bury()
+            self.reclaim()
             self.check()
         raise AssertionError("the run does not end")
 

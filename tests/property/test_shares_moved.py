@@ -10,32 +10,34 @@ from helpers.heartbeats import heartbeat
 from osbench.common.plugin.runner import split
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.dispatch.shares import regrant
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import Preparation, WorkerHandle
 
 
-def member(name: int, capacity: int) -> Member:
-    return Member(heartbeat(f"w{name}", beat=0, capacity=capacity), ready=True)
+def handle(name: int, capacity: int) -> WorkerHandle:
+    return WorkerHandle(
+        heartbeat(f"w{name}", beat=0, capacity=capacity), preparation=Preparation.READY
+    )
 
 
 class Worker:
     """What a worker does with its share: it lets go of users when their iterations end."""
 
-    def __init__(self, member: Member) -> None:
-        self.member = member
+    def __init__(self, handle: WorkerHandle) -> None:
+        self.handle = handle
         self.generation = self.share = self.busy = 0
 
     def follow(self) -> None:
         """Read the control record; users that are asked for become busy at once."""
-        self.generation, self.share = self.member.generation, self.member.share
+        self.generation, self.share = self.handle.generation, self.handle.share
         self.busy = max(self.busy, self.share)
 
     def finish(self, count: int) -> None:
         self.busy = max(self.share, self.busy - count)
 
     def beat(self) -> None:
-        beat = self.member.beat
+        beat = self.handle.beat
         fields = {name: getattr(beat, name) for name in ("incarnation", "host", "capacity")}
-        self.member.hear(
+        self.handle.hear(
             Heartbeat(
                 **fields,
                 beat=beat.beat + 1,
@@ -56,17 +58,17 @@ class Sharing(RuleBasedStateMachine):
     @initialize(asked=st.integers(1, 30), capacities=st.lists(st.integers(1, 20), min_size=1))
     def begin(self, asked: int, capacities: list[int]) -> None:
         self.asked = self.bound = asked
-        self.workers = [Worker(member(at, size)) for at, size in enumerate(capacities[:5])]
+        self.workers = [Worker(handle(at, size)) for at, size in enumerate(capacities[:5])]
 
     @property
-    def members(self) -> list[Member]:
-        return [worker.member for worker in self.workers]
+    def handles(self) -> list[WorkerHandle]:
+        return [worker.handle for worker in self.workers]
 
-    def grant(self) -> list[Member]:
-        before = {m: (m.share, m.generation) for m in self.members}
-        targets = split(self.asked, [m.capacity for m in self.members])
-        changed = regrant(self.members, targets)
-        for m in self.members:
+    def grant(self) -> list[WorkerHandle]:
+        before = {m: (m.share, m.generation) for m in self.handles}
+        targets = split(self.asked, [m.capacity for m in self.handles])
+        changed = regrant(self.handles, targets)
+        for m in self.handles:
             assert (m in changed) == (m.share != before[m][0])
             assert m.generation == before[m][1] + (m in changed)
             assert changed.count(m) <= 1
@@ -79,18 +81,19 @@ class Sharing(RuleBasedStateMachine):
     @rule(size=st.integers(1, 20))
     def join(self, size: int) -> None:
         if len(self.workers) < 6:
-            self.workers.append(Worker(member(len(self.workers), size)))
+            self.workers.append(Worker(handle(len(self.workers), size)))
 
     @rule(asked=st.integers(1, 30))
     def change(self, asked: int) -> None:
         # what was granted for more may be held for a while
         self.bound = max(self.bound, asked) if asked < self.asked else asked
-        self.bound = max(self.bound, sum(max(m.share, m.held) for m in self.members))
+        self.bound = max(self.bound, sum(max(m.share, m.held) for m in self.handles))
         self.asked = asked
 
     @rule(at=st.integers(0, 5), leaving=st.booleans())
-    def leave(self, at: int, leaving: bool) -> None:
-        self.workers[at % len(self.workers)].member.leaving = leaving
+    def lose_capacity(self, at: int, leaving: bool) -> None:
+        preparation = Preparation.FAILED if leaving else Preparation.READY
+        self.workers[at % len(self.workers)].handle.preparation = preparation
 
     @rule(at=st.integers(0, 5), count=st.integers(0, 5), reads=st.booleans())
     def work(self, at: int, count: int, reads: bool) -> None:
@@ -98,32 +101,30 @@ class Sharing(RuleBasedStateMachine):
         if reads:
             worker.follow()
         worker.finish(count)
-        leaving = worker.member.leaving
         worker.beat()
-        worker.member.leaving = leaving
 
     @invariant()
     def never_more_than_asked(self) -> None:
         if not hasattr(self, "workers"):
             return
-        assert sum(max(m.share, m.held) for m in self.members) <= self.bound
+        assert sum(max(m.share, m.held) for m in self.handles) <= self.bound
         # the truth behind it: users that really have an iteration
         assert sum(worker.busy for worker in self.workers) <= self.bound
-        assert all(m.share <= m.target <= m.beat.capacity for m in self.members if m.share)
+        assert all(m.share <= m.target <= m.beat.capacity for m in self.handles if m.share)
 
     def teardown(self) -> None:
         if not hasattr(self, "workers"):
             return
         for worker in self.workers:
-            worker.member.leaving = False
+            worker.handle.preparation = Preparation.READY
         for _ in range(len(self.workers) + 2):
             self.grant()
             for worker in self.workers:
                 worker.follow()
                 worker.finish(99)
                 worker.beat()
-        assert [m.share for m in self.members] == list(
-            split(self.asked, [m.capacity for m in self.members])
+        assert [m.share for m in self.handles] == list(
+            split(self.asked, [m.capacity for m in self.handles])
         )
         assert not self.grant()
 
@@ -133,9 +134,9 @@ TestSharing = Sharing.TestCase
 
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=6))
 def test_new_workers_get_all_of_their_targets_at_once(targets: list[int]) -> None:
-    members = [member(at, 10) for at in range(len(targets))]
+    handles = [handle(at, 10) for at in range(len(targets))]
 
-    changed = regrant(members, targets)
+    changed = regrant(handles, targets)
 
-    assert [m.share for m in members] == targets
-    assert changed == [m for m, target in zip(members, targets, strict=True) if target]
+    assert [m.share for m in handles] == targets
+    assert changed == [m for m, target in zip(handles, targets, strict=True) if target]

@@ -16,7 +16,8 @@ from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
 from osbench.coordinator.contexts.state_store import Objects
-from osbench.coordinator.fleet.pool import Fleet, processes
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.shortage import processes
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -80,11 +81,11 @@ def _await_workers(settings: Settings, run: str) -> None:
     told = False
     deadline = time.monotonic() + WAIT_S
     try:
-        fleet = Fleet(
+        heartbeats = HeartbeatReader(
             connect(messaging.redis_url, messaging.redis_timeout_s), Sealer(settings.keyring())
         )
         while True:
-            at_work = [b for b, _ in fleet.present() if b.run == run and (b.busy or b.queued)]
+            at_work = [b for b, _ in heartbeats.present() if b.run == run and (b.busy or b.queued)]
             if not at_work:
                 return
             if time.monotonic() >= deadline:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -30,11 +29,10 @@ from osbench.coordinator.cli.task_options import (
     read_task,
     task_options,
 )
-from osbench.coordinator.fleet.assignment import Needs, needs
 from osbench.coordinator.report.text import render
 from osbench.coordinator.run.connection import connected
-from osbench.coordinator.run.lifecycle import Run, RunOptions, new_run_id
-from osbench.coordinator.run.state import Interruption
+from osbench.coordinator.run.lifecycle import Run, RunInterface
+from osbench.coordinator.run.plan import RunOptions, new_run_id, plan_run
 from osbench.coordinator.taskfile import checked, rally_validation
 
 EPILOG = """
@@ -68,11 +66,7 @@ class Wanted:
     adhoc: Adhoc
     options: TaskOptions
     deployment: str | None
-    workers: int | None
-    wait_s: float | None
-    tags: tuple[str, ...]
-    abort_on_sla: bool
-    run_id: str
+    run_options: RunOptions
 
 
 @click.command(epilog=EPILOG)
@@ -133,11 +127,13 @@ def run(
         adhoc=adhoc,
         options=options,
         deployment=deployment,
-        workers=workers,
-        wait_s=wait_for_workers,
-        tags=tag,
-        abort_on_sla=abort_on_sla_failure,
-        run_id=run_id,
+        run_options=RunOptions(
+            workers=workers,
+            wait_s=wait_for_workers,
+            run_id=run_id,
+            tags=tag,
+            abort_on_sla=abort_on_sla_failure,
+        ),
     )
     summary = _run(settings, wanted, Progress(quiet=quiet))
     if as_json:
@@ -155,44 +151,24 @@ def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, An
     problems = rally_validation.check(task, plugins, deployment)
     if problems:
         raise TaskError(task.source, problems)
-    asked = needs(task, plugins)
-    processes = _processes(wanted.workers or conf.worker.processes, task, plugins, asked)
-    users = max(conf.worker.virtual_users, -(-asked.users // processes), asked.users_alone)
-    wait_s = conf.coordinator.wait_for_workers_s if wanted.wait_s is None else wanted.wait_s
-    interruption = Interruption()
+    plan = plan_run(task, plugins, deployment, conf, wanted.run_options)
+    one = Run(plan, RunInterface(progress=progress, say=progress.say))
     with (
-        _interruptible(interruption, progress),
+        _interruptible(one, progress),
         connected(
             conf,
-            processes=processes,
-            virtual_users=users,
+            processes=plan.local_processes,
+            virtual_users=plan.local_users,
             plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
         ) as connection,
         progress,
     ):
-        one = Run(
-            task=task,
-            plugins=plugins,
-            deployment=deployment,
-            conf=conf,
-            options=RunOptions(
-                workers=processes if connection.local else wanted.workers,
-                wait_s=wait_s,
-                run_id=wanted.run_id,
-                tags=wanted.tags,
-                abort_on_sla=wanted.abort_on_sla,
-            ),
-            connection=connection,
-            interruption=interruption,
-            progress=progress,
-            say=progress.say,
-        )
         where = "local mode" if connection.local else "shared workers"
         count = len(task.workloads)
         progress.say(
-            f"run {one.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
+            f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
         )
-        return one.execute()
+        return one.execute(connection)
 
 
 def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
@@ -204,22 +180,12 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
     return task, plugins
 
 
-def _processes(wanted: int, task: Task, plugins: Plugins, asked: Needs) -> int:
-    """Worker processes of local mode: a core each, no more than there are users to carry."""
-    if wanted:
-        return wanted
-    cores = len(os.sched_getaffinity(0))
-    some_open = any(plugins.get("runner", w.runner.name).OPEN for w in task.workloads)  # type: ignore[attr-defined]
-    return max(asked.workers, cores if some_open else min(cores, asked.users))
-
-
 @contextlib.contextmanager
-def _interruptible(interruption: Interruption, progress: Progress) -> Iterator[None]:
+def _interruptible(one: Run, progress: Progress) -> Iterator[None]:
     """First Ctrl-C (or SIGTERM) drains, the second stops."""
 
     def note(number: int, frame: FrameType | None) -> None:
-        interruption.level += 1
-        if interruption.level == 1:
+        if one.interrupt() == 1:
             progress.say("stopping: running iterations end; Ctrl-C again stops at once")
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

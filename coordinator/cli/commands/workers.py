@@ -12,7 +12,8 @@ from osbench.common.errors import UsageError
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import Settings, echo_table, with_settings
-from osbench.coordinator.fleet.pool import Fleet, unverified
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.shortage import unverified
 
 COLUMNS = (
     "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
@@ -41,10 +42,10 @@ def workers(settings: Settings, as_json: bool) -> None:
         )
     client = connect(url, conf.messaging.redis_timeout_s)
     check(client, url)
-    fleet = Fleet(client, Sealer(settings.keyring()))
-    present = fleet.present()
-    if fleet.unverified:
-        click.echo(unverified(fleet.unverified), err=True)
+    heartbeats = HeartbeatReader(client, Sealer(settings.keyring()))
+    present = heartbeats.present()
+    if heartbeats.unverified:
+        click.echo(unverified(heartbeats.unverified), err=True)
     elif not present:
         click.echo("no workers; start some with osbench-worker", err=True)
     if as_json:

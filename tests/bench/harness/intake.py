@@ -11,8 +11,8 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
 from osbench.coordinator.results.merging import groups, join
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -25,7 +25,7 @@ class Intake:
         self.directory = RunDirectory.create(str(folder), "bench")
         # the criterion of a workload that names none
         none_fails = Named(name="failure_rate", config={"max": 0})
-        self.book = Book(idempotent=False, criteria=Criteria((none_fails,), Plugins()))
+        self.book = WorkloadResults(idempotent=False, sla=SlaEvaluator((none_fails,), Plugins()))
 
     def cut(self, blocks: Sequence[int]) -> None:
         """Give the iterations of some blocks out, as they were before their results come."""
@@ -41,7 +41,7 @@ class Intake:
         blocks = [Block.parse(self._sealer.open(Block.KIND, data)) for data in entries]
         self.directory.keep(block.body() for block in blocks)
         for group in groups(blocks):
-            self.book.take(join(group))
+            self.book.add(join(group))
 
     def close(self, rows: int) -> None:
         """Check that every row was counted, and clean up."""

@@ -14,7 +14,7 @@ from osbench.common.rally.adapters.sla_adapter import sla_class
 from osbench.common.rally.adapters.trigger_adapter import trigger_class
 from osbench.common.task import Hook, Named
 from osbench.coordinator.hooks.executor import Hooks
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 pytestmark = pytest.mark.skipif(
     not importing.installed(), reason="the extra osbench[rally] is not installed"
@@ -126,7 +126,7 @@ def test_atomic_actions_reach_rallys_criteria():
 
 
 def test_a_criterion_that_raises_fails_and_spares_the_run():
-    criteria = Criteria(
+    criteria = SlaEvaluator(
         [Named(name="performance_degradation@rally", config={"max_degradation": "x"})], Plugins()
     )
 

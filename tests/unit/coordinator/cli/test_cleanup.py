@@ -33,7 +33,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, *looks: list[tuple[str, int, int]])
         last[:] = next(found, last)
         return [(SimpleNamespace(run=r, busy=b, queued=q), "") for r, b, q in last]
 
-    monkeypatch.setattr(cleanup, "Fleet", lambda *_: SimpleNamespace(present=present))
+    monkeypatch.setattr(cleanup, "HeartbeatReader", lambda *_: SimpleNamespace(present=present))
 
 
 def test_workers_that_finish_are_waited_for(settings, monkeypatch, capsys):

@@ -6,11 +6,11 @@ import pytest
 
 from helpers.heartbeats import heartbeat
 from osbench.coordinator.dispatch import batch_sizes
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import WorkerHandle
 
 
-def member(share: int, rate: float) -> Member:
-    return Member(heartbeat(), share=share, rate=rate)
+def member(share: int, rate: float) -> WorkerHandle:
+    return WorkerHandle(heartbeat(), share=share, rate=rate)
 
 
 def test_blind_batches_begin_with_one_iteration_a_user_and_grow():

@@ -1,4 +1,4 @@
-"""Where iterations are placed: what did not arrive goes again, arrivals go in large batches."""
+"""Where iterations are placed: what did not arrive is sent again, arrivals in large batches."""
 
 from __future__ import annotations
 
@@ -12,115 +12,117 @@ import pytest
 from helpers.heartbeats import heartbeat
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Step
-from osbench.common.protocol.messages import Batch
 from osbench.common.protocol.store import MemoryStore
-from osbench.coordinator.dispatch.dispatcher import AHEAD_S, IDLE_S, Dispatch
-from osbench.coordinator.fleet.worker import Member
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.dispatch.dispatcher import IDLE_S, Dispatcher
+from osbench.coordinator.dispatch.open_load import AHEAD_S
+from osbench.coordinator.dispatch.port import PlannedBatch
+from osbench.coordinator.fleet.worker import Preparation, WorkerHandle
+from osbench.coordinator.results.ledger import Ledger
 
-RUN, EPOCH, BOOT = "r", "e", "b"
+EPOCH, BOOT = "e", "b"
 
 
 class Desk:
-    """A dispatch whose messages go into a list, and whose workers claim from a real store."""
+    """A dispatcher whose messages go into a list, and whose workers claim from a real store."""
 
     def __init__(self, *, open_: bool = False) -> None:
         self.store = MemoryStore()
         self.store.open({"epoch": EPOCH, "boot": BOOT})
-        self.sent: list[Batch] = []
+        self.sent: list[PlannedBatch] = []
         self.decisions: list[dict[str, Any]] = []
-        self.book = Book(idempotent=False, criteria=Criteria((), None))
-        channel = SimpleNamespace(
-            run_id=RUN, epoch=EPOCH, store=self.store, publish=self.sent.append
-        )
-        directory = SimpleNamespace(decide=self.decisions.extend)
-        state: Any = SimpleNamespace(
-            channel=channel, directory=directory, batch_ids=itertools.count(1)
+        self.ledger = Ledger()
+        ids = itertools.count(1)
+        port: Any = SimpleNamespace(
+            next_batch_id=lambda: next(ids),
+            journal=self.decisions.extend,
+            publish=self.sent.append,
+            revoke=self.store.take_away,
         )
         specification: Any = SimpleNamespace(open=open_, workload=0, max_lag_s=1.0)
-        self.dispatch = Dispatch(state, self.book, specification)
+        self.dispatcher = Dispatcher(port, self.ledger, specification)
 
-    def claim(self, batch: Batch) -> bool:
-        owners = self.store.claim(EPOCH, BOOT, batch.incarnation, [batch.batch])
-        return owners == [batch.incarnation]
+    def claim(self, batch: PlannedBatch) -> bool:
+        owners = self.store.claim(EPOCH, BOOT, batch.worker, [batch.batch])
+        return owners == [batch.worker]
 
-    def finish(self, *batches: Batch) -> None:
+    def finish(self, *batches: PlannedBatch) -> None:
         for batch in batches:
             numbers = np.concatenate([np.arange(*pair) for pair in batch.intervals])
-            self.book.ledger.report(
-                batch.incarnation, numbers, np.full(len(numbers), Outcome.OK, np.uint8)
-            )
+            self.ledger.report(batch.worker, numbers, np.full(len(numbers), Outcome.OK, np.uint8))
 
-    def told(self) -> list[Batch]:
+    def told(self) -> list[PlannedBatch]:
         sent, self.sent[:] = list(self.sent), []
         return sent
 
 
-def worker(name: str, share: int = 2) -> Member:
-    return Member(heartbeat(name), ready=True, share=share)
+def worker(name: str, share: int = 2) -> WorkerHandle:
+    return WorkerHandle(heartbeat(name), preparation=Preparation.READY, share=share)
 
 
-def numbers(batches: list[Batch]) -> set[int]:
+def size(batch: PlannedBatch) -> int:
+    return sum(high - low for low, high in batch.intervals)
+
+
+def numbers(batches: list[PlannedBatch]) -> set[int]:
     return {n for batch in batches for low, high in batch.intervals for n in range(low, high)}
 
 
 def test_what_never_reached_an_idle_worker_goes_to_one_that_works():
     desk, lost, other = Desk(), worker("w1"), worker("w2")
-    desk.dispatch.place(Step(budget=40), [lost, other], 0.0, None)
+    desk.dispatcher.place(Step(budget=40), [lost, other], 0.0, None)
     batches = desk.told()
-    astray = [batch for batch in batches if batch.incarnation == "w1"]
-    arrived = [batch for batch in batches if batch.incarnation == "w2"]
+    astray = [batch for batch in batches if batch.worker == "w1"]
+    arrived = [batch for batch in batches if batch.worker == "w2"]
     assert all(map(desk.claim, arrived))
     desk.finish(*arrived)
     lost.idle_s = IDLE_S
 
-    desk.dispatch.rescue([lost, other])
-    desk.dispatch.place(Step(budget=40), [other], 0.0, None)
+    desk.dispatcher.rescue([lost, other])
+    desk.dispatcher.place(Step(budget=40), [other], 0.0, None)
     again = desk.told()
 
     assert numbers(again) == numbers(astray)
-    assert {batch.incarnation for batch in again} == {"w2"}
+    assert {batch.worker for batch in again} == {"w2"}
     # whoever finds the message now may not start it
     assert not any(map(desk.claim, astray))
     desk.finish(*again)
-    assert not desk.book.ledger.open
-    assert desk.book.ledger.accounting().ok == 40
+    assert not desk.ledger.open
+    assert desk.ledger.accounting().ok == 40
     assert lost.idle_s == 0.0
 
 
 def test_what_an_idle_worker_has_claimed_after_all_stays_with_it():
     desk, slow = Desk(), worker("w1")
-    desk.dispatch.place(Step(budget=8), [slow], 0.0, None)
+    desk.dispatcher.place(Step(budget=8), [slow], 0.0, None)
     batches = desk.told()
     desk.claim(batches[0])
     slow.idle_s = IDLE_S
 
-    desk.dispatch.rescue([slow])
+    desk.dispatcher.rescue([slow])
 
     left = numbers(batches) - numbers(batches[:1])
-    assert set(desk.book.ledger.pool.members().tolist()) == left
-    assert desk.book.ledger.outstanding("w1") == len(batches[0])
+    assert set(desk.ledger.pool.members().tolist()) == left
+    assert desk.ledger.outstanding("w1") == size(batches[0])
 
 
 def test_a_worker_is_not_robbed_before_it_was_idle_for_long():
     desk, busy = Desk(), worker("w1")
-    desk.dispatch.place(Step(budget=8), [busy], 0.0, None)
+    desk.dispatcher.place(Step(budget=8), [busy], 0.0, None)
     busy.idle_s = IDLE_S - 0.5
 
-    desk.dispatch.rescue([busy])
+    desk.dispatcher.rescue([busy])
 
-    assert not desk.book.ledger.pool
+    assert not desk.ledger.pool
 
 
-def plan(desk: Desk, crew: list[Member], horizon_s: float, rate: float = 100.0) -> Any:
+def plan(desk: Desk, workers: list[WorkerHandle], horizon_s: float, rate: float = 100.0) -> Any:
     """Ask as a runner that plans arrivals up to `horizon_s` after now answers."""
 
-    def at(elapsed_s: float, stop_s: float | None = None) -> list[Batch]:
-        begin = desk.dispatch.planned
+    def at(elapsed_s: float, stop_s: float | None = None) -> list[PlannedBatch]:
+        begin = desk.dispatcher.planned
         end = max(begin, int((elapsed_s + horizon_s) * rate))
         step = Step(arrivals=[number / rate for number in range(begin, end)])
-        desk.dispatch.place(step, crew, elapsed_s, stop_s)
+        desk.dispatcher.place(step, workers, elapsed_s, stop_s)
         return desk.told()
 
     return at
@@ -134,10 +136,10 @@ def test_arrivals_far_ahead_wait_until_they_make_a_large_batch():
     later = [at(turn / 10) for turn in range(1, 101)]
 
     assert numbers(first) == set(range(1, 1501))
-    sizes = [sum(map(len, sent)) for sent in later if sent]
+    sizes = [sum(map(size, sent)) for sent in later if sent]
     assert all(180 <= size <= 220 for size in sizes)
     assert 4 <= len(sizes) <= 5
-    assert desk.dispatch.planned == 2500
+    assert desk.dispatcher.planned == 2500
     assert all(len(sent) <= 1 for sent in later)
 
 
@@ -146,7 +148,7 @@ def test_arrivals_that_are_near_go_at_once():
     at = plan(desk, [worker("w1")], 1.0)
     at(0.0)
 
-    assert [sum(map(len, at(turn / 10))) for turn in range(1, 6)] == [10] * 5
+    assert [sum(map(size, at(turn / 10))) for turn in range(1, 6)] == [10] * 5
 
 
 @pytest.mark.parametrize("stop_s", [15.05, 3.0])

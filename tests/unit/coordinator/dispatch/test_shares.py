@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from helpers.heartbeats import heartbeat
 from osbench.coordinator.dispatch.shares import regrant
-from osbench.coordinator.fleet.worker import Member
+from osbench.coordinator.fleet.worker import WorkerHandle
 
 
-def member(**fields) -> Member:
-    return Member(heartbeat(), **fields)
+def member(**fields) -> WorkerHandle:
+    return WorkerHandle(heartbeat(), **fields)
 
 
 def test_users_are_given_to_another_worker_only_once_they_are_free():

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.fleet.assignment import needs, split_workers
+from helpers.heartbeats import heartbeat
+from osbench.common.errors import FleetError
+from osbench.coordinator.fleet.assignment import divide, needs, split_workers
+from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.rps import Rps
-from osbench.coordinator.taskfile import parse
 
 
 def closed(users):
@@ -58,18 +59,24 @@ def test_workers_follow_what_is_asked(workers, runners, sizes):
 
 
 def test_what_a_task_needs_is_that_of_its_largest_group():
-    workloads = [
-        {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 50, "concurrency": n}}}
-        for n in (4, 9)
-    ]
-    subtasks = [
-        {"title": "one by one", "workloads": [*workloads, *workloads, *workloads]},
-        {"title": "at once", "workloads": workloads, "run_in_parallel": True},
-    ]
-    plugins = Plugins()
+    alone = [[closed(4)], [closed(9)], [closed(4)]]
 
-    both = needs(parse({"version": 2, "title": "t", "subtasks": subtasks}, "-"), plugins)
-    first = needs(parse({"version": 2, "title": "t", "subtasks": subtasks[:1]}, "-"), plugins)
+    both = needs([*alone, [closed(4), closed(9)]])
+    first = needs(alone)
 
     assert (both.workers, both.users, both.users_alone) == (2, 13, 9)
     assert (first.workers, first.users, first.users_alone) == (1, 9, 1)
+
+
+def test_an_open_runner_needs_one_user():
+    assert needs([[OPEN]]).users == 1
+
+
+def test_too_few_workers_for_workloads_at_once_are_refused_with_what_is_asked_and_there():
+    workers = [WorkerHandle(heartbeat(name, capacity=8)) for name in ("w1", "w2")]
+
+    with pytest.raises(FleetError) as raised:
+        divide(workers, "Both", [("A.a", closed(20)), ("B.b", OPEN)])
+
+    assert "Both: its workloads run at once" in str(raised.value)
+    assert "(A.a 20, B.b any number); the 2 workers have 8, 8" in str(raised.value)

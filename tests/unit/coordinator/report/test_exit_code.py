@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.coordinator.report.generator_limits import exit_code
+from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.results.totals import Accounting
 
 #: Each cause, first to last, with its code.

@@ -24,7 +24,8 @@ def report(ledger: Ledger, worker: str, numbers: list[int], outcome: int = OK) -
 
 
 def give_up(ledger: Ledger, worker: str, claimed: set[int]) -> None:
-    for batch in ledger.fence(worker):
+    ledger.fence(worker)
+    for batch in ledger.batches_of(worker):
         if batch in claimed:
             ledger.claimed(batch)
         else:

@@ -4,8 +4,8 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 SECOND = 1_000_000_000
 
@@ -17,7 +17,7 @@ def block(rows):
 
 
 def book_of(count, **options):
-    book = Book(idempotent=False, criteria=Criteria((), Plugins()), **options)
+    book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Plugins()), **options)
     book.ledger.cut(1, "w", book.ledger.allot(count, count))
     return book
 
@@ -31,7 +31,7 @@ def row(number, started_s, length_s=0.5, outcome=Outcome.OK, due_s=None):
 def test_rows_of_the_warm_up_count_in_the_ledger_alone():
     book = book_of(4, warmup_s=2)
 
-    book.take(block([row(1, 0), row(2, 1.9), row(3, 2), row(4, 2.5)]))
+    book.add(block([row(1, 0), row(2, 1.9), row(3, 2), row(4, 2.5)]))
     book.ledger.close(4)
 
     assert book.ledger.accounting().ok == 4
@@ -45,7 +45,7 @@ def test_a_dropped_arrival_belongs_to_when_it_was_due():
     book = book_of(2, warmup_s=2)
     late = Outcome.DROPPED_LATE
 
-    book.take(block([row(1, 2.9, 0, late, due_s=1.9), row(2, 3, 0, late, due_s=2)]))
+    book.add(block([row(1, 2.9, 0, late, due_s=1.9), row(2, 3, 0, late, due_s=2)]))
 
     assert book.ledger.accounting().dropped == 2
     assert book.statistics.count("dropped") == 1
@@ -54,6 +54,6 @@ def test_a_dropped_arrival_belongs_to_when_it_was_due():
 def test_without_a_warm_up_everything_counts():
     book = book_of(2)
 
-    book.take(block([row(1, 0), row(2, 1)]))
+    book.add(block([row(1, 0), row(2, 1)]))
 
     assert (book.statistics.ran, book.warmup_rows) == (2, 0)

@@ -8,8 +8,8 @@ from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 S = 10**9
 
@@ -26,13 +26,13 @@ def block(worker: str, number: int, rows: list[tuple] = (), **fields) -> Block:
 
 @pytest.fixture
 def book():
-    found = Book(idempotent=False, criteria=Criteria((), None))
+    found = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))
     found.ledger.cut(1, "w1", found.ledger.allot(5, 5))
     return found
 
 
 def test_rows_are_counted_and_their_work_is_told(book):
-    ran, busy_s = book.take(
+    ran, busy_s = book.add(
         block("w1", 1, [row(1), row(2, length_s=2.5), row(3, Outcome.DROPPED_LATE)])
     )
 
@@ -43,15 +43,15 @@ def test_rows_are_counted_and_their_work_is_told(book):
 
 
 def test_numbers_given_back_can_be_placed_again(book):
-    assert book.take(block("w1", 1, returned=[[4, 6]])) == (0, 0.0)
+    assert book.add(block("w1", 1, returned=[[4, 6]])) == (0, 0.0)
 
     assert book.ledger.available(5) == 2
 
 
 def test_rows_that_do_not_count_are_not_in_the_statistics(book):
-    book.take(block("w1", 1, [row(1), row(2)]))
+    book.add(block("w1", 1, [row(1), row(2)]))
 
-    book.take(block("w1", 2, [row(2), row(3, length_s=4.0)]))
+    book.add(block("w1", 2, [row(2), row(3, length_s=4.0)]))
 
     assert book.ledger.stale == 1
     assert book.statistics.busy_s == pytest.approx(1 + 1 + 4)
@@ -60,15 +60,15 @@ def test_rows_that_do_not_count_are_not_in_the_statistics(book):
 def test_failures_are_told_by_what_went_wrong(book):
     failure = [1, "ValueError", "no such thing", "Traceback: here"]
 
-    book.take(block("w1", 1, [row(1, Outcome.FAILED)], failures=[failure]))
+    book.add(block("w1", 1, [row(1, Outcome.FAILED)], failures=[failure]))
 
     (group,) = book.statistics.errors.groups()
     assert (group.etype, group.message, group.count) == ("ValueError", "no such thing", 1)
 
 
 def test_waiting_and_cut_outputs_are_summed(book):
-    book.take(block("w1", 1, want_ns=5, cut=1))
-    book.take(block("w1", 2, want_ns=7, cut=2))
+    book.add(block("w1", 1, want_ns=5, cut=1))
+    book.add(block("w1", 2, want_ns=7, cut=2))
 
     assert (book.want_ns, book.cut) == (12, 3)
 
@@ -85,7 +85,7 @@ def test_waiting_and_cut_outputs_are_summed(book):
 )
 def test_a_block_of_another_shape_is_refused_and_changes_nothing(book, spoilt):
     with pytest.raises(Untrusted):
-        book.take(block("w1", 1, **{"rows": [row(1)], "want_ns": 5, **spoilt}))
+        book.add(block("w1", 1, **{"rows": [row(1)], "want_ns": 5, **spoilt}))
 
     assert book.want_ns == 0
     assert book.ledger.accounting().ok == 0
@@ -93,13 +93,13 @@ def test_a_block_of_another_shape_is_refused_and_changes_nothing(book, spoilt):
 
 
 def test_rows_of_the_warm_up_count_in_the_ledger_alone():
-    book = Book(idempotent=False, criteria=Criteria((), None), warmup_s=1.0)
+    book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None), warmup_s=1.0)
     book.ledger.cut(1, "w1", book.ledger.allot(4, 4))
     early = [row(1), row(2, Outcome.DROPPED_LATE, length_s=0.0)]
     later = (3, int(Outcome.OK), 0, 2 * S, 3 * S, 0, 0, (), None)
 
-    assert book.take(block("w1", 1, [*early, later])) == (2, 2.0)
-    book.take(block("w1", 2, [(4, *later[1:])]))
+    assert book.add(block("w1", 1, [*early, later])) == (2, 2.0)
+    book.add(block("w1", 2, [(4, *later[1:])]))
 
     assert book.ledger.accounting().ok == 3
     assert book.warmup_rows == 2

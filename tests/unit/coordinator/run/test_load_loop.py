@@ -8,28 +8,34 @@ from typing import Any
 import pytest
 
 from osbench.common.errors import StoreAway, StoreLost
-from osbench.coordinator.run.load_loop import Concert
+from osbench.coordinator.run.load_loop import LoadLoop
+from osbench.coordinator.run.status import RunStatus
 
 
-class Player:
-    """A conductor whose steps are noted, and that needs one look at heartbeats to be ready."""
+class Workload:
+    """A workload whose steps are noted, and that is ready after one look at heartbeats."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        self.crew = SimpleNamespace(ready=False)
+        self.workers = SimpleNamespace(ready=False)
+        self.plan = SimpleNamespace(number=0)
+        self.lost: list[Any] = []
 
     def prepare(self) -> None:
         self.steps.append("prepare")
 
-    def gather(self) -> None:
-        self.steps.append("gather")
-        self.crew.ready = True
+    def await_workers(self) -> None:
+        self.steps.append("await_workers")
+        self.workers.ready = True
 
     def start(self, t0_at: float) -> None:
         self.steps.append("start")
 
     def turn(self, *, poll: bool) -> None:
         self.steps.append("turn")
+
+    def record_lost(self, worker: Any) -> None:
+        self.lost.append(worker)
 
     def elapsed(self) -> float:
         return 0.0
@@ -44,11 +50,11 @@ class Player:
         self.steps.append("end")
 
     def show(self) -> None:
-        """Nobody looks."""
+        """Nothing is shown."""
 
 
 class Failing:
-    """A step that fails so often."""
+    """A step that fails a number of times."""
 
     def __init__(self, step: Any, times: int) -> None:
         self._step = step
@@ -65,42 +71,69 @@ def nothing(*args: Any) -> None:
     """A step that does not matter here."""
 
 
-def state(boot: str = "b") -> Any:
-    return SimpleNamespace(
-        reader=SimpleNamespace(take_in=nothing),
-        fleet=SimpleNamespace(poll=nothing, members={}),
-        controls=SimpleNamespace(change=nothing),
-        channel=SimpleNamespace(trim=nothing, behind=False, untrimmed=0, broker_away_s=0.0),
-        offset=SimpleNamespace(now_s=lambda: 0.0),
-        interruption=SimpleNamespace(level=0),
-        check=nothing,
-        greet=lambda: boot,
-        boot="b",
-        away=False,
-        patience_s=60.0,
-    )
+def another_server() -> None:
+    raise StoreLost("Redis was restarted")
+
+
+class Desk:
+    """A loop with one workload."""
+
+    def __init__(self, verify: Any = nothing) -> None:
+        self.workload = Workload()
+        self.status = RunStatus()
+        self.services: Any = SimpleNamespace(
+            receiver=SimpleNamespace(receive=nothing),
+            pool=SimpleNamespace(poll=nothing, present=[]),
+            controls=SimpleNamespace(change=nothing),
+            channel=SimpleNamespace(trim=nothing, behind=False, untrimmed=0, broker_away_s=0.0),
+            clock=SimpleNamespace(now_s=lambda: 0.0),
+            server=SimpleNamespace(verify=verify),
+            limits=SimpleNamespace(patience_s=60.0),
+            check=nothing,
+        )
+        self.lost: dict[str, Any] = {}
+        failover: Any = SimpleNamespace(fence_read=self.lost.get)
+        workload: Any = self.workload
+        self.loop = LoadLoop(self.services, self.status, failover, [workload])
 
 
 @pytest.mark.parametrize("where", ["prepare", "poll", "start", "turn"])
 def test_a_moment_without_redis_changes_nothing(where):
-    run, player = state(), Player()
-    owner = run.fleet if where == "poll" else player
+    desk = Desk()
+    owner = desk.services.pool if where == "poll" else desk.workload
     failing = Failing(getattr(owner, where), 2 if where != "start" else 1)
     setattr(owner, where, failing)
 
-    Concert(run, [player]).run()
+    desk.loop.run()
 
     assert not failing.left
-    assert not run.away
-    assert player.steps[0] == "prepare"
-    assert player.steps[-3:] == ["turn", "settle", "end"]
+    assert not desk.status.store_away
+    assert desk.workload.steps[0] == "prepare"
+    assert desk.workload.steps[-3:] == ["turn", "settle", "end"]
 
 
 def test_another_redis_before_the_load_ends_the_run():
-    run, player = state("another"), Player()
-    run.fleet.poll = Failing(run.fleet.poll, 1)
+    desk = Desk(another_server)
+    desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
 
     with pytest.raises(StoreLost, match="restarted"):
-        Concert(run, [player]).run()
+        desk.loop.run()
 
-    assert "start" not in player.steps
+    assert "start" not in desk.workload.steps
+
+
+def test_a_worker_whose_fence_is_read_is_recorded_as_lost_by_its_workload():
+    desk = Desk()
+    desk.lost = {"n1": SimpleNamespace(workload=0), "n2": SimpleNamespace(workload=1)}
+    desk.loop._failover.fence_read = desk.lost.get
+    fences = iter(["n1", "n2", "forged"])
+
+    def receive(_: float, on_fence: Any) -> None:
+        for nonce in fences:
+            on_fence(nonce)
+
+    desk.services.receiver.receive = receive
+
+    desk.loop.run()
+
+    assert desk.workload.lost == [desk.lost["n1"]]

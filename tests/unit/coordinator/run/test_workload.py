@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from helpers.heartbeats import heartbeat
 from osbench.common.plugin.runner import Step
-from osbench.common.protocol.store import MemoryStore
-from osbench.coordinator.results.workload_results import Book
-from osbench.coordinator.run.workload import Conductor
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.fleet.worker import LossReason, WorkerHandle
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.stop_rules import StopRules
+from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload_workers import WorkloadWorkers
+from osbench.coordinator.sla.evaluator import SlaEvaluator
+
+NOW_S = 100.0
 
 
 class Timed:
-    """A runner that stops the load after a second, and counts how often it is asked."""
+    """A closed runner that stops the load after a second, and counts how often it is asked."""
 
+    OPEN = False
     planned = None
     concurrency = 2
 
@@ -30,31 +39,40 @@ class Timed:
         return 2
 
 
-def conductor(runner: Any, hooks: Any) -> Conductor:
-    store = MemoryStore()
-    store.open({"epoch": "e", "boot": "b"})
-    state: Any = SimpleNamespace(
-        reader=SimpleNamespace(books={}, buried=[]),
-        fleet=SimpleNamespace(members={}),
-        channel=SimpleNamespace(run_id="r", epoch="e", store=store),
-        controls=SimpleNamespace(write=lambda _: None, change=lambda *_, **__: None),
+def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> WorkloadRun:
+    status = status or RunStatus()
+    pool: Any = SimpleNamespace(serving=lambda _: [], workers={})
+    controls: Any = SimpleNamespace(write=lambda _: None, change=lambda *_, **__: None)
+    services: Any = SimpleNamespace(
+        pool=pool,
+        controls=controls,
         directory=SimpleNamespace(decide=lambda _: None),
-        offset=SimpleNamespace(now_s=lambda: 100.0),
-        interruption=SimpleNamespace(level=0),
-        batch_ids=itertools.count(1),
-        stopped_for=None,
-        abort_on_sla=False,
-        losses=[],
+        clock=SimpleNamespace(now_s=lambda: NOW_S),
     )
-    specification: Any = SimpleNamespace(workload=0, scenario="A.b", open=False, max_lag_s=1.0)
-    book = Book(idempotent=False, criteria=Criteria((), None))
-    return Conductor(state, specification, runner, book=book, progress=lambda _: None, hooks=hooks)
+    specification: Any = SimpleNamespace(workload=0, open=False, max_lag_s=1.0)
+    plan: Any = SimpleNamespace(number=0, name="A.b", runner=runner, data=None)
+    port: Any = SimpleNamespace(revoke=lambda batches: [True] * len(batches))
+    failover: Any = None
+    results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Any))
+    return WorkloadRun(
+        plan=plan,
+        specification=specification,
+        services=services,
+        status=status,
+        failover=failover,
+        results=results,
+        dispatcher=Dispatcher(port, results.ledger, specification),
+        workers=WorkloadWorkers(pool, controls, 0, "A.b", "r"),
+        rules=StopRules(status, results, "A.b", abort_on_sla=False),
+        hooks=hooks,
+        progress=lambda _: None,
+    )
 
 
 def test_a_run_that_breaks_later_leaves_a_settled_workload_as_it_was():
     runner, stopped = Timed(), []
     hooks = SimpleNamespace(look=lambda *_: None, stop=lambda: stopped.append(True))
-    one = conductor(runner, hooks)
+    one = workload(runner, hooks)
     one.start(90.0)
     one.settle()
     asked, offered = runner.asked, one.offered()
@@ -63,18 +81,85 @@ def test_a_run_that_breaks_later_leaves_a_settled_workload_as_it_was():
 
     assert runner.asked == asked
     assert one.offered() == offered
-    # its hooks may run on until the workloads beside it have ended
+    # its hooks may run on until the workloads next to it have ended
     assert stopped == [True]
 
 
-def test_a_run_that_breaks_under_load_closes_the_accounts():
+def test_a_run_that_breaks_under_load_closes_the_ledger():
     runner = Timed()
     hooks = SimpleNamespace(look=lambda *_: None, stop=lambda: None)
-    one = conductor(runner, hooks)
+    one = workload(runner, hooks)
     one.start(99.5)
-    one.book.ledger.cut(1, "w", one.book.ledger.allot(5, 10))
+    one.results.ledger.cut(1, "w", one.results.ledger.allot(5, 10))
 
     one.abandon()
 
     assert runner.asked == 2
-    assert one.book.ledger.closed
+    assert one.results.ledger.closed
+
+
+def lost(silence_s: float, users: int, reason: LossReason = LossReason.SILENT) -> WorkerHandle:
+    worker = WorkerHandle(heartbeat(), share=users, silence_s=silence_s)
+    worker.declare_lost(reason)
+    worker.fence_read()
+    return worker
+
+
+@pytest.mark.parametrize(
+    ("begun_at", "worker", "user_s", "sentence"),
+    [
+        (
+            90.0,
+            lost(3.0, 4),
+            # the load stopped a second after it began, long before the silence
+            0.0,
+            "A.b: worker h:7 fell silent 7 s into the load and was given up 3 s later",
+        ),
+        (
+            99.5,
+            lost(0.25, 4),
+            1.0,
+            "A.b: worker h:7 fell silent 0 s into the load and was given up 0 s later",
+        ),
+        (
+            99.5,
+            lost(0.0, 4, LossReason.PROTOCOL_ERROR),
+            0.0,
+            "A.b: worker h:7 sent results that cannot be read 0 s into the load and was given up "
+            "0 s later",
+        ),
+    ],
+)
+def test_the_users_of_a_lost_worker_are_missing_until_the_stop_and_it_is_reported(
+    begun_at, worker, user_s, sentence
+):
+    status = RunStatus()
+    one = workload(Timed(), SimpleNamespace(), status)
+    one.start(begun_at)
+    # what the load itself lacked: there is no worker
+    before = one._missing.user_s
+
+    one.record_lost(worker)
+
+    assert one._missing.user_s - before == pytest.approx(user_s)
+    assert status.losses == [sentence]
+
+
+def test_a_worker_that_is_lost_before_the_load_is_reported_as_such():
+    status = RunStatus()
+    one = workload(Timed(), SimpleNamespace(), status)
+
+    one.record_lost(lost(3.0, 0))
+
+    assert status.losses == ["A.b: worker h:7 fell silent before the load"]
+
+
+def test_a_worker_that_is_lost_after_the_end_of_its_workload_is_none_of_it():
+    status = RunStatus()
+    one = workload(Timed(), SimpleNamespace(look=lambda *_: None), status)
+    one.start(90.0)
+    one.settle()
+
+    one.record_lost(lost(3.0, 4))
+
+    assert status.losses == []

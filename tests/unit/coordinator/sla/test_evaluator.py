@@ -1,4 +1,4 @@
-"""Criteria of a workload together, and those that break."""
+"""SlaEvaluator of a workload together, and those that break."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from helpers.iterations import columns, failed, ok, statistics
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
-from osbench.coordinator.sla.evaluator import Criteria
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.taskfile import checked
 
 BROKEN = """
@@ -58,7 +58,7 @@ def named(name, config):
 
 @pytest.mark.parametrize("where", ["__init__", "add", "check", "breach"])
 def test_a_criterion_that_raises_fails_and_the_others_are_judged(plugins, where):
-    criteria = Criteria([named("broken", where), named("failure_rate", {"max": 0})], plugins)
+    criteria = SlaEvaluator([named("broken", where), named("failure_rate", {"max": 0})], plugins)
     rows = columns(ok(1))
 
     criteria.add(rows)
@@ -74,7 +74,7 @@ def test_a_criterion_that_raises_fails_and_the_others_are_judged(plugins, where)
 
 
 def test_the_first_breach_is_told(plugins):
-    criteria = Criteria(
+    criteria = SlaEvaluator(
         [
             named("throughput", {"min": 1000}),
             named("failure_rate", {"max": 0}),

@@ -1,0 +1,94 @@
+"""Sentences on workers that a run waits for, or does not get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+def processes(count: int) -> str:
+    """A number of worker processes, in words."""
+    return f"{count} worker {'process' if count == 1 else 'processes'}"
+
+
+def unverified(count: int) -> str:
+    """A sentence on heartbeats that were refused."""
+    subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
+    return f"{subject} with another key: copy the coordinator's key file to every worker."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The workers that a run asks for."""
+
+    #: Worker processes, None for all that are free.
+    count: int | None
+    #: Worker processes without which the run cannot begin.
+    least: int
+    #: Virtual users that they have to carry.
+    users: int
+    #: Longest wait for them, seconds.
+    wait_s: float
+    #: They are the run's own (local mode) and come by themselves.
+    private: bool = False
+
+    @property
+    def wanted(self) -> int:
+        """Worker processes to wait for."""
+        return self.least if self.count is None else self.count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortage:
+    """What a request has got so far."""
+
+    request: Request
+    #: Worker processes taken, and the virtual users that they carry.
+    got: int
+    carried: int
+    #: Runs that hold other workers, and workers whose heartbeats could not be verified.
+    holders: Iterable[str] = ()
+    unverified: int = 0
+
+    def waiting(self) -> str:
+        """What the run waits for."""
+        request = self.request
+        of = f" of {request.wanted}" if request.wanted > 1 else ""
+        return (
+            f"waiting up to {request.wait_s:g} s for workers: {min(self.carried, request.users)} "
+            f"of {request.users} virtual users ({self.got}{of} worker processes).{self._others()}"
+        )
+
+    def refusal(self) -> str:
+        """Why the run cannot begin, and what to do."""
+        request, got = self.request, self.got
+        if request.private:
+            return (
+                f"{got} of the {processes(request.wanted)} that local mode starts came within "
+                f"{request.wait_s:g} s: give them longer with --wait-for-workers, or start fewer "
+                "with --workers"
+            )
+        more = "Start more with osbench-worker"
+        if got < request.wanted and (request.count is not None or request.least > 1):
+            lack = f"{processes(request.wanted)} asked for and {got} free after "
+            lack += f"{request.wait_s:g} s."
+            if request.count and got:
+                more += f", or ask for fewer than --workers {request.count}"
+        elif not self.carried:
+            lack = f"no free worker within {request.wait_s:g} s."
+        else:
+            if request.count is None:
+                whose = "the free workers have"
+            else:
+                whose = f"--workers {request.count} gives it"
+                more = "Ask for more with --workers, or start them"
+            lack = f"the task asks for {request.users} virtual users at once and {whose} "
+            lack += f"{self.carried}."
+            more += ", or with larger --virtual-users"
+        return f"{lack}{self._others()} {more}; `osbench-coord workers` lists who is there."
+
+    def _others(self) -> str:
+        """Sentences on workers that are there and cannot be taken; "" where there are none."""
+        held = ", ".join(sorted(set(self.holders)))
+        others = f" Others are held by run {held}." if held else ""
+        return others + (f" {unverified(self.unverified)}" if self.unverified else "")

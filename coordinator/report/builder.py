@@ -1,0 +1,106 @@
+"""Builds the report of a run from the outcomes of its workloads: notes, and the exit code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from osbench.common.task import Task
+from osbench.coordinator.report.exit_code import exit_code
+from osbench.coordinator.report.generator_limits import generator_limits
+from osbench.coordinator.report.model import RunReport
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.traces.collection.collector import Collected
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnd:
+    """How a run ended, apart from its workloads."""
+
+    #: Why a context refused the rest of the task, and why the run could not go on; "" if not.
+    refused: str = ""
+    broken: str = ""
+    interrupted: bool = False
+    #: The SLA criterion that stopped the load, and why; "" if none did.
+    breach: str = ""
+    #: Sentences on workers that were lost, and on contexts that could not be undone.
+    losses: Sequence[str] = ()
+    left_behind: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportBuilder:
+    """What is known of a run before it ends."""
+
+    run_id: str
+    task: Task
+    tags: tuple[str, ...]
+    #: Seconds since 1970-01-01 UTC.
+    started_at: float
+    #: p99 start lag above which the generator was the limit, seconds.
+    lag_limit_s: float
+
+    def build(
+        self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
+    ) -> RunReport:
+        """The report of a run that is over."""
+        limits = [f"{one.name}: {limit}" for one in outcomes for limit in self._limits(one)]
+        notes = [reason for reason in (end.refused, end.broken) if reason]
+        if end.interrupted and not any(one.begun for one in outcomes):
+            notes.append("interrupted before there was load")
+        notes += self._aborted(outcomes, end.breach)
+        notes += [*end.losses, *limits, *collected.notes]
+        notes += left_behind(self.run_id, end.left_behind)
+        notes += [f"{one.name}: {remark}" for one in outcomes for remark in one.remarks]
+        return RunReport(
+            run_id=self.run_id,
+            title=self.task.title,
+            description=self.task.description,
+            tags=self.tags,
+            started_at=self.started_at,
+            finished_at=time.time(),
+            exit_code=exit_code(
+                broken=bool(end.broken),
+                interrupted=end.interrupted,
+                aborted=bool(end.breach),
+                accountings=[one.accounting for one in outcomes],
+                limited=bool(limits),
+                verdicts=[verdict for one in outcomes for verdict in one.verdicts],
+                refused=bool(end.refused),
+                left_behind=bool(end.left_behind),
+            ),
+            workloads=tuple(
+                _with_traces(number, one, collected) for number, one in enumerate(outcomes)
+            ),
+            notes=tuple(notes),
+        )
+
+    def _limits(self, outcome: WorkloadOutcome) -> list[str]:
+        return generator_limits(
+            outcome.accounting, outcome.offered, outcome.statistics, self.lag_limit_s
+        )
+
+    def _aborted(self, outcomes: Sequence[WorkloadOutcome], breach: str) -> list[str]:
+        if not breach:
+            return []
+        # outcomes are those of the first workloads of the task, in its order
+        left = [workload.scenario for workload in list(self.task.workloads)[len(outcomes) :]]
+        rest = f"; workloads not started: {', '.join(left)}" if left else ""
+        return [f"aborted for a failed SLA: {breach}{rest}"]
+
+
+def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:
+    """What contexts could not undo, and what to do."""
+    again = f"`osbench-coord cleanup {run_id}` tries again"
+    return [f"{problem}; {again}" for problem in problems]
+
+
+def _with_traces(number: int, outcome: WorkloadOutcome, collected: Collected) -> WorkloadOutcome:
+    tracing = replace(
+        outcome.tracing,
+        cost=collected.costs[number] if collected.costs else None,
+        kept=collected.kept[number] if collected.kept else 0,
+        explanation=collected.sentences[number] if collected.sentences else "",
+    )
+    return replace(outcome, tracing=tracing)

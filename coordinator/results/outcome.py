@@ -1,0 +1,54 @@
+"""What a workload came to: frozen, complete, and all that reports and traces read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.sla import Verdict
+from osbench.common.task import Named
+from osbench.coordinator.contexts.history import Passage
+from osbench.coordinator.hooks.executor import HookReport
+from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOutcome:
+    """One workload of a run, once it has ended."""
+
+    #: Scenario name.
+    name: str
+    #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str = NATIVE
+    #: Title of the subtask, and the workload's position in it, from 0.
+    title: str
+    position: int
+    #: What the task says of the subtask.
+    subtask_description: str = ""
+    subtask_tags: tuple[str, ...] = ()
+    description: str = ""
+    runner: Named
+    #: The load has started.
+    begun: bool = True
+    accounting: Accounting
+    warmup: Warmup = field(default_factory=Warmup)
+    offered: Offered
+    #: What the traces say is known once they are collected.
+    tracing: Tracing
+    statistics: WorkloadStatistics
+    verdicts: tuple[Verdict, ...] = ()
+    #: Whose criterion gave each verdict; all ours where this is empty.
+    sla_sources: tuple[str, ...] = ()
+    hooks: tuple[HookReport, ...] = ()
+    contexts: tuple[Passage, ...] = ()
+    charts: Charts = field(default_factory=Charts)
+    #: Outputs and errors that were left out because they were too large.
+    too_large: int = 0
+    #: One mapping with JSON values for each worker process that took part.
+    workers: tuple[Mapping[str, Any], ...] = ()
+    #: Sentences that the reader has to know in addition.
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,179 @@
+"""The plan of a run: everything that follows from task and configuration, before any connection."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
+from osbench.common.plugin.runner import Runner
+from osbench.common.task import Subtask, Task, Workload
+from osbench.coordinator.data_file import DataFile
+from osbench.coordinator.fleet.assignment import WorkerNeeds, needs
+from osbench.coordinator.fleet.shortage import Request
+from osbench.coordinator.run.sampling import Sampling, planned_in_all, sampling
+from osbench.coordinator.taskfile.data import data_files
+
+
+def new_run_id() -> str:
+    """An id that sorts by time: date, time, and some random digits."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What the command line adds to task and configuration."""
+
+    #: Worker processes to take, None for all that are free.
+    workers: int | None = None
+    #: Longest wait for them, seconds; None for that of the configuration.
+    wait_s: float | None = None
+    #: Id of the run where it was given out before; "" for a new one.
+    run_id: str = ""
+    #: Tags in addition to the task's own.
+    tags: tuple[str, ...] = ()
+    #: Stop the load of all workloads once an SLA can't be met any more.
+    abort_on_sla: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadPlan:
+    """One workload: what it runs, by which runner, on which data."""
+
+    #: Counts the workloads of the run from 0.
+    number: int
+    subtask: Subtask
+    workload: Workload
+    scenario: ScenarioPlugin
+    #: Whose plug-in each SLA criterion is.
+    sla_sources: tuple[str, ...]
+    runner: Runner
+    #: Which of its iterations are profiled.
+    sampling: Sampling
+    data: DataFile | None
+
+    @property
+    def name(self) -> str:
+        """The scenario's name, by which messages call the workload."""
+        return self.workload.scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """A whole run, computed once."""
+
+    run_id: str
+    task: Task
+    tags: tuple[str, ...]
+    plugins: Plugins
+    deployment: Deployment | None
+    conf: cfg.ConfigOpts
+    options: RunOptions
+    #: In the order of the task; the workloads of a group are under load at once.
+    groups: tuple[tuple[WorkloadPlan, ...], ...]
+    needs: WorkerNeeds
+
+    @property
+    def workloads(self) -> Iterator[WorkloadPlan]:
+        """All workloads, by number."""
+        for group in self.groups:
+            yield from group
+
+    @property
+    def local_processes(self) -> int:
+        """Worker processes of local mode: one per core, no more than there are users to carry."""
+        wanted = self.options.workers or self.conf.worker.processes
+        if wanted:
+            return int(wanted)
+        cores = len(os.sched_getaffinity(0))
+        some_open = any(one.runner.OPEN for one in self.workloads)
+        return max(self.needs.workers, cores if some_open else min(cores, self.needs.users))
+
+    @property
+    def local_users(self) -> int:
+        """Virtual users of each worker process of local mode."""
+        each = -(-self.needs.users // self.local_processes)
+        return max(int(self.conf.worker.virtual_users), each, self.needs.users_alone)
+
+    @property
+    def wait_s(self) -> float:
+        """Longest wait for workers, seconds."""
+        wait_s = self.options.wait_s
+        return float(self.conf.coordinator.wait_for_workers_s if wait_s is None else wait_s)
+
+    def request(self, *, private: bool) -> Request:
+        """The workers that the run asks for; `private` ones are those of local mode."""
+        return Request(
+            count=self.local_processes if private else self.options.workers,
+            least=self.needs.workers,
+            users=self.needs.users,
+            wait_s=self.wait_s,
+            private=private,
+        )
+
+
+def plan_run(
+    task: Task,
+    plugins: Plugins,
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    options: RunOptions,
+) -> RunPlan:
+    """Plan a checked task. Raises TaskError where a data file cannot be used."""
+    data = data_files(task)
+    runners = [_runner(workload, plugins) for workload in task.workloads]
+    pairs = list(zip(task.workloads, runners, strict=True))
+    in_all = planned_in_all(
+        ((workload, runner.planned) for workload, runner in pairs), deployment, conf
+    )
+    plans = []
+    subtasks = (subtask for subtask in task.subtasks for _ in subtask.workloads)
+    for number, (subtask, (workload, runner)) in enumerate(zip(subtasks, pairs, strict=True)):
+        plans.append(
+            WorkloadPlan(
+                number=number,
+                subtask=subtask,
+                workload=workload,
+                scenario=plugins.scenario(workload.scenario),
+                sla_sources=tuple(plugins.find("sla", one.name).source for one in workload.sla),
+                runner=runner,
+                sampling=sampling(workload, deployment, conf, runner.planned, in_all),
+                data=data.get(number),
+            )
+        )
+    groups = tuple(_groups(task, plans))
+    return RunPlan(
+        run_id=options.run_id or new_run_id(),
+        task=task,
+        tags=tuple(dict.fromkeys((*task.tags, *options.tags))),
+        plugins=plugins,
+        deployment=deployment,
+        conf=conf,
+        options=options,
+        groups=groups,
+        needs=needs([[one.runner for one in group] for group in groups]),
+    )
+
+
+def _runner(workload: Workload, plugins: Plugins) -> Runner:
+    kind = plugins.get("runner", workload.runner.name)
+    assert issubclass(kind, Runner)
+    return kind(workload.runner.config)
+
+
+def _groups(task: Task, plans: Sequence[WorkloadPlan]) -> Iterator[tuple[WorkloadPlan, ...]]:
+    """The workloads that are under load at once: those of a parallel subtask, else one each."""
+    at = 0
+    for subtask in task.subtasks:
+        mine = tuple(plans[at : at + len(subtask.workloads)])
+        at += len(mine)
+        if subtask.run_in_parallel:
+            yield mine
+        else:
+            yield from ((one,) for one in mine)

@@ -1,0 +1,52 @@
+"""The specification of a workload: what workers get to know of it before its load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.protocol.messages import Specification
+from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
+
+#: Workers ship results at most this often, seconds; with many workers less often.
+SHIP_S = 0.2
+SHIP_S_PER_WORKER = 0.004
+#: At least this often where a run is to abort on SLA failure.
+SHIP_ABORT_S = 1.0
+#: In a longer ramp, seconds, it means little that workers learn of new users with a heartbeat.
+LONG_RAMP_S = 60.0
+
+
+def specify(
+    plan: RunPlan, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any], workers: int
+) -> Specification:
+    """Specify a workload, with `args` and `context` as its contexts left them.
+
+    `workers` is the number of worker processes of the run.
+    """
+    runner, scenario, data = one.runner, one.scenario, one.data
+    return Specification(
+        run=plan.run_id,
+        workload=one.number,
+        # the worker does not know whose plug-in this run prefers
+        scenario=one.name if scenario.source == NATIVE else scenario.address,
+        args=args,
+        timeout_s=runner.timeout_s,
+        open=runner.OPEN,
+        max_concurrency=runner.concurrency if runner.OPEN else 0,
+        max_lag_s=plan.conf.benchmark.max_lag_s,
+        context={**context, "task": {"uuid": plan.run_id}},
+        deployment=plan.deployment.to_dict() if plan.deployment else {},
+        source_hash=scenario.source_hash,
+        sample_rate=one.sampling.rate,
+        eager_s=runner.ramp_up_s if runner.ramp_up_s <= LONG_RAMP_S else 0.0,
+        columns=data.header if data is not None else [],
+        rows_key=data.key if data is not None else b"",
+        ship_interval_s=_ship_interval_s(workers, plan.options.abort_on_sla),
+    )
+
+
+def _ship_interval_s(workers: int, abort_on_sla: bool) -> float:
+    interval_s = max(SHIP_S, SHIP_S_PER_WORKER * workers)
+    # an SLA failure is seen in what was shipped
+    return min(interval_s, SHIP_ABORT_S) if abort_on_sla else interval_s

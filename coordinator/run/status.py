@@ -1,0 +1,42 @@
+"""What changes while a run goes on; only this package writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Interruption:
+    """What the user wants: 0 nothing, 1 drain (first Ctrl-C), 2 stop now (second)."""
+
+    level: int = 0
+
+    @property
+    def drains(self) -> bool:
+        """No more load is wanted."""
+        return self.level >= 1
+
+    @property
+    def stops(self) -> bool:
+        """The run is to end at once."""
+        return self.level >= 2
+
+
+@dataclass(slots=True)
+class RunStatus:
+    """The state that the workloads of a run share."""
+
+    interruption: Interruption = field(default_factory=Interruption)
+    #: Redis does not answer.
+    store_away: bool = False
+    #: The SLA criterion that stops all load, and why; "" while there is none.
+    breach: str = ""
+    #: Sentences on workers that were lost.
+    losses: list[str] = field(default_factory=list)
+
+    @property
+    def stopped_for(self) -> str | None:
+        """Why no more load is to be started: "interrupted", "sla", or None."""
+        if self.interruption.drains:
+            return "interrupted"
+        return "sla" if self.breach else None

@@ -1,0 +1,69 @@
+"""When the load of a workload ends: its runner's stop instant, an interruption, a failed SLA."""
+
+from __future__ import annotations
+
+import logging
+
+from osbench.common.plugin.runner import Step
+from osbench.common.plugin.sla import Verdict
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.run.status import RunStatus
+
+LOG = logging.getLogger(__name__)
+
+
+class StopRules:
+    """The stop instant of one workload, and why the load was cut short."""
+
+    def __init__(
+        self, status: RunStatus, results: WorkloadResults, name: str, *, abort_on_sla: bool
+    ) -> None:
+        """`name` is the workload's; `abort_on_sla` stops all load of the run for a failed SLA."""
+        self._status = status
+        self._results = results
+        self._name = name
+        self._abort_on_sla = abort_on_sla
+        #: No iteration starts at or after this instant, seconds after t0; None without end.
+        self.stop_s: float | None = None
+        #: "interrupted" or "sla" where the load ended before its time, else None.
+        self.cut_short: str | None = None
+
+    def apply(self, step: Step, elapsed_s: float) -> None:
+        """Take over the runner's stop instant, or stop now for the run; it never moves back."""
+        stop_s, cause = step.stop_s, self._status.stopped_for
+        if cause:
+            stop_s = min(elapsed_s, stop_s) if stop_s is not None else elapsed_s
+            if not step.done and not self.reached(elapsed_s):
+                self.cut_short = cause
+        if stop_s is not None and (self.stop_s is None or stop_s < self.stop_s):
+            self.stop_s = stop_s
+
+    def reached(self, elapsed_s: float) -> bool:
+        """Nothing starts any more."""
+        return self.stop_s is not None and elapsed_s >= self.stop_s
+
+    def within(self, elapsed_s: float) -> float:
+        """Seconds of load until `elapsed_s`."""
+        return elapsed_s if self.stop_s is None else min(elapsed_s, self.stop_s)
+
+    def watch_sla(self, plan: int | None) -> None:
+        """Where the run is to abort: stop for a criterion that later results cannot mend."""
+        if self._abort_on_sla and not self._status.breach:
+            results = self._results
+            self._breach(results.sla.breach(results.statistics, plan))
+
+    def judge_end(self, *, complete: bool) -> None:
+        """The load is over; `complete`: every iteration of the plan was started."""
+        if complete:
+            # the stop came after the last start
+            self.cut_short = None
+        stopped = self._status.breach or self._status.interruption.drains
+        if self._abort_on_sla and not stopped:
+            # no more results can mend what fails now
+            failing = self._results.sla.failing(self._results.statistics)
+            self._breach(next(iter(failing), None))
+
+    def _breach(self, verdict: Verdict | None) -> None:
+        if verdict is not None:
+            self._status.breach = f"{self._name}: {verdict.criterion}: {verdict.detail}"
+            LOG.warning("the load is stopped for a failed SLA: %s", self._status.breach)
