@@ -7,9 +7,9 @@ from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure
-from osbench.worker.engine.deadlines import request_limit_s
 from osbench.worker.http.addresses import shown
 from osbench.worker.http.curl_client import CurlClient
+from osbench.worker.http.deadlines import request_limit_s
 from osbench.worker.http.requests_client import RequestsClient
 from osbench.worker.tracing.profiling import trace_headers
 

@@ -17,7 +17,7 @@ from osbench.common.openstack.cloud_users import NAMES_KEY, openstack_of
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure, pause
-from osbench.worker.engine.deadlines import request_limit_s
+from osbench.worker.http.deadlines import request_limit_s
 from osbench.worker.openstack.client import Client
 from osbench.worker.openstack.user_selector import Actors
 
