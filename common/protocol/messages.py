@@ -73,8 +73,6 @@ class Control(Message):
     generation: int = 0
     #: No iteration starts at or after this instant, seconds after t0.
     stop_s: float | None = None
-    #: Give back what was claimed and not started.
-    drain: bool = False
     #: Result blocks up to this number are on disk.
     acknowledged: int = 0
     #: This worker has been given up: its unfinished work went elsewhere.
@@ -105,8 +103,6 @@ class Heartbeat(Message):
     #: Workload that is prepared, and what went wrong with it.
     prepared: int = -1
     problem: str = ""
-    #: Source hash of the prepared workload's scenario.
-    source_hash: str = ""
     #: Generation of `share` that is in force, and virtual users with an iteration in hand.
     generation: int = 0
     busy: int = 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +46,6 @@ class ErrorGroups:
         #: Failed iterations whose error is in no group: beyond the limit, or not described.
         self.other = 0
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ErrorGroups) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
-
     def learn(self, worker: str, failures: Iterable[Failure]) -> None:
         """Keep what the failure numbers of a worker stand for."""
         meaning = self._meaning.setdefault(worker, {})
@@ -73,13 +67,6 @@ class ErrorGroups:
             group = self._groups.get(meaning[number]) if number in meaning else None
             self._count(group, len(found), int(found.min()))
 
-    def merge(self, other: ErrorGroups) -> None:
-        """Add the counts of another one; what its workers' numbers mean is left behind."""
-        for key, (count, iteration) in other._groups.items():
-            if count:
-                self._count(self._group(key), count, iteration)
-        self.other += other.other
-
     def groups(self) -> list[ErrorGroup]:
         """All groups, the most frequent first."""
         order = sorted(self._groups.items(), key=lambda item: (-item[1][0], item[1][1], item[0]))
@@ -88,24 +75,6 @@ class ErrorGroups:
             for key, (n, first) in order
             if n
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack."""
-        groups = [
-            [group.etype, group.message, group.traceback, group.count, group.iteration]
-            for group in self.groups()
-        ]
-        return {"groups": groups, "other": self.other}
-
-    @classmethod
-    def from_dict(cls, form: dict[str, Any]) -> ErrorGroups:
-        """The groups that `to_dict` described."""
-        errors = cls()
-        rows: Sequence[Any] = form["groups"]
-        for etype, message, traceback, count, iteration in rows:
-            errors._groups[(etype, message, traceback)] = [count, iteration]
-        errors.other = form["other"]
-        return errors
 
     def _group(self, key: Texts) -> list[int] | None:
         group = self._groups.get(key)

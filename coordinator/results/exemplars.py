@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,32 +63,9 @@ class Exemplars:
             self._offer(top, exemplar)
         self._trim()
 
-    def merge(self, other: Exemplars) -> None:
-        """Offer all exemplars of another one."""
-        for top, exemplar in other._kept.items():
-            self._offer(top, exemplar)
-        self._trim()
-
     def slowest(self) -> list[Exemplar]:
         """What is kept, slowest first."""
         return [self._kept[top] for top in sorted(self._kept, reverse=True)]
-
-    def to_list(self) -> list[list[int | bytes]]:
-        """A form for msgpack."""
-        return [[kept.value, kept.iteration, kept.trace] for kept in self.slowest()]
-
-    @classmethod
-    def from_list(cls, form: Iterable[Sequence[int | bytes]]) -> Exemplars:
-        """The exemplars that `to_list` described."""
-        exemplars = cls()
-        rows = list(form)
-        if rows:
-            exemplars.add(
-                np.array([row[0] for row in rows], np.int64),
-                np.array([row[1] for row in rows], np.int64),
-                np.frombuffer(b"".join(bytes(row[2]) for row in rows), np.uint8).reshape(-1, 16),
-            )
-        return exemplars
 
     def _offer(self, top: int, new: Exemplar) -> None:
         old = self._kept.get(top)

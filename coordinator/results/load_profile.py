@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +48,6 @@ class LoadProfile:
         self._start_offsets: Ints = np.zeros(BINS, np.int64)
         self._end_offsets: Ints = np.zeros(BINS, np.int64)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LoadProfile) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
-
     def add(self, started: Ints, ended: Ints, failed_ended: Ints) -> None:
         """Add iterations by their instants (ns after t0); of failed ones also the end apart."""
         if not len(ended):
@@ -66,19 +59,6 @@ class LoadProfile:
         if len(failed_ended):
             np.add.at(self.failures, np.maximum(failed_ended, 0) >> self._bits, 1)
 
-    def merge(self, other: LoadProfile) -> None:
-        """Add all iterations of another profile."""
-        while self._bits < other._bits:
-            self._widen()
-        finer = other
-        if other._bits < self._bits:
-            finer = LoadProfile.from_dict(other.to_dict())
-            while finer._bits < self._bits:
-                finer._widen()
-        for name in _ARRAYS:
-            getattr(self, name)[:] += getattr(finer, name)
-        self._used = max(self._used, finer._used)
-
     def running_ns(self) -> Ints:
         """Nanoseconds that iterations were running, summed over iterations, in each bin."""
         # iterations running when each bin begins
@@ -89,7 +69,7 @@ class LoadProfile:
 
     def series(self, bins: int) -> Series:
         """The profile in at most `bins` bins."""
-        profile = LoadProfile.from_dict(self.to_dict())
+        profile = self._copy()
         while profile._used > bins:
             profile._widen()
         used, width = profile._used, 1 << profile._bits
@@ -101,23 +81,12 @@ class LoadProfile:
             running=tuple((profile.running_ns() / width).tolist()),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack."""
-        arrays = {
-            name: getattr(self, name)[: self._used].astype("<i8").tobytes() for name in _ARRAYS
-        }
-        return {"bits": self._bits, **arrays}
-
-    @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> LoadProfile:
-        """The profile that `to_dict` described."""
-        profile = cls()
-        profile._bits = int(form["bits"])
+    def _copy(self) -> LoadProfile:
+        found = LoadProfile()
+        found._bits, found._used = self._bits, self._used
         for name in _ARRAYS:
-            values = np.frombuffer(form[name], "<i8")
-            getattr(profile, name)[: len(values)] = values
-            profile._used = len(values)
-        return profile
+            getattr(found, name)[:] = getattr(self, name)
+        return found
 
     def _count(self, counts: Ints, offsets: Ints, instants: Ints) -> None:
         # clocks disagree a little: a start can seem to lie before t0

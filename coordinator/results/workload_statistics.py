@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,32 +39,10 @@ class Timings:
         self.failed = Histogram()
         self.timed_out = Histogram()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Timings) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
-
     def state(self, name: str) -> Histogram:
         """The histogram of one state."""
         found: Histogram = getattr(self, name)
         return found
-
-    def merge(self, other: Timings) -> None:
-        """Add all durations of another one."""
-        for name in TIMED:
-            self.state(name).merge(other.state(name))
-
-    def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack."""
-        return {name: self.state(name).to_dict() for name in TIMED if self.state(name).count}
-
-    @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Timings:
-        """The timings that `to_dict` described."""
-        timings = cls()
-        for name, histogram in form.items():
-            setattr(timings, name, Histogram.from_dict(histogram))
-        return timings
 
 
 class WorkloadStatistics:
@@ -91,11 +69,6 @@ class WorkloadStatistics:
         self.first_start: int | None = None
         self.last_start: int | None = None
         self.last_end: int | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WorkloadStatistics) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
 
     def count(self, state: str) -> int:
         """Rows seen with a state of `STATES`; 0 for those that no row can have."""
@@ -162,54 +135,6 @@ class WorkloadStatistics:
             self._add_actions(columns)
         if len(columns.traced):
             self._add_traces(columns, service)
-
-    def merge(self, other: WorkloadStatistics) -> None:
-        """Add all rows of another one."""
-        self._outcomes = [a + b for a, b in zip(self._outcomes, other._outcomes, strict=True)]
-        self.service.merge(other.service)
-        self.response.merge(other.response)
-        self.start_lag.merge(other.start_lag)
-        for path, timings in other.actions.items():
-            self._action(path).merge(timings)
-        for name in TIMED:
-            self.exemplars[name].merge(other.exemplars[name])
-        self.errors.merge(other.errors)
-        self.profile.merge(other.profile)
-        self.traced += other.traced
-        if other.first_start is not None:
-            self._extend(other.first_start, other.last_start or 0, other.last_end or 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack."""
-        return {
-            "outcomes": self._outcomes,
-            "service": self.service.to_dict(),
-            "response": self.response.to_dict(),
-            "start_lag": self.start_lag.to_dict(),
-            "actions": {path: self.actions[path].to_dict() for path in sorted(self.actions)},
-            "exemplars": {name: kept.to_list() for name, kept in self.exemplars.items()},
-            "errors": self.errors.to_dict(),
-            "profile": self.profile.to_dict(),
-            "traced": self.traced,
-            "instants": [self.first_start, self.last_start, self.last_end],
-        }
-
-    @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> WorkloadStatistics:
-        """The statistics that `to_dict` described."""
-        statistics = cls()
-        statistics._outcomes = list(form["outcomes"])
-        statistics.service = Timings.from_dict(form["service"])
-        statistics.response = Timings.from_dict(form["response"])
-        statistics.start_lag = Histogram.from_dict(form["start_lag"])
-        statistics.actions = {k: Timings.from_dict(v) for k, v in form["actions"].items()}
-        statistics.exemplars = {k: Exemplars.from_list(v) for k, v in form["exemplars"].items()}
-        statistics.errors = ErrorGroups.from_dict(form["errors"])
-        statistics.profile = LoadProfile.from_dict(form["profile"])
-        statistics.traced = form["traced"]
-        instants = form["instants"]
-        statistics.first_start, statistics.last_start, statistics.last_end = instants
-        return statistics
 
     def _add_instants(self, columns: Columns, started: Ints, ended: Ints, lag: Ints) -> None:
         self.start_lag.add(lag)

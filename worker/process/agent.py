@@ -250,7 +250,6 @@ class Agent:
             run=session.run if session is not None else "",
             prepared=session.prepared if session is not None else -1,
             problem=session.problem if session is not None else "",
-            source_hash=session.source_hash if session is not None else "",
             generation=session.generation if session is not None else 0,
             busy=session.busy if session is not None else 0,
             queued=session.queued if session is not None else 0,

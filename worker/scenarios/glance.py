@@ -125,7 +125,7 @@ class GlanceImages(Servers):
         self.checked(size == wanted, "the image came back with other data")
 
     @openstack("GlanceImages.create_and_update_image", **_SCENARIO)
-    def create_and_update_image(
+    def create_and_update_image(  # noqa: PLR0913 - they are Rally's
         self,
         container_format: str,
         image_location: str,
@@ -175,7 +175,7 @@ class GlanceImages(Servers):
             self.cloud.request("POST", "glance", f"images/{image}/actions/deactivate")
 
     @openstack("GlanceImages.import_and_delete_image", **_SCENARIO)
-    def import_and_delete_image(
+    def import_and_delete_image(  # noqa: PLR0913 - they are Rally's
         self,
         container_format: str,
         image_location: str,
@@ -216,7 +216,7 @@ class GlanceImages(Servers):
         services=("glance", "nova"),
         cleanup=("nova", "glance"),
     )
-    def create_image_and_boot_instances(
+    def create_image_and_boot_instances(  # noqa: PLR0913 - they are Rally's
         self,
         container_format: str,
         image_location: str,

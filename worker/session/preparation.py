@@ -27,7 +27,6 @@ class Prepared:
 
     specification: Specification
     body: Body
-    source_hash: str
 
 
 class Preparation:
@@ -67,7 +66,7 @@ class Preparation:
             timeout_ns=int(specification.timeout_s * 1e9),
             tracer=self._tracer(specification),
         )
-        return Prepared(specification=specification, body=body, source_hash=plugin.source_hash)
+        return Prepared(specification=specification, body=body)
 
     def span_counts(self) -> list[int]:
         """Spans written, dropped and waiting so far in this process."""

@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 class Session:
     """What this process does for one run. Called by the agent's thread alone."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts, by name
         self,
         *,
         run: str,
@@ -74,7 +74,6 @@ class Session:
         self.generation = 0
         self.prepared = -1
         self.problem = ""
-        self.source_hash = ""
         self.draining = False
         self._fenced = False
         self._released = False
@@ -210,8 +209,6 @@ class Session:
             return
         if control.stop_s is not None:
             engine.stop(engine.t0_ns + int(control.stop_s * 1e9))
-        if control.drain:
-            self.drain()
         if control.generation != self.generation:
             engine.set_share(min(control.share, self._capacity))
             self.generation = control.generation
@@ -242,7 +239,6 @@ class Session:
         with self._lock:
             if workload == self._preparing:
                 self._ready, self.problem = ready, problem
-                self.source_hash = ready.source_hash if ready is not None else ""
                 self.prepared = workload
 
     def _start(self, ready: Prepared, control: Control, offset: Offset) -> None:

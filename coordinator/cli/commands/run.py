@@ -97,7 +97,7 @@ class Wanted:
 @adhoc_options
 @task_options
 @with_settings
-def run(
+def run(  # noqa: PLR0913 - one per option of the command
     settings: Settings,
     task: str | None,
     deployment: str | None,

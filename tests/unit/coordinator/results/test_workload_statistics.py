@@ -1,4 +1,3 @@
-import msgpack
 import numpy as np
 import pytest
 
@@ -17,7 +16,7 @@ SECOND = 1_000_000_000
 NAMES = ("boot", "wait", "delete")
 
 
-def row(
+def row(  # noqa: PLR0913 - columns, by name
     iteration,
     *,
     outcome=Outcome.OK,
@@ -254,23 +253,6 @@ def test_the_load_profile_of_a_long_run_keeps_its_size():
     assert sum(series.running) * series.bin_s == pytest.approx(1.5)
     assert (series.failures[-1], sum(series.failures)) == (1, 1)
     assert short.profile.series(4096).bin_s < 0.02
-
-
-def test_statistics_survive_storage():
-    statistics = statistics_of(
-        row(1, ended=10, trace=b"a" * 16, actions=[("boot", -1, 0, 5, 0)]),
-        row(2, ended=70, outcome=Outcome.FAILED, failure=1),
-        row(3, outcome=Outcome.DROPPED_LATE),
-        failures=[error(1, "no route")],
-    )
-
-    copy = WorkloadStatistics.from_dict(msgpack.unpackb(msgpack.packb(statistics.to_dict())))
-
-    assert copy == statistics
-    assert copy.count("ok") == 1
-    assert copy.actions["boot"].ok.max == 5 * MS
-    copy.add(block(row(4, ended=5)), worker="w1")
-    assert copy.count("ok") == 2
 
 
 def test_selected_rows_keep_their_actions_and_traces():

@@ -49,7 +49,6 @@ class Preparing:
         return Prepared(
             specification=specification,
             body=body(work, timeout_s=specification.timeout_s),
-            source_hash=f"hash of {specification.scenario}",
         )
 
 
@@ -151,7 +150,6 @@ def test_a_workload_from_preparing_to_its_last_block(tmp_path):
 
         told.prepare(0)
         assert told.session.state == "ready"
-        assert told.session.source_hash == "hash of quick"
         assert told.session.problem == ""
 
         told.send(batch((1, 101), number=1), batch((101, 151), number=2))
@@ -250,7 +248,7 @@ def test_draining_ends_what_runs_and_returns_what_does_not(tmp_path):
         told.start(share=2)
         until(lambda: told.session.busy == 2)
 
-        told.tell(drain=True)
+        told.session.drain()
         assert told.session.state == "draining"
         until(lambda: told.returned() == Intervals([(3, 21)]))
         assert not told.session.drained
@@ -382,7 +380,7 @@ def test_a_slow_preparation_of_an_earlier_workload_changes_nothing(tmp_path):
         time.sleep(0.1)
 
         assert told.session.prepared == 1
-        assert told.session.source_hash == "hash of quick"
+        assert told.session._ready.specification.scenario == "quick"
 
 
 def test_a_released_session_is_over(tmp_path):
