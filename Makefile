@@ -53,6 +53,7 @@ types: setup
 check: lint types
 
 docs: setup
+	$(BIN)/python -m osbench.common.config.config > etc/osbench.conf
 	$(BIN)/python -m osbench.coordinator.cli.reference > docs/task-reference.md
 	$(BIN)/mkdocs build --strict
 

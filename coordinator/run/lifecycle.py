@@ -172,7 +172,7 @@ class _Load:
 
     def await_spans(self) -> None:
         """Let workers write out the spans of the workloads, where they have any."""
-        if any(workload.plan.sampling.rate for workload in self.workloads):
+        if any(workload.plan.profiled for workload in self.workloads):
             release.await_spans(self._services, self._status)
 
     def _gather(self, private: bool) -> None:
@@ -223,7 +223,7 @@ class _Load:
                 for one, context in zip(group, made, strict=True)
             ]
             begun = [self._begin(one, *given) for one, given in zip(group, ready, strict=True)]
-            if any(workload.plan.sampling.rate for workload in earlier):
+            if any(workload.plan.profiled for workload in earlier):
                 release.await_spans(self._services, self._status)
             for workload in earlier:
                 workload.workers.freeze_spans()

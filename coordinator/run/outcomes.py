@@ -49,11 +49,11 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
 
 
 def _tracing(run: WorkloadRun) -> Tracing:
-    sampling = run.plan.sampling
+    sampling, statistics = run.plan.sampling, run.results.statistics
     written, dropped = run.workers.spans()
     return Tracing(
         state=sampling.state,
-        traced=run.results.statistics.traced,
+        traced=statistics.traced,
         sample_rate=sampling.rate,
         rate_reason=sampling.reason,
         spans_written=written,

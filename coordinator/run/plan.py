@@ -63,6 +63,11 @@ class WorkloadPlan:
         """The scenario's name, by which messages call the workload."""
         return self.workload.scenario
 
+    @property
+    def profiled(self) -> bool:
+        """Some of its iterations are profiled."""
+        return self.sampling.rate > 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:

@@ -61,7 +61,8 @@ def test_the_demo_runs_and_shows_a_slow_trace(temporary: Path) -> None:
     assert "Exit code 0" in printed
     assert "osbench.iteration osbench/worker" in printed
     assert "wsgi shop/web" in printed
-    assert "recompute shop/web" in printed
+    # on a busy machine the slowest iteration need not be one that recomputes
+    assert "db shop/web" in printed
     assert not processes(temporary)
     assert not list(temporary.iterdir())
 

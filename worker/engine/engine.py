@@ -112,6 +112,11 @@ class Engine:
         raise NotImplementedError
 
     @property
+    def action_names(self) -> list[str]:
+        """The names of atomic actions by the numbers that rows carry; the list only grows."""
+        return self.body.names.names
+
+    @property
     def queued(self) -> int:
         """Claimed and not started."""
         raise NotImplementedError

@@ -141,7 +141,7 @@ class Shipper:
         return len(rows) < waiting
 
     def _clean_names(self, engine: Engine) -> list[str]:
-        names = engine.body.names.names
+        names = engine.action_names
         self._names += map(printable, names[len(self._names) :])
         return self._names
 

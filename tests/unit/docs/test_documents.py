@@ -24,7 +24,14 @@ GUIDES = (
     "docs/openstack.md",
     "docs/operations.md",
 )
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", *GUIDES, "docs/index.md", "docs/bench.md")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    *GUIDES,
+    "docs/index.md",
+    "docs/bench.md",
+    "docs/architecture.md",
+)
 
 #: Stories of the guides, each run by a functional test.
 RUN = {

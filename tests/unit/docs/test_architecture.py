@@ -1,0 +1,158 @@
+"""docs/architecture.md names what is there, and the code keeps to the structure it describes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.readme import REPOSITORY, text
+
+PAGE = "docs/architecture.md"
+FOLDERS = ("common", "worker", "coordinator")
+#: Modules that a folder holds at most, `__init__` left out.
+MODULES = 16
+#: Attributes that are read of an object one after another, at most.
+DEPTH = 2
+
+
+def modules() -> list[Path]:
+    return [
+        path.relative_to(REPOSITORY)
+        for folder in FOLDERS
+        for path in sorted((REPOSITORY / folder).rglob("*.py"))
+    ]
+
+
+def section(title: str) -> str:
+    """The part of the page under a heading, to the next heading of its level."""
+    level = title.split(maxsplit=1)[0]
+    found = re.search(rf"^{re.escape(title)}$(.*?)(?=^{level} |^## |\Z)", text(PAGE), re.M | re.S)
+    assert found, title
+    return found.group(1)
+
+
+def named(part: str) -> list[tuple[str, str]]:
+    """Each `module.py`: `name`, `name` of a part of the page."""
+    pairs = []
+    for path, names in re.findall(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)", part):
+        pairs += [(path, name) for name in re.findall(r"`([\w.]+)`", names)]
+    return pairs
+
+
+def defined(path: str) -> set[str]:
+    """Functions and classes of a module; methods as Class.method."""
+    tree = ast.parse((REPOSITORY / path).read_text("utf-8"))
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            inner = (one for one in node.body if isinstance(one, ast.FunctionDef))
+            found.update(f"{node.name}.{one.name}" for one in inner)
+    return found
+
+
+def test_functions_that_the_page_names_are_there() -> None:
+    pairs = named(text(PAGE))
+
+    assert len(pairs) > 30
+    for path, name in pairs:
+        assert name in defined(path), f"{path} has no {name}"
+
+
+@pytest.mark.parametrize(
+    "title", ["### A result block", "### A lost worker", "### A finished workload"]
+)
+def test_each_path_is_read_in_three_modules_at_most(title: str) -> None:
+    table = "\n".join(line for line in section(title).splitlines() if line.startswith("|"))
+    paths = {path for path, _ in named(table)}
+
+    assert 2 <= len(paths) <= 3, paths
+
+
+def test_files_and_folders_that_the_page_names_are_there() -> None:
+    spans = re.findall(r"`((?:common|worker|coordinator|src)/[^`]*)`", text(PAGE))
+
+    assert spans
+    for span in spans:
+        braces = re.search(r"\{([^}]*)\}", span)
+        names = braces.group(1).split(",") if braces else [""]
+        for name in names:
+            path = re.sub(r"\{[^}]*\}", name, span)
+            assert (REPOSITORY / path).exists(), path
+
+
+def test_every_folder_fits_a_screen_and_says_what_it_is_for() -> None:
+    folders: dict[Path, int] = {}
+    for path in modules():
+        folders[path.parent] = folders.get(path.parent, 0) + (path.name != "__init__.py")
+
+    for folder, count in folders.items():
+        assert count <= MODULES, f"{folder} has {count} modules"
+        docstring = ast.get_docstring(ast.parse((REPOSITORY / folder / "__init__.py").read_text()))
+        assert docstring, folder
+
+
+def test_the_top_of_the_coordinator_holds_what_has_no_package() -> None:
+    here = {path.name for path in modules() if path.parent == Path("coordinator")}
+
+    assert here == {"__init__.py", "main.py", "formatting.py", "data_file.py"}
+
+
+def chains(path: Path) -> Iterator[tuple[int, str]]:
+    """Attributes of attributes of an object, each with its line; a method's call is not one."""
+    tree = ast.parse((REPOSITORY / path).read_text("utf-8"))
+    parents = {inner: node for node in ast.walk(tree) for inner in ast.iter_child_nodes(node)}
+    imported = {
+        (one.asname or one.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for one in node.names
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or isinstance(parents[node], ast.Attribute):
+            continue
+        names, inner = [], node
+        while isinstance(inner, ast.Attribute):
+            names.append(inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name) or inner.id in imported:
+            continue
+        names.append(inner.id)
+        names.reverse()
+        own = names[0] == "self"
+        called = isinstance(parents[node], ast.Call) and parents[node].func is node
+        # configuration is data: a group and an option of it
+        if "conf" not in names and len(names) - 1 - own - called > DEPTH:
+            yield node.lineno, ".".join(names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_no_module_reaches_far_into_objects_of_others(path: Path) -> None:
+    assert list(chains(path)) == []
+
+
+def test_a_chain_that_is_too_long_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("def f(a):\n    a.b.c.d()\n    return a.conf.c.d.e, a.b.c.d\n")
+
+    assert list(chains(path)) == [(3, "a.b.c.d")]
+
+
+def definitions(kind: type[ast.AST]) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for path in modules():
+        for node in ast.parse((REPOSITORY / path).read_text("utf-8")).body:
+            if isinstance(node, kind):
+                found.setdefault(node.name, []).append(path)  # type: ignore[attr-defined]
+    return found
+
+
+def test_a_class_name_means_one_thing() -> None:
+    twice = {name: paths for name, paths in definitions(ast.ClassDef).items() if len(paths) > 1}
+
+    assert twice == {}
