@@ -18,7 +18,7 @@ class Named:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hook:
+class HookConfig:
     """An action fired by a trigger while the load runs."""
 
     action: Named
@@ -43,7 +43,7 @@ class Workload:
     args_from: str = ""
     contexts: tuple[Named, ...] = ()
     sla: tuple[Named, ...] = ()
-    hooks: tuple[Hook, ...] = ()
+    hooks: tuple[HookConfig, ...] = ()
     description: str = ""
     #: A suspect iteration of a lost worker may be run again.
     idempotent: bool = False

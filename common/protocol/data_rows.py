@@ -32,7 +32,7 @@ def records(lines: Iterable[str]) -> Iterator[list[str]]:
     return csv.reader(lines, strict=True)
 
 
-class Reader:
+class RowReader:
     """Makes keyword arguments of rows."""
 
     def __init__(self, header: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Settings:
+class CommandSettings:
     """What the configuration files say, read when it is first asked for."""
 
     def __init__(self, files: tuple[str, ...] = ()) -> None:
@@ -128,13 +128,13 @@ config_option = click.option(
 )
 
 
-def with_settings(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Callable[P, R]:
     """Pass `Settings` as the first argument of a command, and give it `--config-file`."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         files: tuple[str, ...] = click.get_current_context().meta.get(_FILES, ())
-        return command(Settings(files), *args, **kwargs)
+        return command(CommandSettings(files), *args, **kwargs)
 
     return config_option(wrapped)
 

@@ -57,7 +57,7 @@ class Result:
 class HookReport:
     """One hook of a workload, and what came of it."""
 
-    hook: task.Hook
+    hook: task.HookConfig
     #: The first ones, at most `KEPT`, in the order of their events.
     results: tuple[Result, ...]
     #: All of them, by status.
@@ -125,7 +125,7 @@ class Firing:
 class _Armed:
     """One hook of the workload: trigger, action, and what has been fired."""
 
-    def __init__(self, described: task.Hook, plugins: Plugins, run: str) -> None:
+    def __init__(self, described: task.HookConfig, plugins: Plugins, run: str) -> None:
         self.described = described
         self._run = run
         self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
@@ -232,7 +232,9 @@ class Hooks:
     some tenths of a second later, and not when they start.
     """
 
-    def __init__(self, described: Sequence[task.Hook], plugins: Plugins, *, run: str = "") -> None:
+    def __init__(
+        self, described: Sequence[task.HookConfig], plugins: Plugins, *, run: str = ""
+    ) -> None:
         self._armed = [_Armed(one, plugins, run) for one in described]
 
     def look(self, elapsed_s: float, reported: int) -> None:

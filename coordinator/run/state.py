@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from osbench.common.clock import Offset
+from osbench.common.clock import ClockOffset
 from osbench.coordinator.contexts.context_stack import Contexts
 from osbench.coordinator.fleet.pool import Fleet
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -28,7 +28,7 @@ class RunState:
     controls: Controls
     fleet: Fleet
     directory: RunDirectory
-    offset: Offset
+    offset: ClockOffset
     interruption: Interruption
     lost_after_s: float
     #: How long a run whose workers have all died waits for others.

@@ -24,7 +24,7 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.collector import Collection, Settings
+from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.trace_set import of_run
 from osbench.coordinator.traces.model.spans import Trace, uuid_form
@@ -64,7 +64,7 @@ def block(workload, columns):
 def collect(directory, url, names=("Shop.buy",), **options):
     settings = {"retention": KEEP, "late_s": 0.0, "expiry_s": 600, **options}
     warmup = settings.pop("warmup_ns", {})
-    collection = Collection(directory, names, Settings(**settings), warmup_ns=warmup)
+    collection = Collection(directory, names, CollectionSettings(**settings), warmup_ns=warmup)
     return collection.collect(url)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from osbench import __version__
-from osbench.common.clock import Offset, measure
+from osbench.common.clock import ClockOffset, measure
 from osbench.common.errors import OsbenchError, StoreAway
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
@@ -70,7 +70,7 @@ class Agent:
         self._beat = 0
         self._refused = 0
         self._boot = ""
-        self._offset: Offset | None = None
+        self._offset: ClockOffset | None = None
         self._offset_at = 0.0
         self._cpu = (time.monotonic(), time.process_time())
         self._last_beat = 0.0

@@ -39,7 +39,7 @@ WAIT_S = 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Needs:
+class ServiceNeeds:
     """What one scenario needs of the cloud."""
 
     services: tuple[str, ...]
@@ -70,7 +70,9 @@ def openstack(
     context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
     if temporary:
         context["users"] = {}
-    needs = Needs(services=services, admin=admin, users=users, temporary=temporary, warm=warm)
+    needs = ServiceNeeds(
+        services=services, admin=admin, users=users, temporary=temporary, warm=warm
+    )
 
     def mark(method: F) -> F:
         @functools.wraps(method)
@@ -108,7 +110,7 @@ class OpenStackScenario(Scenario):
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Get tokens and find services. Raises DeploymentError where something is not there."""
         name = context["scenario"].partition("@")[0]
-        needs: Needs = cls.method(context).needs
+        needs: ServiceNeeds = cls.method(context).needs
         deployment = openstack_of(context.get("deployment"), name)
         wish = context["args"].get("session", PER_USER)
         if wish not in (PER_USER, PER_ITERATION):
@@ -175,7 +177,7 @@ class OpenStackScenario(Scenario):
         actors: Actors = self.context["actors"]
         return Client(self, actors.sessions, actors.admin, actors.versions)
 
-    def _act(self, needs: Needs, session: str) -> None:
+    def _act(self, needs: ServiceNeeds, session: str) -> None:
         actors: Actors = self.context["actors"]
         user, admin = None, None
         if needs.users:

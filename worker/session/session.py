@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from time import monotonic_ns
 
-from osbench.common.clock import Offset
+from osbench.common.clock import ClockOffset
 from osbench.common.errors import OsbenchError, Untrusted
 from osbench.common.masking import mask_url
 from osbench.common.outcomes import Outcome
@@ -142,7 +142,7 @@ class Session:
             return str(error)
         return self.claimer.offer(batch)
 
-    def follow(self, data: bytes | None, offset: Offset) -> str:
+    def follow(self, data: bytes | None, offset: ClockOffset) -> str:
         """Do what a control record says; answers why it is refused, or ""."""
         if data is None:
             return ""
@@ -188,7 +188,7 @@ class Session:
             LOG.warning("run %s: %d result blocks were not taken", self.run, len(self.outbox))
         self.outbox.close()
 
-    def _apply(self, control: Control, offset: Offset) -> None:
+    def _apply(self, control: Control, offset: ClockOffset) -> None:
         self.outbox.acknowledge(control.acknowledged)
         self._released = control.released
         if control.fenced and not self._fenced:
@@ -245,7 +245,7 @@ class Session:
                 self.source_hash = ready.source_hash if ready is not None else ""
                 self.prepared = workload
 
-    def _start(self, ready: Prepared, control: Control, offset: Offset) -> None:
+    def _start(self, ready: Prepared, control: Control, offset: ClockOffset) -> None:
         assert control.t0_at is not None
         specification = ready.specification
         t0_ns = offset.to_monotonic_ns(control.t0_at)

@@ -11,7 +11,7 @@ from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
-from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
@@ -30,7 +30,7 @@ LOOK_S = 0.5
 @click.argument("run")
 @plugin_path_option
 @with_settings
-def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
+def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -> None:
     """Remove what a run has left behind.
 
     That is what its iterations made, then what its contexts made. Good after any end, also
@@ -69,7 +69,7 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
         raise _left("\n".join(problems))
 
 
-def _await_workers(settings: Settings, run: str) -> None:
+def _await_workers(settings: CommandSettings, run: str) -> None:
     """Wait while shared workers run what they have claimed of a run without coordinator.
 
     Raises ContextError where they take too long.

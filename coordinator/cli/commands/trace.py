@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import Group, Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs
@@ -60,7 +60,12 @@ def trace() -> None:
 @as_json_option
 @with_settings
 def show(
-    settings: Settings, which: str, run: str, workload: int | None, file: Path | None, as_json: bool
+    settings: CommandSettings,
+    which: str,
+    run: str,
+    workload: int | None,
+    file: Path | None,
+    as_json: bool,
 ) -> None:
     """Print one trace as a tree, its critical path marked.
 
@@ -116,7 +121,7 @@ def show(
 @as_json_option
 @with_settings
 def rank(
-    settings: Settings,
+    settings: CommandSettings,
     source: str,
     out: Path | None,
     by: str,
@@ -157,7 +162,7 @@ def rank(
 @click.argument("source", metavar="RUN|FILE", default="last")
 @as_json_option
 @with_settings
-def explain_command(settings: Settings, source: str, as_json: bool) -> None:
+def explain_command(settings: CommandSettings, source: str, as_json: bool) -> None:
     """Say why the slow iterations of RUN were slow.
 
     The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
@@ -194,7 +199,7 @@ def explain_command(settings: Settings, source: str, as_json: bool) -> None:
 @click.argument("after", metavar="RUN|FILE")
 @as_json_option
 @with_settings
-def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
+def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -> None:
     """Say what differs between the traces of two runs.
 
     Workloads are compared by name. A line with a star is more than chance.
@@ -244,7 +249,7 @@ def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
 )
 @with_settings
 def export(
-    settings: Settings,
+    settings: CommandSettings,
     source: str,
     form: str,
     to: Path | None,
@@ -273,7 +278,7 @@ def export(
         _write(to, written)
 
 
-def _material(settings: Settings, source: str) -> Material:
+def _material(settings: CommandSettings, source: str) -> Material:
     if Path(source).is_file():
         return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
     try:

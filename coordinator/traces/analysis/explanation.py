@@ -11,7 +11,7 @@ from osbench.common.outcomes import Outcome
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.traces.analysis.bands import (
     Band,
-    Exemplar,
+    BandExample,
     Middle,
     compare,
     exemplar,
@@ -73,14 +73,14 @@ class Answer:
     bands: tuple[Band, ...]
     #: Traces that are too far beyond the slow ones to be compared with them, and some of these.
     far: int
-    farthest: tuple[Exemplar, ...]
+    farthest: tuple[BandExample, ...]
     #: The failed ones against the middle of those that succeeded; None without any.
     failures: Band | None
     #: Largest first; all together sum to 1.
     variance: tuple[Part, ...]
     shapes: tuple[Shape, ...]
     #: What an ordinary one looks like.
-    ordinary: tuple[Exemplar, ...]
+    ordinary: tuple[BandExample, ...]
 
     @property
     def told(self) -> Band | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.traces.analysis.comparison import signed
 from osbench.coordinator.traces.analysis.coverage import Census
-from osbench.coordinator.traces.model.clock_skew import Clocks, Offset
+from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
 #: Services, or kinds of work, that are named; the worst ones.
 _NAMED = 10
@@ -61,7 +61,7 @@ def lacks(census: Census) -> Iterator[str]:
         yield f"spans of {count(len(worst) - _NAMED, 'more service')} left out"
 
 
-def _clock(offset: Offset) -> str:
+def _clock(offset: HostSkew) -> str:
     host, reference = plain(offset.host), plain(offset.reference)
     if not offset.add_ns:
         low, high = (signed((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
@@ -74,5 +74,5 @@ def _clock(offset: Offset) -> str:
     return f"the clock of {host} is {apart} {ahead} that of {reference}{sure}, corrected"
 
 
-def _is_bounded(offset: Offset) -> bool:
+def _is_bounded(offset: HostSkew) -> bool:
     return offset.low_ns is not None and offset.high_ns is not None

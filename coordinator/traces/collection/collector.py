@@ -35,7 +35,7 @@ _GAPS_S = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class CollectionSettings:
     """How traces are collected."""
 
     retention: Retention
@@ -86,7 +86,7 @@ class Collection:
         self,
         directory: RunDirectory,
         names: Sequence[str],
-        settings: Settings,
+        settings: CollectionSettings,
         *,
         warmup_ns: Mapping[int, int],
         wanted: Callable[[], bool] = lambda: True,

@@ -65,9 +65,9 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[Row]:
     own: dict[int, int] = {}
     waited: dict[int, int] = {}
     for path in paths:
-        for piece in path.pieces:
-            target, at = (own, piece.span) if piece.awaited < 0 else (waited, piece.awaited)
-            target[at] = target.get(at, 0) + piece.end - piece.start
+        for segment in path.segments:
+            target, at = (own, segment.span) if segment.awaited < 0 else (waited, segment.awaited)
+            target[at] = target.get(at, 0) + segment.end - segment.start
     visited = {at for path in paths for at in path.visited}
     outlived = {at for path in paths for at in path.outlived}
     if not tree.roots:

@@ -31,11 +31,11 @@ def folded(material: Material, traces: Iterable[Trace]) -> Iterator[str]:
                 frame = label(tree.spans[at]).replace(";", ",").replace("\n", " ")
                 above = stacks.get(tree.parent[at])
                 stacks[at] = f"{above};{frame}" if above else frame
-            for piece in path.pieces:
-                stack = stacks[piece.span]
-                if piece.awaited >= 0:
-                    stack = f"{stacks[piece.awaited]};(waited for)"
-                sums[stack] = sums.get(stack, 0) + piece.end - piece.start
+            for segment in path.segments:
+                stack = stacks[segment.span]
+                if segment.awaited >= 0:
+                    stack = f"{stacks[segment.awaited]};(waited for)"
+                sums[stack] = sums.get(stack, 0) + segment.end - segment.start
     for stack in sorted(sums):
         yield f"{stack} {round(sums[stack] / 1000)}"
 

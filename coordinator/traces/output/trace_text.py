@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, three_digits
-from osbench.coordinator.traces.analysis.bands import Band, Cause, Exemplar
+from osbench.coordinator.traces.analysis.bands import Band, BandExample, Cause
 from osbench.coordinator.traces.analysis.comparison import Comparison, signed
 from osbench.coordinator.traces.analysis.coverage import Census
 from osbench.coordinator.traces.analysis.explanation import Answer, Explanation
@@ -19,7 +19,7 @@ from osbench.coordinator.traces.analysis.notes import findings
 from osbench.coordinator.traces.analysis.ranking import Ranked
 from osbench.coordinator.traces.analysis.sentences import percent
 from osbench.coordinator.traces.model.clock_skew import Clocks
-from osbench.coordinator.traces.model.span_keys import Key
+from osbench.coordinator.traces.model.span_keys import SpanKey
 from osbench.coordinator.traces.model.spans import uuid_form
 from osbench.coordinator.traces.output.span_rows import Row
 
@@ -152,7 +152,7 @@ def _answer(console: Console, answer: Answer) -> None:
         )
     if answer.variance:
         parts = (
-            f"{100 * part.share:.0f} % {_words(Key(part.who, part.what, part.about))}"
+            f"{100 * part.share:.0f} % {_words(SpanKey(part.who, part.what, part.about))}"
             for part in answer.variance[:_CAUSES]
             if part.share >= 0.005
         )
@@ -208,7 +208,7 @@ def _split(cause: Cause) -> str:
     )
 
 
-def _exemplars(exemplars: Iterable[Exemplar]) -> str:
+def _exemplars(exemplars: Iterable[BandExample]) -> str:
     found = []
     for one in exemplars:
         which = f"iteration {one.iteration}, " if one.iteration >= 0 else ""
@@ -246,7 +246,7 @@ def _summed(row: Row, duration_s: float, self_s: float) -> Row:
     return replace(row, duration_s=duration_s, self_s=self_s)
 
 
-def _words(key: Key) -> str:
+def _words(key: SpanKey) -> str:
     return plain(str(key))
 
 

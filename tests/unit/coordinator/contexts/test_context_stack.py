@@ -184,7 +184,7 @@ def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plug
 
     told = ["context second cannot be undone: OSError", "context first is kept for context second"]
     assert contexts.left == again == told
-    history = {passage.name: passage for passage in contexts.history.of(0)}
+    history = {record.name: record for record in contexts.history.of(0)}
     assert list(history) == ["first", "second", "third"]
     assert history["second"].setup.error is None
     assert history["second"].cleanup.error.etype == "OSError"

@@ -22,7 +22,7 @@ from osbench.coordinator.traces.analysis.digest import Digest, Survey, digest_of
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.quantiles import cut, limits, slow_bands
-from osbench.coordinator.traces.model.span_keys import DETAILS, KEYS, OTHER, Key, Vocabulary
+from osbench.coordinator.traces.model.span_keys import DETAILS, KEYS, OTHER, SpanKey, Vocabulary
 
 MS = 1e-3
 
@@ -389,14 +389,14 @@ def test_features_come_back_as_they_were_written():
 def test_keys_are_bounded_in_number():
     vocabulary = Vocabulary()
 
-    numbers = {vocabulary.number(Key("s", "db", f"SELECT {n}")) for n in range(5 * KEYS)}
-    many = {vocabulary.number(Key("s", f"name-{n}", "")) for n in range(5 * KEYS)}
+    numbers = {vocabulary.number(SpanKey("s", "db", f"SELECT {n}")) for n in range(5 * KEYS)}
+    many = {vocabulary.number(SpanKey("s", f"name-{n}", "")) for n in range(5 * KEYS)}
 
     assert len(numbers) == DETAILS + 1
-    assert Key("s", "db", OTHER) in vocabulary.keys
+    assert SpanKey("s", "db", OTHER) in vocabulary.keys
     assert len(many) <= KEYS
     assert len(vocabulary.keys) <= KEYS + 1
-    assert vocabulary.number(Key("s", "db", "SELECT 0")) in numbers
+    assert vocabulary.number(SpanKey("s", "db", "SELECT 0")) in numbers
 
 
 def test_p_values_are_corrected_for_their_number():

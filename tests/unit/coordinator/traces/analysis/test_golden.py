@@ -95,7 +95,7 @@ def story_of(found):
     tree = Tree(slowest, digest.clocks)
     leave_out_stale(tree, tree.iteration, digest.usual, GRACE_S)
     path = critical_path(tree, tree.iteration, digest.clocks)
-    assert sum(piece.end - piece.start for piece in path.pieces) == _length(slowest)
+    assert sum(segment.end - segment.start for segment in path.segments) == _length(slowest)
     rows = list(rows_of(tree, [path]))
     left = [f"left out ({one['why']}): {one['span']}" for one in left_out(tree)[:5]]
     trace_text.show_trace(console, f"The slowest, {duration(rows[0].duration_s)}", rows, left)

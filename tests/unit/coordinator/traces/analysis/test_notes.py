@@ -4,7 +4,7 @@ from helpers.synthetic_traces import Work, find, spans_of, traces
 from osbench.coordinator.traces.analysis.coverage import Census, Spans
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.notes import findings
-from osbench.coordinator.traces.model.clock_skew import Clocks, Offset
+from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
 
 def told(found):
@@ -69,7 +69,7 @@ def test_clocks_are_told_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
     def ns(value):
         return None if value is None else value * 10**6
 
-    offset = Offset(
+    offset = HostSkew(
         reference="a",
         host="b",
         add_ns=ns(add_ms),
