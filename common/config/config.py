@@ -92,8 +92,8 @@ def _unknown(path: str, sections: _Sections) -> Iterator[str]:
                 continue
             close = difflib.get_close_matches(name, names, n=1)
             secret = any(_PRIVATE_NAME.search(word) for word in [name, *close])
-            told = _told(path, section, name, values[name][-1], secret)
-            yield f"{told}: unknown option{_suggestion(name, close)}"
+            described = _described(path, section, name, values[name][-1], secret)
+            yield f"{described}: unknown option{_suggestion(name, close)}"
 
 
 def _suggestion(name: str, close: Sequence[str]) -> str:
@@ -103,7 +103,7 @@ def _suggestion(name: str, close: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _told(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
+def _described(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
     """Place, option and value; a secret value, or a password in a URL, is not shown."""
     if value is None:
         return f"{path}: [{section}] {name}"
@@ -121,8 +121,8 @@ def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str
                 values[option.dest]
             except (ValueError, cfg.Error) as error:
                 place, value = _origin(group, option.dest, parsed)
-                told = _told(place, group, option.dest, value, option.secret)
-                yield f"{told}: {_reason(error, option, value)}"
+                described = _described(place, group, option.dest, value, option.secret)
+                yield f"{described}: {_reason(error, option, value)}"
 
 
 def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:

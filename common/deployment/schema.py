@@ -145,7 +145,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
         place = name + "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
         )
-        yield from _told(place, error)
+        yield from _schema_problems(place, error)
     if PLATFORMS[name] != "openstack" or not isinstance(content, Mapping):
         return
     if "admin" not in content and "users" not in content:
@@ -166,7 +166,7 @@ def _user_problems(place: str, user: Any) -> Iterator[Problem]:
             yield Problem(place, "has both 'project_name' and 'tenant_name'")
 
 
-def _told(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
+def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
     """An error in our words: jsonschema's would repeat the value, perhaps a password."""
     rule = error.validator
     wanted: Any = error.validator_value

@@ -18,7 +18,7 @@ RANDOM, ROUND_ROBIN = "random", "round_robin"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class CloudUser:
     """A user in a project, as contexts keep it; without ids where nobody has asked for them."""
 
     credential: Credential
@@ -30,7 +30,7 @@ class Person:
     temporary: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The person in msgpack types; holds secrets."""
+        """The user in msgpack types; holds secrets."""
         credential = self.credential
         return {
             "username": credential.username,
@@ -45,10 +45,10 @@ class Person:
         }
 
 
-def person_of(kept: Mapping[str, Any], deployment: Deployment) -> Person:
-    """The person that `to_dict` described."""
+def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
+    """The user that `to_dict` described."""
     like = deployment.admin or deployment.users[0]
-    return Person(
+    return CloudUser(
         credential=replace(
             like,
             username=kept["username"],
@@ -64,27 +64,27 @@ def person_of(kept: Mapping[str, Any], deployment: Deployment) -> Person:
     )
 
 
-def people(context: Mapping[str, Any], deployment: Deployment) -> list[Person]:
+def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[CloudUser]:
     """Who iterations act as: users of a context, else users of the record, else its admin.
 
     Raises DeploymentError where there is nobody.
     """
     if context.get(USERS):
-        return [person_of(kept, deployment) for kept in context[USERS]]
+        return [cloud_user_of(kept, deployment) for kept in context[USERS]]
     admin = (deployment.admin,) if deployment.admin else ()
     found = deployment.users or admin
     if not found:
         raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
-    return [Person(credential=credential) for credential in found]
+    return [CloudUser(credential=credential) for credential in found]
 
 
-def by_project(everybody: Sequence[Person]) -> list[list[Person]]:
+def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
     """The same in lists of those who share a project, in the order of their first."""
-    projects: dict[Any, list[Person]] = {}
-    for person in everybody:
-        credential = person.credential
-        key = person.project_id or (credential.project_name, credential.project_domain_name)
-        projects.setdefault(key, []).append(person)
+    projects: dict[Any, list[CloudUser]] = {}
+    for user in users:
+        credential = user.credential
+        key = user.project_id or (credential.project_name, credential.project_domain_name)
+        projects.setdefault(key, []).append(user)
     return list(projects.values())
 
 

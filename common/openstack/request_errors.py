@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 #: Characters of a service's own explanation that are kept.
-TOLD = 300
+MAX_MESSAGE_CHARS = 300
 
 # ids and names of single objects, which would keep like failures apart
 _SINGLE = re.compile(
@@ -36,7 +36,7 @@ class NotReady(Exception):
 def explanation(document: Any) -> str:
     """What a service says in the body of an error; each says it in another way."""
     if isinstance(document, str):
-        return " ".join(document.split())[:TOLD]
+        return " ".join(document.split())[:MAX_MESSAGE_CHARS]
     if isinstance(document, list):
         return explanation(document[0]) if document else ""
     if not isinstance(document, dict):

@@ -17,7 +17,7 @@ from typing import Any
 from osbench.common import errors
 from osbench.common.plugin import plugin_files, signature
 from osbench.common.plugin.argument_files import with_text
-from osbench.common.plugin.context import Context, Surroundings
+from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
@@ -66,7 +66,7 @@ class ScenarioPlugin:
     source: str = NATIVE
     #: Called once a workload, when its contexts are set up: makes the arguments and the context
     #: that workers get of the task's arguments and of what there is. Raises ContextError.
-    prepare: Callable[[Mapping[str, Any], Surroundings], tuple[Args, Args]] | None = None
+    prepare: Callable[[Mapping[str, Any], ContextEnvironment], tuple[Args, Args]] | None = None
 
     @property
     def address(self) -> str:

@@ -77,7 +77,7 @@ def reached(url: str = "") -> Iterator[None]:
         raise StoreError(f"{where}: {text}") from None
 
 
-def handshake(client: Client) -> str:
+def server_run_id(client: Client) -> str:
     """The server's run id, which changes when it restarts. Raises StoreAway, StoreError."""
     with reached():
         return str(client.info("server")["run_id"])

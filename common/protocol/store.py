@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import Client, reached
 
-#: Checks epoch and boot, then claims each batch for the caller and answers the owners.
+#: Checks epoch and server run id, then claims each batch for the caller; returns the owners.
 CLAIM = """
 local head = redis.call('HMGET', KEYS[1], 'epoch', 'boot')
 if head[1] ~= ARGV[1] or head[2] ~= ARGV[2] then
@@ -49,9 +49,9 @@ class Store(Protocol):
         """The head of the run; empty where the run is not there."""
 
     def claim(
-        self, epoch: str, boot: str, incarnation: str, batches: Sequence[int]
+        self, epoch: str, server_run_id: str, incarnation: str, batches: Sequence[int]
     ) -> list[str] | None:
-        """Claim batches; the owner of each, or None when epoch or boot are others."""
+        """Claim batches. Returns the owner of each, or None if epoch or server run id differ."""
 
     def take_away(self, batches: Sequence[int]) -> list[bool]:
         """Revoke batches; True where nobody had claimed it, so that nobody can start it."""
@@ -121,12 +121,12 @@ class RedisStore:
         return {name.decode(): value.decode() for name, value in found.items()}
 
     def claim(
-        self, epoch: str, boot: str, incarnation: str, batches: Sequence[int]
+        self, epoch: str, server_run_id: str, incarnation: str, batches: Sequence[int]
     ) -> list[str] | None:
         with reached():
             owners = self._claim(
                 keys=[self._key("head"), self._key("claims")],
-                args=[epoch, boot, incarnation, *batches],
+                args=[epoch, server_run_id, incarnation, *batches],
             )
         return None if owners is None else [owner.decode() for owner in owners]
 
@@ -219,9 +219,9 @@ class MemoryStore:
         return dict(self._head)
 
     def claim(
-        self, epoch: str, boot: str, incarnation: str, batches: Sequence[int]
+        self, epoch: str, server_run_id: str, incarnation: str, batches: Sequence[int]
     ) -> list[str] | None:
-        if self._head.get("epoch") != epoch or self._head.get("boot") != boot:
+        if self._head.get("epoch") != epoch or self._head.get("boot") != server_run_id:
             return None
         return [self._claims.setdefault(batch, incarnation) for batch in batches]
 

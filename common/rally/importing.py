@@ -93,17 +93,17 @@ def _load() -> None:
 def _load_from(path: Path) -> str:
     """Import a plug-in path; answers why some of it could not be imported, which Rally logs."""
     discover = importlib.import_module("rally.common.plugin.discover")
-    logger, complaints = logging.getLogger(discover.__name__), _Complaints()
-    logger.addHandler(complaints)
+    logger, errors = logging.getLogger(discover.__name__), _LoadErrors()
+    logger.addHandler(errors)
     try:
         with _quiet():
             discover.load_plugins(str(path))
     finally:
-        logger.removeHandler(complaints)
-    return "; ".join(complaints.messages)
+        logger.removeHandler(errors)
+    return "; ".join(errors.messages)
 
 
-class _Complaints(logging.Handler):
+class _LoadErrors(logging.Handler):
     """Collects what is logged as a warning or worse."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ SEMANTIC = "semantic"
 #: fault with its place, and of no secret.
 SCHEMA = "jsonschema@default"
 
-_TOLD = re.compile(r"\w+ plugin '.*?' doesn't pass (\S+) validation\. Details: (.*)", re.DOTALL)
+_REPORTED = re.compile(r"\w+ plugin '.*?' doesn't pass (\S+) validation\. Details: (.*)", re.DOTALL)
 _HINT = re.compile(r" Use `rally plugin show [^`]*` to display scenario description\.")
 
 
@@ -33,20 +33,20 @@ def problems(
     *,
     within: str = SYNTAX,
     workload: Workload | None = None,
-    surroundings: Mapping[str, Any] | None = None,
+    validation_context: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """What validators of the type `within` say of a plug-in's configuration.
 
-    Scenarios are told their `workload` and no configuration. `surroundings` is Rally's validation
-    context: `platforms`, or what its context of users has made. A validator that raises what it
-    should not is a problem, too.
+    Validators of scenarios get the `workload` and no configuration. `validation_context` is
+    Rally's: `platforms`, or what its context of users has created. A validator that raises an
+    unexpected exception counts as a problem, too.
     """
     if within == SYNTAX and within not in dict(_validators(registry.plugin(kind, name))):
         return []
     try:
         said: list[str] = registry.base(kind).validate(
             name=name,
-            context=surroundings,
+            context=validation_context,
             config=as_rally(workload) if workload is not None else None,
             plugin_cfg=copy.deepcopy(config),
             allow_hidden=True,
@@ -110,7 +110,7 @@ def as_rally(workload: Workload) -> dict[str, Any]:
 
 def _sentence(text: str) -> str:
     """What Rally says, in one line; "" for what osbench says itself."""
-    found = _TOLD.fullmatch(text)
+    found = _REPORTED.fullmatch(text)
     if found is None:
         return text.partition("\n")[0]
     validator, details = found.groups()

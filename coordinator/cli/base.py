@@ -88,22 +88,22 @@ class Group(click.Group):
         try:
             code = super().main(given, *rest, **extra)
         except OsbenchError as error:
-            code = _tell(given, error, f"Error: {error}")
+            code = _print_error(given, error, f"Error: {error}")
         except click.ClickException as error:
-            code = _tell(given, UsageError(error.format_message()), "")
+            code = _print_error(given, UsageError(error.format_message()), "")
             if "--json" not in given:
                 error.show()
             code = error.exit_code
         except OSError as error:
-            code = _tell(given, OsbenchError(str(error)), f"Error: {error}")
+            code = _print_error(given, OsbenchError(str(error)), f"Error: {error}")
         except (KeyboardInterrupt, click.Abort):
             interrupted = OsbenchError("interrupted before there was anything to report")
             interrupted.exit_code = INTERRUPTED
-            code = _tell(given, interrupted, "interrupted")
+            code = _print_error(given, interrupted, "interrupted")
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _tell(given: Sequence[str], error: OsbenchError, text: str) -> int:
+def _print_error(given: Sequence[str], error: OsbenchError, text: str) -> int:
     if "--json" in given:
         click.echo(json.dumps(to_error_json(error)))
     elif text:

@@ -21,15 +21,15 @@ from osbench.common.errors import ContextError, FleetError, OsbenchError, StoreA
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
-from osbench.common.protocol.redis_client import connect, handshake
+from osbench.common.protocol.redis_client import connect, server_run_id
 from osbench.common.protocol.store import RedisStore
 from osbench.common.task import Subtask, Task, Workload
-from osbench.coordinator.contexts.context_stack import Contexts
-from osbench.coordinator.contexts.state_store import Objects
+from osbench.coordinator.contexts.context_stack import ContextStack
+from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.dispatch.specification import specify
 from osbench.coordinator.fleet.assignment import divide, needs, runner_of, together
 from osbench.coordinator.fleet.pool import Fleet
-from osbench.coordinator.hooks.executor import Hooks
+from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.results.workload_results import Book
@@ -197,12 +197,14 @@ class Run:
             wait_s=self._options.wait_s,
             patience_s=self._conf.messaging.patience_s,
             check=connection.check,
-            boot=handshake(client),
-            greet=lambda: handshake(client),
+            boot=server_run_id(client),
+            greet=lambda: server_run_id(client),
             batch_ids=itertools.count(1),
             reader=Reader(channel, fleet, directory),
-            contexts=Contexts(
-                Objects(directory.path, Path(self._conf.data_dir), self.run_id, self._deployment),
+            contexts=ContextStack(
+                ContextStateStore(
+                    directory.path, Path(self._conf.data_dir), self.run_id, self._deployment
+                ),
                 self._plugins,
                 self._tell,
             ),
@@ -333,7 +335,7 @@ class Run:
                 warmup_s=workload.warmup_s,
             ),
             progress=Noted(self._progress, state.directory),
-            hooks=Hooks(workload.hooks, self._plugins, run=self.run_id),
+            hooks=HookExecutor(workload.hooks, self._plugins, run=self.run_id),
             data=data,
         )
         self._pieces.append(

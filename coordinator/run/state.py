@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from osbench.common.clock import ClockOffset
-from osbench.coordinator.contexts.context_stack import Contexts
+from osbench.coordinator.contexts.context_stack import ContextStack
 from osbench.coordinator.fleet.pool import Fleet
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel, Controls
@@ -42,7 +42,7 @@ class RunState:
     #: Asks for it again, after Redis was away.
     greet: Callable[[], str]
     batch_ids: Iterator[int]
-    contexts: Contexts
+    contexts: ContextStack
     reader: Reader
     #: Redis does not answer.
     away: bool = False

@@ -15,7 +15,7 @@ from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.dispatch.dispatcher import Dispatch
 from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import Member
-from osbench.coordinator.hooks.executor import Hooks
+from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import Shortfall
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.results.workload_results import Book
@@ -45,7 +45,7 @@ class Conductor:
         *,
         book: Book,
         progress: Callable[[Snapshot], None],
-        hooks: Hooks,
+        hooks: HookExecutor,
         data: DataFile | None = None,
     ) -> None:
         self._state = state

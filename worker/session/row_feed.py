@@ -15,7 +15,7 @@ from osbench.common.protocol.messages import Batch
 LOG = logging.getLogger(__name__)
 
 
-class Feed:
+class RowFeed:
     """Rows by iteration number: added with a claimed batch, taken by the iteration that starts."""
 
     def __init__(self, header: Sequence[str], key: bytes) -> None:

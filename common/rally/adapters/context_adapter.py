@@ -9,9 +9,9 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context
 from osbench.common.rally import importing, registry
 from osbench.common.rally.context_object import codec, orphaned_users
-from osbench.common.rally.context_object.cleanup_errors import Complaints
+from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
 from osbench.common.rally.context_object.environment import KEY, context_object
-from osbench.common.rally.context_object.rally_users import cloud_users
+from osbench.common.rally.context_object.rally_users import users_for_rally
 
 #: Key among what a context has made while its setup has not come to an end.
 BEGUN = "rally_begun"
@@ -46,13 +46,13 @@ class RallyContext(Context):
         if self.made.get(BEGUN):
             # Rally's cleanup counts on what the beginning of its setup leaves
             carried = {"users": [], "tenants": {}} | carried
-        with Complaints() as complaints:
+        with CleanupErrors() as errors:
             rally = self.RALLY(carried)
             rally.cleanup()
             if self.made.get(BEGUN):
                 orphaned_users.remove(rally)
-        if complaints.messages:
-            raise ContextError(f"left behind: {'; '.join(complaints.messages)}")
+        if errors.messages:
+            raise ContextError(f"left behind: {'; '.join(errors.messages)}")
 
     def _carried(self) -> dict[str, Any]:
         packed = self.surroundings.context.get(KEY)
@@ -61,7 +61,7 @@ class RallyContext(Context):
             return carried
         begun = context_object(self.surroundings, self.surroundings.scenario)
         platform = begun["env"]["platforms"].get("openstack")
-        return begun if platform is None else begun | cloud_users(self.surroundings, platform)
+        return begun if platform is None else begun | users_for_rally(self.surroundings, platform)
 
     def _keep(self, carried: dict[str, Any]) -> None:
         self.made[KEY] = codec.pack(carried)

@@ -15,7 +15,7 @@ Texts = Mapping[int, Sequence[str]]
 _RAN = frozenset(int(outcome) for outcome in RAN)
 _OK = int(Outcome.OK)
 #: Errors without a text: of iterations that were ended, and beyond the texts that are kept.
-_UNTOLD = {
+_NO_TEXT = {
     int(Outcome.TIMED_OUT): ("IterationTimeout", "had not ended at its timeout", ""),
     int(Outcome.FAILED): ("", "", ""),
 }
@@ -39,7 +39,7 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
                     "timestamp": t0_at + started / 1e9,
                     "duration": (ended - started - idle) / 1e9,
                     "idle_duration": idle / 1e9,
-                    "error": [] if outcome == _OK else [*failures.get(failure, _UNTOLD[outcome])],
+                    "error": [] if outcome == _OK else [*failures.get(failure, _NO_TEXT[outcome])],
                     "output": outputs(charts.get(iteration, ())),
                     "atomic_actions": actions.get(at, []),
                 },

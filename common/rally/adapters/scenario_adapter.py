@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.plugins import ScenarioPlugin
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.rally import configuration, importing, registry
 from osbench.common.rally.adapters import action_recorder, client_imports, scenario_arguments
-from osbench.common.rally.context_object import codec, environment
-from osbench.common.rally.context_object.environment import KEY
+from osbench.common.rally.context_object import codec
+from osbench.common.rally.context_object.environment import KEY, context_object
 from osbench.common.rally.context_object.iteration_user import Shared
 
 
@@ -93,24 +93,24 @@ def adapter(rally: Any) -> type[RallyScenario]:
 
 
 def prepare(
-    rally: Any, args: Mapping[str, Any], surroundings: Surroundings
+    rally: Any, args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments and context for the workers, once the workload's contexts are set up.
 
     The arguments are what Rally's types make of the task's. Raises ContextError.
     """
     types: Any = importlib.import_module("rally.task.types")
-    packed = surroundings.context.get(KEY)
+    packed = environment.context.get(KEY)
     name = rally.get_fullname()
     try:
-        carried = codec.unpack(packed) if packed else environment.context_object(surroundings, name)
+        carried = codec.unpack(packed) if packed else context_object(environment, name)
         processed = types.preprocess(name, carried, dict(args))
         ready = scenario_arguments.for_workers(processed)
         data = codec.pack({"object": carried, "options": configuration.effective()})
     except Exception as error:
         said = str(error) if isinstance(error, ContextError) else f"{type(error).__name__}: {error}"
         raise ContextError(f"scenario {name} cannot be prepared: {said}") from error
-    return ready, {**surroundings.context, KEY: data}
+    return ready, {**environment.context, KEY: data}
 
 
 def _plugin(name: str, rally: Any) -> ScenarioPlugin:

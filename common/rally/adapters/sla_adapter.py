@@ -37,18 +37,18 @@ class RallySla(Sla):
         for _, record in records(columns, columns.failures, columns.t0_at):
             self._seen += 1
             if not self._judge.add_iteration(record) and self._unmet is None:
-                self._unmet = self._told()
+                self._unmet = self._verdict()
 
     def check(self, statistics: Statistics) -> Verdict:
         """Rally's verdict, and a failure where nothing was seen."""
         if not self._seen:
             return self.verdict(False, "no iteration has ended")
-        return self._told()
+        return self._verdict()
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
         """Rally's rule: a load ends with the first iteration after which this is not met."""
         return self._unmet
 
-    def _told(self) -> Verdict:
+    def _verdict(self) -> Verdict:
         result = self._judge.result()
         return self.verdict(bool(result["success"]), str(result["detail"]))

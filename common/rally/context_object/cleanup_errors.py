@@ -17,7 +17,7 @@ _SOURCES = (
 _MOST, _LONGEST = 20, 300
 
 
-class Complaints(logging.Handler):
+class CleanupErrors(logging.Handler):
     """Context manager that collects what Rally's cleanup complains of while it is open."""
 
     def __init__(self) -> None:

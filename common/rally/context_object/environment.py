@@ -10,7 +10,7 @@ from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally import registry
 
 #: Key of the packed context object among what contexts have made.
@@ -23,18 +23,18 @@ _OURS = ("enable_profiler",)
 _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 
 
-def context_object(surroundings: Surroundings, scenario: str) -> dict[str, Any]:
+def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, Any]:
     """The object that Rally's engine would begin a workload with.
 
     Its owner id, a new one each time, is part of the names of all that contexts and
     scenarios make, and by it Rally's cleanup finds them.
     """
     return {
-        "task": {"uuid": str(uuid.uuid5(_RUNS, surroundings.run))},
+        "task": {"uuid": str(uuid.uuid5(_RUNS, environment.run))},
         "owner_id": str(uuid.uuid4()),
         "scenario_name": scenario,
-        "config": _config(surroundings.contexts),
-        "env": _environment(surroundings.deployment),
+        "config": _config(environment.contexts),
+        "env": _environment(environment.deployment),
     }
 
 

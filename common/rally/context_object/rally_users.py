@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from osbench.common.openstack.cloud_users import CHOICE, RANDOM, USERS
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 
 
-def cloud_users(surroundings: Surroundings, platform: Mapping[str, Any]) -> dict[str, Any]:
+def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
     """What to add to Rally's context object.
 
     `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those that
@@ -25,28 +25,28 @@ def cloud_users(surroundings: Surroundings, platform: Mapping[str, Any]) -> dict
     admin = platform.get("admin")
     if admin:
         added["admin"] = {"credential": _credential(admin, platform)}
-    kept = surroundings.context.get(USERS)
+    kept = environment.context.get(USERS)
     if not kept:
         return added
     like = admin or platform["users"][0]
     tenants: dict[str, Any] = {}
     users = []
-    for person in kept:
-        project = person["project_id"]
-        own = {key: person[key] for key in ("username", "password")}
-        own |= {key: person[key] for key in ("user_domain_name", "project_domain_name")}
-        own |= {"tenant_name": person["project_name"], "permission": "user"}
+    for one in kept:
+        project = one["project_id"]
+        own = {key: one[key] for key in ("username", "password")}
+        own |= {key: one[key] for key in ("user_domain_name", "project_domain_name")}
+        own |= {"tenant_name": one["project_name"], "permission": "user"}
         user = {
-            "id": person["id"],
+            "id": one["id"],
             "tenant_id": project,
             "credential": _credential({**like, **own}, platform),
         }
         tenant = tenants.setdefault(
-            project, {"id": project, "name": person["project_name"], "users": []}
+            project, {"id": project, "name": one["project_name"], "users": []}
         )
         tenant["users"].append(user)
         users.append(user)
-    choice = surroundings.context.get(CHOICE, RANDOM)
+    choice = environment.context.get(CHOICE, RANDOM)
     return {**added, "users": users, "tenants": tenants, "user_choice_method": choice}
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
-from osbench.common.rally.context_object import environment
-from osbench.common.rally.context_object.cleanup_errors import Complaints
+from osbench.common.plugin.context import ContextEnvironment
+from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
+from osbench.common.rally.context_object.environment import context_object, platform_data
 
 LOG = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def platforms(deployment: Deployment | None) -> dict[str, Any]:
     """
     known = {}
     if deployment is not None and deployment.platform == "openstack":
-        known["openstack"] = environment.platform_data(deployment)
+        known["openstack"] = platform_data(deployment)
     return {"task": {"uuid": ""}, "platforms": known}
 
 
@@ -38,8 +38,8 @@ def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
     Where the record has users of its own, those. Raises ContextError where they cannot be made.
     """
     rally: Any = importlib.import_module("rally.task.context")
-    surroundings = Surroundings(run="validate", deployment=deployment)
-    carried = environment.context_object(surroundings, "")
+    environment = ContextEnvironment(run="validate", deployment=deployment)
+    carried = context_object(environment, "")
     carried["config"] = dict(USERS)
     manager = rally.ContextManager(carried)
     try:
@@ -52,7 +52,7 @@ def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
     try:
         yield carried
     finally:
-        with Complaints() as complaints:
+        with CleanupErrors() as errors:
             manager.cleanup()
-        for message in complaints.messages:
+        for message in errors.messages:
             LOG.warning("left behind: %s", message)

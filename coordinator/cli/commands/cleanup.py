@@ -15,7 +15,7 @@ from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
-from osbench.coordinator.contexts.state_store import Objects
+from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.pool import Fleet, processes
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.storage.progress import contexts_at
@@ -45,8 +45,8 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     directory = RunDirectory.find(str(settings.data_dir), run)
     directory.lock()
     try:
-        objects = Objects.load(directory.path, Path(settings.data_dir))
-        count = len(objects.entries)
+        store = ContextStateStore.load(directory.path, Path(settings.data_dir))
+        count = len(store.entries)
         crashed = directory.read("summary.json") is None
         if count and crashed:
             _await_workers(settings, directory.path.name)
@@ -54,7 +54,7 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
         with Progress(quiet=False) as progress:
             began = time.monotonic()
             problems = undo(
-                objects,
+                store,
                 plugins,
                 crashed=crashed,
                 tell=lambda what, done, planned: progress(

@@ -83,7 +83,7 @@ class Answer:
     ordinary: tuple[BandExample, ...]
 
     @property
-    def told(self) -> Band | None:
+    def described_band(self) -> Band | None:
         """The band that the sentence speaks of."""
         enough = [band for band in self.bands if band.enough]
         return next((band for band in enough if band.clear), enough[0] if enough else None)
@@ -111,8 +111,8 @@ def explain(features: Features, seed: int = 0) -> Explanation:
 
 
 def _is_clear(answer: Answer) -> bool:
-    told = answer.told
-    return told is not None and told.clear is not None
+    band = answer.described_band
+    return band is not None and band.clear is not None
 
 
 def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
@@ -141,8 +141,8 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
         shapes=shapes(features, ok),
         ordinary=exemplars(features, middle.base),
     )
-    told = answer.told
-    sentence = why_slow(told) if told else too_few(len(near), len(cut(near, LEAST, 100)))
+    band = answer.described_band
+    sentence = why_slow(band) if band else too_few(len(near), len(cut(near, LEAST, 100)))
     return replace(answer, sentence=sentence + gaps(answer.gaps, rows))
 
 

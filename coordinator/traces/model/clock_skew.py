@@ -60,10 +60,10 @@ class Clocks:
     """Offsets between hosts; hosts nobody knows anything of agree."""
 
     def __init__(self, offsets: Iterable[HostSkew] = ()) -> None:
-        self.offsets = tuple(offsets)
+        self.skews = tuple(offsets)
         self._add: dict[_Pair, int] = {}
         self._width: dict[_Pair, int] = {}
-        for one in self.offsets:
+        for one in self.skews:
             self._add[one.reference, one.host] = one.add_ns
             self._add[one.host, one.reference] = -one.add_ns
             self._width[one.reference, one.host] = one.width_ns

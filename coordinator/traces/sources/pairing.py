@@ -22,8 +22,8 @@ from osbench.coordinator.traces.model.spans import (
     span_key,
     trace_key,
 )
-from osbench.coordinator.traces.sources.attributes import Saying, of_osprofiler
-from osbench.coordinator.traces.sources.sanitizing import clean_span, clean_text
+from osbench.coordinator.traces.sources.attributes import SpanAttributes, of_osprofiler
+from osbench.coordinator.traces.sources.sanitizing import sanitize_span, sanitize_text
 
 START, STOP = "-start", "-stop"
 
@@ -134,7 +134,7 @@ def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, 
         by_trace.setdefault(event.trace_id, []).append(event)
     groups: dict[str, list[SpanEvent]] = {}
     for written, group in by_trace.items():
-        groups.setdefault(clean_text(trace_key(written)), []).extend(group)
+        groups.setdefault(sanitize_text(trace_key(written)), []).extend(group)
     return {trace_id: _trace(trace_id, group, everything) for trace_id, group in groups.items()}
 
 
@@ -190,7 +190,7 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
     if duration < 0:
         duration, marks = 0, STEPPED
     said = _said(start, stop, everything)
-    return clean_span(
+    return sanitize_span(
         Span(
             span_key(event.span_id),
             "" if event.parent_id == event.trace_id else span_key(event.parent_id),
@@ -212,7 +212,7 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
 _SHARED = ("db", "function", "request", "requests")
 
 
-def _said(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> Saying:
+def _said(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> SpanAttributes:
     first: Mapping[str, Any] = start.info if start is not None else {}
     last: Mapping[str, Any] = stop.info if stop is not None else {}
     info: dict[str, Any] = {**first, **last}
@@ -222,4 +222,4 @@ def _said(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
     try:
         return of_osprofiler(info, everything=everything)
     except RecursionError:
-        return Saying()
+        return SpanAttributes()

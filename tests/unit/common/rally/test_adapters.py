@@ -13,7 +13,7 @@ from osbench.common.rally.adapters.hook_adapter import hook_class
 from osbench.common.rally.adapters.sla_adapter import sla_class
 from osbench.common.rally.adapters.trigger_adapter import trigger_class
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.hooks.executor import Hooks
+from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.sla.evaluator import Criteria
 
 pytestmark = pytest.mark.skipif(
@@ -153,7 +153,7 @@ def fired(action, config, trigger="event", **more):
         action=Named(name=action, config=config),
         trigger=Named(name=trigger, config={"unit": "iteration", **more}),
     )
-    hooks = Hooks([described], Plugins(), run="r1")
+    hooks = HookExecutor([described], Plugins(), run="r1")
     hooks.look(1, 5)
     deadline = time.monotonic() + 30
     while hooks.running:

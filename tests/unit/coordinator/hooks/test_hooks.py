@@ -16,7 +16,7 @@ from osbench.common.errors import TaskError
 from osbench.common.plugin.hook import Event, Failed
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, Hooks
+from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, HookExecutor
 from osbench.coordinator.hooks.sys_call import SysCall
 from osbench.coordinator.taskfile import load
 from osbench.coordinator.triggers.event import EventTrigger
@@ -85,7 +85,7 @@ def hooks_of(plugins, name, config=None, unit="iteration", **trigger):
         action=Named(name=name, config=config),
         trigger=Named(name=kind, config={"unit": unit, **trigger}),
     )
-    return Hooks([described], plugins)
+    return HookExecutor([described], plugins)
 
 
 def settled(hooks):

@@ -72,7 +72,7 @@ class Desk:
             spool=folder / "spool",
             spool_limit_bytes=1 << 20,
         )
-        self.session.claimer.boot = "b"
+        self.session.claimer.server_run_id = "b"
 
     def specify(self, workload: int, scenario: str, **more: Any) -> None:
         values = {

@@ -99,8 +99,8 @@ def test_spans_that_come_into_files_while_the_store_is_read_are_in(collect, tmp_
 
     directory, collected = collect(store, found, file, tmp_path / "nothing")
 
-    census = of_run(directory).census
-    assert (census.traces, census.services["stock/engine"].count) == (10, 10)
+    coverage = of_run(directory).coverage
+    assert (coverage.traces, coverage.services["stock/engine"].count) == (10, 10)
     assert len(collected.notes) == 1
     (kept,) = Archive(directory.path).traces()
     assert kept.is_whole
