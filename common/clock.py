@@ -2,7 +2,7 @@
 
 Each host measures how far Redis `TIME` is ahead of its monotonic clock: the sample with the
 shortest round trip bounds the error by half of that trip (Cristian 1989). Wall clocks, which
-may be wrong or stepped, take no part.
+may be wrong or stepped, are not used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The task model: what a task file says, normalised to Rally's version 2 and frozen."""
+"""The task model: the content of a task file, normalised to Rally's version 2, immutable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Named:
 
     #: As the file names it, `name` or `name@platform`.
     name: str
-    #: What stands under the name; a mapping for most plug-ins, any JSON value for some.
+    #: The value under the name; a mapping for most plug-ins, any JSON value for some.
     config: Any = field(default_factory=dict)
 
 
@@ -30,7 +30,7 @@ class HookConfig:
 class Workload:
     """A scenario with arguments, contexts, a runner, SLA and hooks."""
 
-    #: Where the workload stands in its file, for messages: `subtasks[0].workloads[1]`.
+    #: Place of the workload in its file, for messages: `subtasks[0].workloads[1]`.
     place: str
     #: Position within its subtask, from 0.
     position: int

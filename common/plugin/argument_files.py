@@ -1,4 +1,4 @@
-"""Arguments that name files on the coordinator's host, for workers on others."""
+"""Replaces arguments that name files on the coordinator's host by the text of the files."""
 
 from __future__ import annotations
 

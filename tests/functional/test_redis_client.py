@@ -208,7 +208,7 @@ def test_a_right_server_passes_the_check(redis, client):
 def test_a_wrong_password_is_refused_without_showing_it(redis):
     url = f"redis://:{SECRET}@127.0.0.1:{redis.port}/0"
 
-    with pytest.raises(StoreError, match="refuses us") as caught:
+    with pytest.raises(StoreError, match="refuses access") as caught:
         check(connect(url, timeout_s=5.0), url)
 
     assert SECRET not in str(caught.value)

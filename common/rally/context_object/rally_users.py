@@ -1,7 +1,7 @@
-"""Admin and users of a cloud as Rally's contexts look for them, beside the contexts of ours.
+"""Admin and users of a cloud in Rally's format, for Rally's contexts next to native ones.
 
-Rally's own `users` writes them into the context object. Where osbench's made the users, or nobody
-did, a context that only Rally has would not find them.
+Rally's own context `users` writes them into the context object. Without it, that is with the
+native `users` or none, other contexts of Rally would not find them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from osbench.common.plugin.context import ContextEnvironment
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """What to add to Rally's context object.
+    """Entries to add to Rally's context object.
 
-    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those that
-    the context `users` of ours has made or found, if it was before.
+    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those of
+    the native context `users`, if it was set up before.
     """
     added: dict[str, Any] = {}
     admin = platform.get("admin")

@@ -1,4 +1,4 @@
-"""Users made in a cloud for the time of a validation, as Rally makes them."""
+"""Temporary users in a cloud for a validation, made by Rally."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.common.rally.context_object.environment import context_object, plat
 
 LOG = logging.getLogger(__name__)
 
-#: Rally's context of users, and what of it a validation needs.
+#: Rally's context of users, with its configuration for a validation.
 USERS = {"users@openstack": dict[str, Any]()}
 
 
@@ -33,9 +33,10 @@ def platforms(deployment: Deployment | None) -> dict[str, Any]:
 
 @contextmanager
 def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
-    """Rally's validation context for validators that ask the cloud: a new user in a new project.
+    """Rally's validation context for validators that query the cloud.
 
-    Where the record has users of its own, those. Raises ContextError where they cannot be made.
+    It has the users of the record, else a new user in a new project. Raises ContextError where
+    they cannot be made.
     """
     rally: Any = importlib.import_module("rally.task.context")
     environment = ContextEnvironment(run="validate", deployment=deployment)
