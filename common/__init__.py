@@ -1,1 +1,1 @@
-"""What both sides speak: configuration, messages, task model, plug-in interfaces."""
+"""Shared by coordinator and workers: configuration, messages, task model, plug-in interfaces."""

@@ -1,4 +1,4 @@
-"""What went wrong on the network, in words that are the same for like failures."""
+"""The root cause of a network error, worded the same for similar failures."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from __future__ import annotations
 def root_cause(error: BaseException) -> str:
     """The text of the innermost cause.
 
-    The outer ones of requests and keystoneauth1 print addresses of objects, ids of requests and
-    whole URLs, which would keep like failures apart.
+    The outer exceptions of requests and keystoneauth1 contain object addresses, request ids and
+    whole URLs, so similar failures would not be grouped.
     """
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner

@@ -2,7 +2,7 @@
 
 Each host measures how far Redis `TIME` is ahead of its monotonic clock: the sample with the
 shortest round trip bounds the error by half of that trip (Cristian 1989). Wall clocks, which
-may be wrong or stepped, take no part.
+may be wrong or stepped, are not used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from osbench.common.protocol.redis_client import Client, reached
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offset:
+class ClockOffset:
     """Redis time minus a monotonic clock."""
 
     #: Nanoseconds to add to `time.monotonic_ns()`.
@@ -36,15 +36,15 @@ class Offset:
         return (self.monotonic_ns + time.monotonic_ns() - time.time_ns()) / 1e9
 
 
-def measure(client: Client, samples: int = 9) -> Offset:
+def measure(client: Client, samples: int = 9) -> ClockOffset:
     """Measure the offset by several round trips. Raises StoreAway, StoreError."""
-    best: Offset | None = None
+    best: ClockOffset | None = None
     for _ in range(samples):
         before = time.monotonic_ns()
         with reached():
             seconds, micros = client.time()
         after = time.monotonic_ns()
-        found = Offset(
+        found = ClockOffset(
             monotonic_ns=(seconds * 1_000_000 + micros) * 1000 - (before + after) // 2,
             uncertainty_ns=(after - before) // 2,
         )

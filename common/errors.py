@@ -6,9 +6,9 @@ from osbench.common.masking import mask_url
 
 
 class OsbenchError(Exception):
-    """A broken run or a refused input. `exit_code` is what a command ends with.
+    """A broken run or a refused input. `exit_code` is the exit code of the command.
 
-    Its text is for people and files: secrets of addresses in it are hidden.
+    Its text may be printed and stored: secrets in URLs are masked.
     """
 
     exit_code = 2
@@ -18,7 +18,7 @@ class OsbenchError(Exception):
 
 
 class UsageError(OsbenchError):
-    """The command line asks for something that cannot be."""
+    """The command line is wrong or contradictory."""
 
 
 class ConfigError(OsbenchError):
@@ -30,19 +30,19 @@ class DeploymentError(OsbenchError):
 
 
 class PluginError(OsbenchError):
-    """A plug-in cannot be found, loaded, or is used as what it is not."""
+    """A plug-in cannot be found or loaded, or is of another kind."""
 
 
 class ContextError(OsbenchError):
-    """A context cannot be set up, or what it has made cannot be kept or undone."""
+    """A context cannot be set up or undone, or what it made cannot be stored."""
 
 
 class FleetError(OsbenchError):
-    """Not the workers, or not the capacity, that the task needs."""
+    """There are fewer workers, or less capacity, than the task needs."""
 
 
 class StoreError(OsbenchError):
-    """Redis or the broker refuses us: address, password, version or policy."""
+    """Redis or the broker rejects the connection: address, password, version or policy."""
 
 
 class StoreAway(OsbenchError):
@@ -52,17 +52,17 @@ class StoreAway(OsbenchError):
 
 
 class StoreLost(OsbenchError):
-    """Redis came back without this run: nobody can go on."""
+    """Redis is reachable again but has lost the keys of this run, so the run cannot continue."""
 
     exit_code = 3
 
 
 class Untrusted(OsbenchError):
-    """A message whose signature, kind or shape is not ours. Counted, never acted on."""
+    """A message with a wrong signature, kind or format. It is counted and ignored."""
 
 
 class Problem:
-    """One fault of an input file: where it stands, what is wrong, the value it got."""
+    """One fault of an input file: its place, what is wrong, and the value found."""
 
     __slots__ = ("message", "place")
 

@@ -1,7 +1,7 @@
 """A mergeable histogram of nanoseconds in HdrHistogram's layout, with 3 significant digits.
 
 Layout and percentile rule: http://hdrhistogram.org; lowest discernible value 1 ns. Any two
-histograms can be merged, in any order: what comes out is the histogram of all their samples.
+histograms can be merged, in any order: the result is the histogram of all their samples.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-#: The largest value told apart, in nanoseconds (10 days); larger ones count as this one.
+#: The largest distinct value, in nanoseconds (10 days); larger ones count as this one.
 HIGHEST_NS = 10 * 24 * 3600 * 10**9
 
 #: 3 significant digits need 2,048 sub-buckets; the upper half of them repeats in each bucket.

@@ -1,4 +1,4 @@
-"""Hide secrets in what is shown: passwords in URLs, and values under telling names."""
+"""Mask secrets in output: passwords in URLs, and values whose names suggest a secret."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: What stands in the place of a secret.
+#: Replaces a secret.
 MASK = "***"
 
 _USERINFO = re.compile(r"(?<=://)\S*@")

@@ -6,7 +6,7 @@ import enum
 
 
 class Outcome(enum.IntEnum):
-    """One byte of a result row. `name.lower()` is the word reports use."""
+    """One byte of a result row. Reports show `name.lower()`."""
 
     OK = 1
     FAILED = 2

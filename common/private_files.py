@@ -1,4 +1,4 @@
-"""Files that only their owner may read, written whole or not at all."""
+"""Files that only their owner may read, written atomically."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a directory, and those above it, that only the owner may enter (mode 0700)."""
+    """Create a directory and its parents so that only the owner may enter (mode 0700)."""
     for missing in reversed([p for p in (path, *path.parents) if not p.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
 class TooOpen(Exception):
-    """A file with secrets that others than its owner may use; the message says what to do."""
+    """A file with secrets that is accessible to others; the message says what to do."""
 
 
 def read_private(path: Path) -> bytes:
@@ -29,7 +29,7 @@ def read_private(path: Path) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file by one of mode 0600; after a crash the old or the new one is there.
+    """Replace a file atomically by one of mode 0600: a crash leaves the old or the new one.
 
     Raises OSError.
     """
@@ -50,7 +50,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make renames and removals in a directory outlast a crash of the machine."""
+    """Make renames and removals in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The task model: what a task file says, normalised to Rally's version 2 and frozen."""
+"""The task model: the content of a task file, normalised to Rally's version 2, immutable."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Named:
 
     #: As the file names it, `name` or `name@platform`.
     name: str
-    #: What stands under the name; a mapping for most plug-ins, any JSON value for some.
+    #: The value under the name; a mapping for most plug-ins, any JSON value for some.
     config: Any = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hook:
+class HookConfig:
     """An action fired by a trigger while the load runs."""
 
     action: Named
@@ -30,7 +30,7 @@ class Hook:
 class Workload:
     """A scenario with arguments, contexts, a runner, SLA and hooks."""
 
-    #: Where the workload stands in its file, for messages: `subtasks[0].workloads[1]`.
+    #: Place of the workload in its file, for messages: `subtasks[0].workloads[1]`.
     place: str
     #: Position within its subtask, from 0.
     position: int
@@ -43,7 +43,7 @@ class Workload:
     args_from: str = ""
     contexts: tuple[Named, ...] = ()
     sla: tuple[Named, ...] = ()
-    hooks: tuple[Hook, ...] = ()
+    hooks: tuple[HookConfig, ...] = ()
     description: str = ""
     #: A suspect iteration of a lost worker may be run again.
     idempotent: bool = False

@@ -48,7 +48,7 @@ class DataFile:
     def first(self) -> dict[str, Any]:
         """The arguments of the first row."""
         text = self._content[self._offsets[0] : self._offsets[1]].decode("utf-8")
-        return next(data_rows.Reader(self.header).read(text))
+        return next(data_rows.RowReader(self.header).read(text))
 
     @property
     def batch_limit(self) -> int:
@@ -110,7 +110,7 @@ class _Scan:
         names = data_rows.names(self.header)
         if not all(names) or len(set(names)) < len(names):
             raise ValueError("the header must name each argument once")
-        reader = data_rows.Reader(self.header)
+        reader = data_rows.RowReader(self.header)
         for cells in rows:
             if cells:
                 try:

@@ -23,7 +23,7 @@ from osbench.common.protocol.redis_client import connect
 from osbench.worker.process.supervisor import Supervisor, process_count
 
 #: Loggers that have two lines to say, at INFO, of each message.
-_TALKATIVE = ("celery.worker.strategy", "celery.app.trace")
+_VERBOSE_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
 
 EPILOG = """
 \b
@@ -89,13 +89,13 @@ def main(
             )
         logs.begin(conf.log_level, process=True)
         if conf.log_level == "INFO":
-            for name in _TALKATIVE:
+            for name in _VERBOSE_LOGGERS:
                 logging.getLogger(name).setLevel(logging.WARNING)
         if check:
             sys.exit(_check(conf))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints)
-        click.echo(_opening(conf, plugin_path), err=True)
+        click.echo(_startup_line(conf, plugin_path), err=True)
         # what every process would stumble over is told once
         _ready(conf, plugin_path)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
@@ -120,7 +120,7 @@ def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -
     process.end(code)
 
 
-def _opening(conf: Any, plugin_paths: Sequence[str]) -> str:
+def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
     """The line that a start is told with."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""

@@ -1,4 +1,4 @@
-"""The configuration reader, which lets no mistake in a file pass, and the sample file."""
+"""The configuration reader, which rejects every unknown name and value, and the sample file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _PRIVATE_NAME = re.compile(r"key|pass|secret|token|url", re.IGNORECASE)
 
 
 def search_path() -> list[Path]:
-    """Files that are looked for when none is named, in order; the first that exists is read."""
+    """Default configuration files, in order; the first that exists is read."""
     return [Path.home() / ".osbench" / "osbench.conf", Path("/etc/osbench/osbench.conf")]
 
 
 def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
     """Read the named files (later ones win), else the first of `search_path`, else defaults.
 
-    Raises ConfigError, which tells every unknown section, unknown option and refused value.
+    Raises ConfigError, which lists every unknown section, unknown option and refused value.
     """
     if files:
         paths = [str(Path(name).expanduser()) for name in files]
@@ -57,7 +57,7 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
 
 
 def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
-    """Read each file once by itself: what oslo.config merges no longer tells its file."""
+    """Parse each file separately: values merged by oslo.config no longer name their file."""
     parsed: dict[str, _Sections] = {}
     problems: list[str] = []
     for path in paths:
@@ -92,8 +92,8 @@ def _unknown(path: str, sections: _Sections) -> Iterator[str]:
                 continue
             close = difflib.get_close_matches(name, names, n=1)
             secret = any(_PRIVATE_NAME.search(word) for word in [name, *close])
-            told = _told(path, section, name, values[name][-1], secret)
-            yield f"{told}: unknown option{_suggestion(name, close)}"
+            described = _described(path, section, name, values[name][-1], secret)
+            yield f"{described}: unknown option{_suggestion(name, close)}"
 
 
 def _suggestion(name: str, close: Sequence[str]) -> str:
@@ -103,8 +103,8 @@ def _suggestion(name: str, close: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _told(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
-    """Place, option and value; a secret value, or a password in a URL, is not shown."""
+def _described(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
+    """Place, option and value for messages, with secret values and passwords in URLs masked."""
     if value is None:
         return f"{path}: [{section}] {name}"
     if secret:
@@ -113,7 +113,7 @@ def _told(path: str, section: str, name: str, value: str | None, secret: bool) -
 
 
 def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:
-    """Read every option: oslo.config looks at a value only when it is asked for."""
+    """Read every option, because oslo.config checks a value only when it is read."""
     for group, options in OPTIONS.items():
         values = conf if group == "DEFAULT" else conf[group]
         for option in options:
@@ -121,12 +121,12 @@ def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str
                 values[option.dest]
             except (ValueError, cfg.Error) as error:
                 place, value = _origin(group, option.dest, parsed)
-                told = _told(place, group, option.dest, value, option.secret)
-                yield f"{told}: {_reason(error, option, value)}"
+                described = _described(place, group, option.dest, value, option.secret)
+                yield f"{described}: {_reason(error, option, value)}"
 
 
 def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:
-    """Where the value in force comes from, and the value as it is written there."""
+    """Where the effective value comes from, and the value as it is written there."""
     variable = f"OS_{group.upper()}__{name.upper()}"
     if variable in os.environ:
         return f"environment variable {variable}", os.environ[variable]
@@ -138,7 +138,7 @@ def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, s
 
 
 def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
-    """Why the value is refused, in our words: oslo.config's would repeat a secret."""
+    """Why the value is refused. Not oslo.config's own message, which would repeat a secret."""
     if isinstance(error, (cfg.NoSuchOptError, cfg.TemplateSubstitutionError)):
         return "names an unknown option after $; a dollar sign is written $$"
     try:
@@ -165,7 +165,7 @@ def sample() -> str:
 
 
 def limits(option: cfg.Opt) -> str:
-    """A sentence of what values an option takes, or "" where its type says it."""
+    """A sentence on the values that an option takes, or "" where its type says it."""
     kind = option.type
     choices = getattr(kind, "choices", None)
     if choices:

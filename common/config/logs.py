@@ -1,4 +1,4 @@
-"""Where log records go: to stderr, a line each, tracebacks below, no secrets in either."""
+"""Logging to stderr: one line per record, followed by its traceback, with secrets masked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from osbench.common.masking import mask_url
 
 
 class _Masking(logging.Formatter):
-    """Hides what no log may hold, also in what libraries say and in tracebacks."""
+    """Masks secrets, also in messages of libraries and in tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         return mask_url(super().format(record))

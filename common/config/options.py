@@ -1,4 +1,4 @@
-"""Every option of osbench: its group, type, limits, default, and the sentence that explains it."""
+"""Every option of osbench: its group, type, limits, default and help text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from oslo_config import cfg, types
 
-#: Sample rate that is worked out from the plan of each workload.
+#: Sample rate that is computed from the plan of each workload.
 AUTO = "auto"
 
 
 class _Seconds(types.Float):
-    """A finite number; `float` also takes "nan" and "inf", which no limit catches."""
+    """A finite number; `float` also accepts "nan" and "inf", which no limit would reject."""
 
     def __call__(self, value: Any) -> float:
         try:
@@ -27,9 +27,9 @@ class _Seconds(types.Float):
 
 
 class _Share(_Seconds):
-    """A share of the whole, or the word for one that is to be worked out."""
+    """A share of the whole, or `AUTO`."""
 
-    def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or a word
+    def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or AUTO
         return AUTO if value == AUTO else super().__call__(value)
 
 
@@ -62,7 +62,7 @@ class _Path(types.String):
 
 
 class Url(types.ConfigType):
-    """A URL of one of the given schemes. Its errors do not show the value: it has a password."""
+    """A URL of one of the given schemes. Errors do not show the value: it may have a password."""
 
     def __init__(self, *schemes: str) -> None:
         super().__init__(type_name="URL")
@@ -114,8 +114,8 @@ _BENCHMARK = [
         type=_Share(min=0.0, max=1.0, type_name="share"),
         default=1.0,
         help="Share of the iterations that are profiled, from 0 to 1, or auto: as many as [traces] "
-        "tail_traces asks for and store_budget_mib allows. Those that are not profiled show what "
-        "profiling costs.",
+        "tail_traces asks for and store_budget_mib allows. The iterations that are not profiled "
+        "serve to measure the overhead of profiling.",
     ),
     _seconds(
         "lag_limit_s",
@@ -148,13 +148,13 @@ _MESSAGING = [
         "Without it redis_url is the broker.",
     ),
     _seconds(
-        "redis_timeout_s", 5.0, "Seconds that Redis may take to connect or to answer.", low=0.1
+        "redis_timeout_s", 5.0, "Timeout of a connection to Redis and of each reply.", low=0.1
     ),
     _seconds(
         "patience_s",
         60.0,
-        "Seconds that Redis or the broker may be away under load; then the run ends with exit "
-        "code 3 and reports what it has.",
+        "Seconds that Redis or the broker may be unreachable under load; then the run ends with "
+        "exit code 3 and reports the results so far.",
         low=1.0,
     ),
 ]
@@ -164,8 +164,8 @@ _SECURITY = [
         "key_file",
         type=_Path(type_name="path"),
         default="$data_dir/keys",
-        help="File of the keys that sign messages and encrypt deployment records; make it with "
-        "'osbench-coord keys new' and copy it to every worker. Mode 0600.",
+        help="File with the keys that sign messages and encrypt deployment records; create it "
+        "with 'osbench-coord keys new' and copy it to every worker. Mode 0600.",
     ),
 ]
 
@@ -184,7 +184,7 @@ _WORKER = [
     _whole(
         "virtual_users",
         256,
-        "Virtual users, that is iterations at the same time, of each worker process.",
+        "Virtual users (concurrent iterations) of each worker process.",
         low=1,
     ),
     cfg.StrOpt("label", default="", help="Name shown for this host's workers."),
@@ -192,30 +192,30 @@ _WORKER = [
     _whole(
         "max_stuck",
         64,
-        "With this many threads stuck in timed-out iterations a process takes no more work.",
+        "Number of threads stuck in timed-out iterations at which a process takes no more work.",
         low=1,
     ),
     _seconds(
         "drain_timeout_s",
         30.0,
-        "Seconds that running iterations may take to end once the worker was told to stop.",
+        "Seconds that running iterations may take to end after the worker is asked to stop.",
     ),
     _seconds(
-        "ship_interval_s", 0.2, "Seconds between two shipments of results, at most.", low=0.01
+        "ship_interval_s", 0.2, "Longest time between two shipments of results, seconds.", low=0.01
     ),
     _whole(
         "spool_limit_mib",
         64,
-        "MiB of results not yet acknowledged that are kept in memory; more goes to a file.",
+        "MiB of unacknowledged results that are kept in memory; the rest goes to a file.",
         low=1,
     ),
     _whole(
-        "trace_expiry_s", 86400, "Seconds after which Redis forgets the spans of a trace.", low=1
+        "trace_expiry_s", 86400, "Seconds after which the spans of a trace expire in Redis.", low=1
     ),
     _whole(
         "trace_queue_spans",
         100000,
-        "Spans that may wait to be written; more are dropped and counted.",
+        "Spans that may wait to be written; further ones are dropped and counted.",
         low=1,
     ),
 ]
@@ -224,7 +224,7 @@ _COORDINATOR = [
     _seconds(
         "worker_lost_after_s",
         10.0,
-        "Seconds of silence after which a worker is taken for lost.",
+        "Seconds without a heartbeat after which a worker counts as lost.",
         low=0.5,
     ),
     _seconds(
@@ -239,8 +239,8 @@ _TRACES = [
     cfg.BoolOpt(
         "collect",
         default=True,
-        help="Read the traces of a run at its end, keep some of them in its directory, and delete "
-        "the others from the trace store.",
+        help="Read the traces of a run at its end, keep some of them in the run directory, and "
+        "delete the others from the trace store.",
     ),
     _whole(
         "keep_slowest",
@@ -258,44 +258,43 @@ _TRACES = [
         "keep_share",
         type=_Seconds(min=0.0, max=1.0, type_name="share"),
         default=0.05,
-        help="Share of all other traces that is kept, drawn at random.",
+        help="Share of all other traces that is kept, sampled at random.",
     ),
     _whole(
         "keep_limit_mib",
         256,
-        "MiB that the traces kept of a run may take, compressed. The random ones get half of it.",
+        "MiB that the kept traces of a run may take, compressed. The random sample gets half.",
         low=1,
     ),
     _seconds(
         "late_s",
         5.0,
-        "Seconds that a run waits at its end for services to write what is missing of traces.",
+        "Seconds that a run waits at its end for services to write missing spans.",
     ),
     _whole(
         "expiry_s",
         86400,
-        "Seconds after which the trace store forgets traces that are kept, too: services set no "
-        "expiry.",
+        "Seconds after which kept traces expire in the trace store: services set no expiry.",
         low=1,
     ),
     _whole(
         "read_most",
         100000,
-        "Traces of a run that are read at most, drawn at random, beside those that are kept: "
-        "100,000 take about a minute.",
+        "Most traces of a run that are read, sampled at random, in addition to those that are "
+        "kept: 100,000 take about a minute.",
         low=1,
     ),
     cfg.BoolOpt(
         "keep_arguments",
         default=False,
-        help="Keep arguments of functions, SQL parameters, queries and messages of errors. They "
-        "may hold passwords, tokens and what users have sent.",
+        help="Keep function arguments, SQL parameters, queries and error messages. They may "
+        "contain passwords, tokens and user data.",
     ),
     cfg.ListOpt(
         "files",
         item_type=_Path(),
         default=[],
-        help="Files with spans of the same traces: logs of trace points, or OTLP in JSON; "
+        help="Files with further spans of the traces: logs of trace points, or OTLP in JSON; "
         "separated by commas.",
     ),
     cfg.Opt(
@@ -304,17 +303,17 @@ _TRACES = [
         default=99.0,
         help="Percentile above which profiler_sample_rate = auto wants traces.",
     ),
-    _whole("tail_traces", 50, "Traces it wants above that percentile, at least.", low=1),
+    _whole("tail_traces", 50, "Least number of traces it wants above that percentile.", low=1),
     _whole(
         "store_budget_mib",
         512,
-        "MiB that the traces of a run may take in the trace store; auto keeps within it.",
+        "MiB that the traces of a run may take in the trace store when the rate is auto.",
         low=1,
     ),
     _whole(
         "spans_per_trace",
         30,
-        "Spans that auto expects of a trace, those of services included.",
+        "Spans per trace that auto assumes, including those of services.",
         low=1,
     ),
 ]

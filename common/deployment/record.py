@@ -85,7 +85,7 @@ class Deployment:
     """A named deployment record; `version` changes whenever its content does."""
 
     name: str
-    #: The content of the file. Has secrets: show `masked()`.
+    #: The content of the file, with secrets: show `masked()` instead.
     spec: Mapping[str, Any] = field(repr=False, compare=False)
     version: str
 
@@ -95,7 +95,7 @@ class Deployment:
     ) -> Self:
         """A record with the content of a file. Raises DeploymentError with every problem.
 
-        `salt` (random where None) keeps passwords from being guessed from the version.
+        `salt` (random where None) prevents guessing passwords from the version.
         """
         problems = problems_of(spec)
         if problems:
@@ -122,11 +122,11 @@ class Deployment:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """The record that `to_dict` gave. Raises DeploymentError for anything else."""
+        """The record from what `to_dict` returned. Raises DeploymentError for anything else."""
         try:
             return cls(**record)
         except TypeError:
-            raise DeploymentError("a deployment record of another shape") from None
+            raise DeploymentError("malformed deployment record") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The record in msgpack types, with its secrets: to be encrypted."""
@@ -144,7 +144,7 @@ class Deployment:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """What stands under the platform's name."""
+        """The configuration under the platform's name."""
         content: Mapping[str, Any] = self.spec[self._platform_name]
         return content
 
@@ -175,7 +175,7 @@ class Deployment:
 
     @property
     def enable_profiler(self) -> bool | None:
-        """The record's own wish to be profiled; None leaves it to the configuration file."""
+        """The record's own profiling switch; None leaves it to the configuration file."""
         return self.content.get("enable_profiler")
 
     @property
@@ -188,7 +188,7 @@ class Deployment:
     def hosts(self) -> frozenset[str]:
         """`host:port` of Keystone or of each of `services`: where trace headers may go.
 
-        The hosts of a cloud's service catalogue come on top, where it has been read.
+        The hosts of a cloud's service catalogue are added once it has been read.
         """
         addresses = [*self.services.values()]
         if self.platform == "openstack":

@@ -1,7 +1,7 @@
-"""What a deployment record may hold: Rally's `openstack` platform, and `osbench` for any service.
+"""Schema of a deployment record: Rally's `openstack` platform, and `osbench` for any service.
 
-The schema of `openstack` (also named `existing@openstack`) takes what Rally's takes; the key
-`enable_profiler` is ours.
+The schema of `openstack` (also named `existing@openstack`) accepts what Rally's accepts, and the
+key `enable_profiler`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Names of a platform -> the platform.
 PLATFORMS = {"openstack": "openstack", "existing@openstack": "openstack", "osbench": "osbench"}
-#: Keys that Rally allows beside a platform; osbench keeps them and does not read them.
+#: Keys that Rally allows next to a platform; osbench keeps them and does not read them.
 NOTES = ("!version", "!description", "!extras", "!config")
 
 _TEXT = {"type": "string"}
@@ -135,7 +135,7 @@ def problems_of(spec: Any) -> list[Problem]:
 
 
 def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
-    # takes long to import, and whoever is sent a record need not check it again
+    # slow to import, and a worker that receives a record does not check it again
     import jsonschema  # noqa: PLC0415 - see above
 
     formats = jsonschema.FormatChecker(formats=())
@@ -145,7 +145,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
         place = name + "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
         )
-        yield from _told(place, error)
+        yield from _schema_problems(place, error)
     if PLATFORMS[name] != "openstack" or not isinstance(content, Mapping):
         return
     if "admin" not in content and "users" not in content:
@@ -157,7 +157,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
-    """A user stands in one project, named in Keystone v2's or v3's way."""
+    """A user has one project, under the key of Keystone v2 or v3."""
     if isinstance(user, Mapping):
         projects = [key for key in ("project_name", "tenant_name") if key in user]
         if not projects:
@@ -166,14 +166,14 @@ def _user_problems(place: str, user: Any) -> Iterator[Problem]:
             yield Problem(place, "has both 'project_name' and 'tenant_name'")
 
 
-def _told(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
-    """An error in our words: jsonschema's would repeat the value, perhaps a password."""
+def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
+    """Problems for an error. jsonschema's own message would repeat the value, maybe a password."""
     rule = error.validator
     wanted: Any = error.validator_value
     value: Any = error.instance
     known: Any = error.schema
     if rule == "required":
-        # One error comes for each missing key, and only its text says which.
+        # There is one error per missing key, and only its text names the key.
         missing = next(key for key in wanted if repr(key) in error.message)
         yield Problem(place, f"needs {missing!r}")
     elif rule == "additionalProperties":

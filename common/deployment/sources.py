@@ -16,9 +16,9 @@ _NO = {"", "0", "false", "no", "off"}
 
 
 def read_spec(path: Path) -> Any:
-    """The content of a deployment file: YAML where its name says so, else JSON.
+    """The content of a deployment file: YAML where the file name says so, else JSON.
 
-    Raises DeploymentError with the place of the first error; the text there is not repeated.
+    Raises DeploymentError with the position of the first error, without the text there.
     """
     try:
         text = path.read_text(encoding="utf-8")

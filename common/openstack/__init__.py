@@ -1,1 +1,1 @@
-"""What both sides need to speak with an OpenStack cloud."""
+"""Access to an OpenStack cloud for coordinator and workers: accounts, requests, names."""

@@ -1,4 +1,4 @@
-"""A user in a project of the cloud, with its token and the addresses that its catalogue gives."""
+"""A user in a project of the cloud, with its token and the addresses from its catalogue."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Account:
     """One user; used by all threads of a process."""
 
     def __init__(self, credential: Credential, state: str = "") -> None:
-        """`state` is what `login.state_of` gave: then there is a token already."""
+        """`state` is the result of `login.state_of`, which includes a token, or ""."""
         self.credential = credential
         self.login: Login = login(credential)
         if state:
             self.login.set_auth_state(state)
-        #: Base addresses by type and version, found once.
+        #: Cached base addresses by type and version.
         self._addresses: dict[tuple[Any, ...], str] = {}
 
     @property
@@ -34,7 +34,7 @@ class Account:
         return f"user {self.credential.username!r} of project {self.credential.project_name!r}"
 
     def token(self, session: Session) -> access.AccessInfo:
-        """The token, a new one where there is none.
+        """The token; requests one where there is none.
 
         Raises TimeoutError and ConnectionError where the network is at fault, else
         AuthenticationFailed.
@@ -46,9 +46,9 @@ class Account:
         return granted
 
     def _granted(self, session: Session) -> access.AccessInfo:
-        """Any token: an expired one tells as well who somebody is and what the catalogue has.
+        """Any token: an expired one identifies the user and the catalogue just as well.
 
-        So the request that needs a new one asks for it, and that is timed as what it is.
+        So a new token is requested, and timed, by the request that needs it.
         """
         return self.login.auth_ref or self.token(session)
 
@@ -69,7 +69,7 @@ class Account:
         return {network_location(one.url) for several in found for one in several if one.url}
 
     def address(self, service: Service, session: Session) -> str:
-        """Where a service is, with the version of its API, without a slash at the end.
+        """The address of a service, with the version of its API, without a trailing slash.
 
         Raises DeploymentError where the catalogue does not have it.
         """
@@ -103,7 +103,7 @@ class Account:
 
 
 def versioned(url: str, service: Service) -> str:
-    """The address with the version of its API: that of the catalogue, unless another is wished."""
+    """The address with the API version: that of the catalogue unless another one is configured."""
     if not service.version:
         return url
     if not service.wished:
@@ -123,5 +123,5 @@ def _is_version(part: str) -> bool:
     return part[:1] == "v" and part[1:2].isdigit()
 
 
-#: Gives this thread's session.
+#: Returns this thread's session.
 SessionOf = Callable[[], Session]

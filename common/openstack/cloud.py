@@ -16,12 +16,12 @@ from osbench.common.openstack.error_mapping import refusal, unreachable
 from osbench.common.openstack.request_errors import RequestFailed, explanation
 from osbench.common.openstack.services import SERVICES, ApiVersion, Service, overridden
 
-#: Tells this process from other clients of Zaqar.
+#: Identifies this process to Zaqar.
 CLIENT_ID = str(uuid.uuid4())
 
 
 class Cloud:
-    """Sends requests as one account. Cheap to make: one may serve a single iteration."""
+    """Sends requests as one account. Cheap to create: one may serve a single iteration."""
 
     def __init__(
         self, account: Account, session: SessionOf, versions: Mapping[str, ApiVersion] | None = None
@@ -41,7 +41,7 @@ class Cloud:
         return self.account.project_id(self.session())
 
     def address(self, service: str) -> str:
-        """Where a service is, by its name or by a type of the catalogue.
+        """The address of a service, by its name or by a type of the catalogue.
 
         Raises DeploymentError where the catalogue does not have it.
         """
@@ -59,11 +59,11 @@ class Cloud:
         microversion: str = "",
         **options: Any,
     ) -> requests.Response:
-        """The answer of a service to one request; `options` are those of keystoneauth1.
+        """Send a request to a service; `options` are those of keystoneauth1.
 
-        Raises RequestFailed for a status that is not among `expected` (any below 400 where there
-        are none), TimeoutError and ConnectionError where there is no answer, AuthenticationFailed
-        and DeploymentError.
+        Raises RequestFailed for a status that is not in `expected` (by default any below 400 is),
+        TimeoutError and ConnectionError where there is no response, AuthenticationFailed and
+        DeploymentError.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
         sent = {**self.headers(service, microversion), **(headers or {})}
@@ -92,7 +92,7 @@ class Cloud:
         return found
 
     def document(self, method: str, service: str, path: str, **options: Any) -> Any:
-        """The JSON document that a service answers with, None where it answers with nothing."""
+        """The JSON document in a service's response; None where the response is empty."""
         answer = self.request(method, service, path, **options)
         if not answer.content:
             return None
@@ -100,13 +100,13 @@ class Cloud:
             return answer.json()
         except ValueError:
             raise RequestFailed(
-                f"{method} {_shown(answer.url)}: answers with something that is not JSON",
+                f"{method} {_shown(answer.url)}: the response is not JSON",
                 status=answer.status_code,
                 request_id=_request_id(answer),
             ) from None
 
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
-        """Headers that every request to a service has; `wanted` is the microversion it needs."""
+        """Headers of every request to a service; `wanted` is the microversion it needs."""
         headers = {"Accept": "application/json"}
         known = SERVICES.get(service)
         if known is None:
@@ -123,7 +123,7 @@ class Cloud:
 
 
 def _asked(error: BaseException) -> str:
-    """The request that got no answer: it may be the one for a token, or a hop of a redirect."""
+    """The request that got no response: perhaps that for a token, or a hop of a redirect."""
     found: BaseException | None = error
     while found is not None:
         request = getattr(found, "request", None)
@@ -134,13 +134,13 @@ def _asked(error: BaseException) -> str:
 
 
 def _failed(method: str, url: str, answer: requests.Response) -> RequestFailed:
-    said: Any = ""
+    document: Any = ""
     with contextlib.suppress(ValueError):
-        said = answer.json()
-    told = explanation(said)
+        document = answer.json()
+    detail = explanation(document)
     reason = f" {answer.reason}" if answer.reason else ""
     return RequestFailed(
-        f"{method} {_shown(url)}: {answer.status_code}{reason}" + (f": {told}" if told else ""),
+        f"{method} {_shown(url)}: {answer.status_code}{reason}" + (f": {detail}" if detail else ""),
         status=answer.status_code,
         request_id=_request_id(answer),
     )
@@ -151,6 +151,6 @@ def _request_id(answer: requests.Response) -> str:
 
 
 def _shown(url: str) -> str:
-    """The URL for messages, without what may be secret."""
+    """The URL for messages, without user information, query and fragment."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

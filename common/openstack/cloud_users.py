@@ -1,4 +1,4 @@
-"""The users of a workload: those that a context made, or those of the deployment record."""
+"""The cloud users of a workload: made by a context, or taken from the deployment record."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import DeploymentError
 
-#: Keys under which the context `users` keeps what it made.
+#: Keys under which the context `users` stores what it made.
 USERS, CHOICE = "users", "user_choice_method"
-#: Key under which the context `cleanup` keeps the key of the names that iterations give.
+#: Key under which the context `cleanup` stores the key that marks names given by iterations.
 NAMES_KEY = "names_key"
 
 RANDOM, ROUND_ROBIN = "random", "round_robin"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
-    """A user in a project, as contexts keep it; without ids where nobody has asked for them."""
+class CloudUser:
+    """A user in a project, as contexts store it; ids are "" until they have been looked up."""
 
     credential: Credential
     user_id: str = ""
     project_id: str = ""
     #: A token (`login.state_of`), or "".
     state: str = ""
-    #: Made for the run, to be removed with it.
+    #: Made for the run, and removed after it.
     temporary: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The person in msgpack types; holds secrets."""
+        """The user in msgpack types; holds secrets."""
         credential = self.credential
         return {
             "username": credential.username,
@@ -45,10 +45,10 @@ class Person:
         }
 
 
-def person_of(kept: Mapping[str, Any], deployment: Deployment) -> Person:
-    """The person that `to_dict` described."""
+def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
+    """The user that `to_dict` described."""
     like = deployment.admin or deployment.users[0]
-    return Person(
+    return CloudUser(
         credential=replace(
             like,
             username=kept["username"],
@@ -64,32 +64,32 @@ def person_of(kept: Mapping[str, Any], deployment: Deployment) -> Person:
     )
 
 
-def people(context: Mapping[str, Any], deployment: Deployment) -> list[Person]:
-    """Who iterations act as: users of a context, else users of the record, else its admin.
+def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[CloudUser]:
+    """The users that iterations act as: those of a context, else of the record, else its admin.
 
-    Raises DeploymentError where there is nobody.
+    Raises DeploymentError where there is none.
     """
     if context.get(USERS):
-        return [person_of(kept, deployment) for kept in context[USERS]]
+        return [cloud_user_of(kept, deployment) for kept in context[USERS]]
     admin = (deployment.admin,) if deployment.admin else ()
     found = deployment.users or admin
     if not found:
         raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
-    return [Person(credential=credential) for credential in found]
+    return [CloudUser(credential=credential) for credential in found]
 
 
-def by_project(everybody: Sequence[Person]) -> list[list[Person]]:
-    """The same in lists of those who share a project, in the order of their first."""
-    projects: dict[Any, list[Person]] = {}
-    for person in everybody:
-        credential = person.credential
-        key = person.project_id or (credential.project_name, credential.project_domain_name)
-        projects.setdefault(key, []).append(person)
+def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
+    """The users grouped by project, in the order of each project's first user."""
+    projects: dict[Any, list[CloudUser]] = {}
+    for user in users:
+        credential = user.credential
+        key = user.project_id or (credential.project_name, credential.project_domain_name)
+        projects.setdefault(key, []).append(user)
     return list(projects.values())
 
 
 def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """Project and user of an iteration (from 1): project after project, then the next users."""
+    """Positions of project and user for an iteration (from 1), round-robin over the projects."""
     step = iteration - 1
     project = step % len(projects)
     return project, step // len(projects) % len(projects[project])

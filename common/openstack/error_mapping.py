@@ -1,4 +1,4 @@
-"""Exceptions of keystoneauth1 as errors of our own, the same for like failures."""
+"""Maps exceptions of keystoneauth1 to our own, with the same text for similar failures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from keystoneauth1 import exceptions
 from osbench.common.causes import root_cause
 from osbench.common.deployment.record import Credential
 
-# different each time; would keep like failures apart
+# different each time; similar failures would not be grouped
 _REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
 
 
 class AuthenticationFailed(Exception):
-    """Keystone answered, but not with a token; `status` is 0 where it is no HTTP error."""
+    """Keystone responded, but not with a token; `status` is 0 where it is no HTTP error."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
@@ -22,18 +22,18 @@ class AuthenticationFailed(Exception):
 
 
 def unreachable(place: str, error: Exception) -> Exception:
-    """A TimeoutError or ConnectionError for a request that got no answer."""
+    """A TimeoutError or ConnectionError for a request that got no response."""
     if isinstance(error, exceptions.ConnectTimeout):
         return TimeoutError(f"{place}: {root_cause(error)}")
     return ConnectionError(f"{place}: {root_cause(error)}")
 
 
 def refusal(credential: Credential, error: Exception) -> Exception:
-    """Why somebody got no token."""
+    """The exception for a failed authentication."""
     if isinstance(error, exceptions.ConnectionError):
         return unreachable(credential.auth_url, error)
     who = f"user {credential.username!r} of project {credential.project_name!r}"
-    said, status = root_cause(error), 0
+    reason, status = root_cause(error), 0
     if isinstance(error, exceptions.HttpError):
-        said, status = _REQUEST_ID.sub("", str(error)), int(error.http_status)
-    return AuthenticationFailed(f"{credential.auth_url} gave {who} no token: {said}", status)
+        reason, status = _REQUEST_ID.sub("", str(error)), int(error.http_status)
+    return AuthenticationFailed(f"{credential.auth_url} gave {who} no token: {reason}", status)

@@ -13,7 +13,7 @@ from osbench.common.deployment.record import Credential
 
 
 class _Shared:
-    """Asks for one new token, however many threads were refused with the old one."""
+    """Requests one new token, however many threads were rejected with the old one."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -26,7 +26,7 @@ class _Shared:
         return token
 
     def invalidate(self) -> bool:
-        """Forget the token that this thread was refused with, unless there is a newer one."""
+        """Forget the token with which this thread was rejected, unless there is a newer one."""
         refused = getattr(self._handed, "token", None)
         current = self.auth_ref  # type: ignore[attr-defined]
         if refused is not None and (current is None or current.auth_token != refused):
@@ -58,9 +58,9 @@ def login(credential: Credential) -> Login:
 
 
 def state_of(found: Login, credential: Credential) -> str:
-    """The token of a plugin, to be carried elsewhere: a secret.
+    """The serialized token of a plugin, for another process: a secret.
 
-    Of the catalogue it holds what the credential's interface and region use.
+    Its catalogue is reduced to the credential's interface and region.
     """
     state = json.loads(found.get_auth_state() or "{}")
     for service in state.get("body", {}).get("token", {}).get("catalog", ()):

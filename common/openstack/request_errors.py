@@ -1,32 +1,32 @@
-"""What can go wrong with a request to a service, in one line each."""
+"""Errors of requests to services, with messages of one line."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-#: Characters of a service's own explanation that are kept.
-TOLD = 300
+#: Longest part of a service's own explanation that is kept.
+MAX_MESSAGE_CHARS = 300
 
-# ids and names of single objects, which would keep like failures apart
+# ids and names of single objects: similar failures would not be grouped
 _SINGLE = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{32,64}\b|osb-[\w.-]+", re.IGNORECASE
 )
 
 
 class RequestFailed(Exception):
-    """A service answered, but not as was expected."""
+    """A service sent an unexpected response."""
 
     def __init__(self, text: str, *, status: int, request_id: str = "") -> None:
         sample = f" (for example request {request_id})" if request_id else ""
         super().__init__(f"{text}{sample}")
         self.status = status
-        #: The same for like failures: no id of a request or an object.
+        #: The message without ids of requests and objects, the same for similar failures.
         self.kind = _SINGLE.sub("*", text)
 
 
 class NotReady(Exception):
-    """What was accepted did not become ready: it failed, or took too long."""
+    """An accepted resource did not become ready: it failed, or took too long."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -34,9 +34,9 @@ class NotReady(Exception):
 
 
 def explanation(document: Any) -> str:
-    """What a service says in the body of an error; each says it in another way."""
+    """The message in the body of an error response; each service has its own format."""
     if isinstance(document, str):
-        return " ".join(document.split())[:TOLD]
+        return " ".join(document.split())[:MAX_MESSAGE_CHARS]
     if isinstance(document, list):
         return explanation(document[0]) if document else ""
     if not isinstance(document, dict):
@@ -44,4 +44,4 @@ def explanation(document: Any) -> str:
     for key in ("message", "detail", "faultstring", "description", "title"):
         if isinstance(document.get(key), str):
             return explanation(document[key])
-    return next((said for said in map(explanation, document.values()) if said), "")
+    return next((text for text in map(explanation, document.values()) if text), "")

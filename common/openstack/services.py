@@ -11,7 +11,7 @@ from osbench.common.errors import DeploymentError
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """How a service stands in a catalogue, and how its API is addressed."""
+    """How a service is listed in the catalogue, and how its API is addressed."""
 
     #: Types in the catalogue, the preferred one first.
     types: tuple[str, ...]
@@ -19,11 +19,11 @@ class Service:
     version: str = ""
     #: Whether the version replaces that of the catalogue.
     wished: bool = False
-    #: Its name in the header OpenStack-API-Version; "" where it has no microversions.
+    #: Name in the header OpenStack-API-Version; "" where there are no microversions.
     microversion: str = ""
     #: The version that its microversions belong to.
     major: str = ""
-    #: It wants to know which client asks.
+    #: It requires the header Client-ID.
     client_id: bool = False
 
 
@@ -46,7 +46,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class ApiVersion:
-    """What the context `api_versions` says of one service."""
+    """The configuration of one service in the context `api_versions`."""
 
     #: Version of the API, or the microversion; "" for the usual.
     version: str = ""

@@ -1,7 +1,7 @@
-"""A session of keystoneauth1 for each thread: neither it nor what it sends by may be shared.
+"""A session of keystoneauth1 per thread: neither it nor its transport may be shared.
 
-A thread keeps its connections, one a host. Virtual users that wait for an answer therefore hold a
-connection each, none is closed after a request, and no port is left waiting for its end.
+A thread keeps one connection per host. So each virtual user has its own connection, none is
+closed after a request, and no port is left in TIME_WAIT.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from keystoneauth1.session import Session, TCPKeepAliveAdapter
 import osbench
 from osbench.common.deployment.record import Credential
 
-#: Hosts to which a thread keeps a connection; a further one replaces the one not used longest.
+#: Hosts to which a thread keeps a connection; the least recently used one is replaced.
 HOSTS_KEPT = 16
 
 
 def plain_transport() -> requests.Session:
-    """What a session sends by, with connections that are kept."""
+    """A transport for a session, with persistent connections."""
     transport = requests.Session()
     keep_connections(transport)
     return transport
 
 
 def keep_connections(transport: requests.Session) -> None:
-    """Have a thread's transport keep one connection to each of a few hosts."""
+    """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts."""
     for scheme in ("http://", "https://"):
         transport.mount(scheme, TCPKeepAliveAdapter(pool_connections=HOSTS_KEPT, pool_maxsize=1))
 
 
 class ThreadSessions:
-    """Gives each thread its session, without credential."""
+    """Returns a session per thread, without credential."""
 
     def __init__(
         self,

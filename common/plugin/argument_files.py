@@ -1,4 +1,4 @@
-"""Arguments that name files on the coordinator's host, for workers on others."""
+"""Replaces arguments that name files on the coordinator's host by the text of the files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 
 
 def with_text(
-    names: Sequence[str], args: Mapping[str, Any], surroundings: Surroundings
+    names: Sequence[str], args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments with the text of the files that some of them name, and the context.
 
@@ -28,4 +28,4 @@ def with_text(
             raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise ContextError(f"argument {name}: {path}: is not text in UTF-8") from None
-    return found, dict(surroundings.context)
+    return found, dict(environment.context)

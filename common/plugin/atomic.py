@@ -20,14 +20,14 @@ S = TypeVar("S", bound="Scenario")
 WIDTH = 5
 
 
-#: Names kept apart; a name made up from data, such as an iteration number, would have no end.
+#: Limit on distinct names; names built from data, such as iteration numbers, are unbounded.
 NAMES_LIMIT = 1000
-#: Stands for the names beyond.
+#: Replaces the names beyond the limit.
 OTHER = "(other actions)"
 
 
 class Names:
-    """Action names of a process and their small numbers; a block ships the names it uses."""
+    """Action names of a process and their numbers; a block contains the names it uses."""
 
     __slots__ = ("_lock", "ids", "names")
 
@@ -37,7 +37,7 @@ class Names:
         self._lock = threading.Lock()
 
     def number(self, name: str) -> int:
-        """The number of `name`, given at first sight. Safe from several threads."""
+        """The number of `name`, assigned on first use. Thread-safe."""
         known = self.ids.get(name)
         if known is None:
             with self._lock:
@@ -46,7 +46,7 @@ class Names:
                     return self._other()
                 if known is None:
                     known = len(self.names)
-                    # the name first: who finds a number may look its name up at once
+                    # the name first: another thread may look it up as soon as it has the number
                     self.names.append(name)
                     self.ids[name] = known
         return known
@@ -59,7 +59,7 @@ class Names:
 
 
 class Recorder:
-    """The actions of one iteration, flat: `WIDTH` integers each, in the order they began."""
+    """The actions of one iteration, flat: `WIDTH` integers per action, in order of their start."""
 
     __slots__ = ("actions", "names", "open", "profiler")
 
@@ -125,7 +125,7 @@ def _failure(
         return None
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001 - an exception of others may not even print; it still counts
+    except Exception:  # noqa: BLE001 - str() of a foreign exception may raise
         message = ""
     return {"etype": etype.__name__, "message": message}
 

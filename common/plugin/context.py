@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from osbench.common.deployment.record import Deployment
 
 
-def untold(what: str, done: int, planned: int) -> None:
-    """Tell nobody how far a context is."""
+def no_progress(what: str, done: int, planned: int) -> None:
+    """Ignore the progress of a context."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """What a context may use beside its configuration."""
+class ContextEnvironment:
+    """What a context may use in addition to its configuration."""
 
     #: Id of the run.
     run: str
@@ -23,24 +23,28 @@ class Surroundings:
     deployment: Deployment | None = None
     #: What the contexts before this one have made, by key.
     context: Mapping[str, Any] = field(default_factory=dict)
-    #: The scenario they are for, and the configuration of all its contexts by name; known while
-    #: they are set up.
+    #: The scenario that the contexts are for, and the configuration of all of them by name. Only
+    #: set during setup.
     scenario: str = ""
     contexts: Mapping[str, Any] = field(default_factory=dict)
     #: Number of the workload within the run.
     workload: int = 0
-    #: The run did not come to its end: what it sent last may still be on its way.
+    #: The run did not finish: its last requests may still be in progress.
     crashed: bool = False
-    #: Iterations have failed or timed out: what they have asked for may still be made.
+    #: Iterations failed or timed out: what they requested may still be created.
     unanswered: bool = False
-    #: Shows how far a long piece of work is: what is done, how many of how many.
-    tell: Callable[[str, int, int], None] = untold
+    #: Reports the progress of a long operation: what is done, how many, of how many.
+    tell: Callable[[str, int, int], None] = no_progress
+
+
+#: The name under which existing plug-ins import it.
+Surroundings = ContextEnvironment
 
 
 class Context:
     """Base of contexts. Runs in the coordinator; a new instance sets up, another may clean up.
 
-    `made` is all that lasts between the two: it is stored, encrypted, before the load starts,
+    `made` is all that is kept between the two: it is stored, encrypted, before the load starts,
     and its keys are in the context of every iteration. It holds msgpack types only: None,
     booleans, numbers, text, bytes, lists and mappings.
     """
@@ -57,24 +61,24 @@ class Context:
     def __init__(
         self,
         config: Any,
-        surroundings: Surroundings,
+        surroundings: ContextEnvironment,
         made: dict[str, Any],
         keep: Callable[[], None] = lambda: None,
     ) -> None:
         self.config = config
         self.surroundings = surroundings
         self.made = made
-        #: Stores `made` as it is now; call it after making something that must not be forgotten,
-        #: should this process die.
+        #: Stores `made` as it is now. Call it after creating something that must be removed even
+        #: if this process is killed.
         self.keep = keep
 
     def setup(self) -> None:
-        """Make what iterations need and note it in `made`. May raise: then nothing is loaded."""
+        """Create what iterations need and record it in `made`. If it raises, no load starts."""
         raise NotImplementedError
 
     def cleanup(self) -> None:
-        """Remove what `made` names; also after a `setup` that failed half-way, or a death.
+        """Remove what `made` names, also after a `setup` that failed or was killed half-way.
 
-        Must bear being called again where it raised before.
+        It is called again if it raised before.
         """
         raise NotImplementedError

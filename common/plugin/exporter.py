@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 class Exporter:
-    """Base of exporters. One instance an export; the command line writes what it answers."""
+    """Base of exporters. One instance per export; the command line writes what it returns."""
 
     #: Name on the command line.
     NAME: ClassVar[str] = ""

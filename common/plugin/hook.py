@@ -1,4 +1,4 @@
-"""The hook interface: an action beside the load, such as a fault that is injected."""
+"""The hook interface: an action during the load, such as a fault that is injected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Why a hook is run."""
+    """What triggered a hook."""
 
     #: "time" (whole seconds after the start of the load) or "iteration" (iterations reported).
     unit: str
@@ -19,9 +19,9 @@ class Event:
 
 
 class Failed(Exception):
-    """The action of a hook has failed; what it has to show for it is reported all the same.
+    """The action of a hook failed; its `output` is reported all the same.
 
-    `etype` and `details` are for what was raised elsewhere; `status` is a word for the report.
+    `etype` and `details` describe an exception raised elsewhere; `status` appears in the report.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class Hook:
         return []
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Act. An exception is its failure; the load goes on.
+        """Perform the action. An exception makes it fail; the load goes on.
 
-        What it answers goes into the report: None, or lists of charts as Rally draws them,
+        What it returns goes into the report: None, or lists of charts in Rally's format,
         `{"additive": [...], "complete": [...]}`, each with `title`, `chart_plugin` and `data`.
         """
         raise NotImplementedError
 
     def stop(self) -> None:
-        """End `run` early. Called from another thread when the report doesn't wait any longer."""
+        """End `run` early. Called from another thread when the report does not wait any longer."""

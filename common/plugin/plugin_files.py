@@ -17,7 +17,7 @@ from osbench.common.plugin.scenario import MARK, Configuration, Scenario
 
 
 def modules(files: Sequence[Path]) -> Iterator[ModuleType]:
-    """Import .py files, each under an own name.
+    """Import .py files, each under a name of its own.
 
     Raises PluginError where one cannot be imported.
     """
@@ -53,7 +53,7 @@ def _imported(file: Path) -> ModuleType:
     # dataclasses and inspect look modules up by name while their body runs
     sys.modules[name] = module
     try:
-        # compiled here and not by the loader: a cached .pyc may be older than the text we hash
+        # compiled here and not by the loader: a cached .pyc may be older than the hashed text
         exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)  # noqa: S102 - a plug-in is code
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -102,9 +102,9 @@ def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
 
 
 def unmarked(module: ModuleType) -> Iterator[str]:
-    """A sentence on each scenario class of `module` that no task can name: nothing marks it.
+    """A sentence on each scenario class of `module` that no task can name: it has no mark.
 
-    Classes that others derive from, and those whose name begins with "_", are meant so.
+    Base classes of others, and classes whose name begins with "_", are left out.
     """
     for cls in _classes(module):
         if not issubclass(cls, Scenario) or cls.__name__.startswith("_") or cls.__subclasses__():

@@ -12,7 +12,7 @@ SOURCES = (NATIVE, RALLY)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A name, taken apart."""
+    """A parsed plug-in name."""
 
     #: Without what follows the `@`.
     bare: str
@@ -23,7 +23,7 @@ class Asked:
 
 
 def asked(name: str) -> Asked:
-    """What a task file asks for by `name`."""
+    """Parse a name as task files write it."""
     bare, at, suffix = name.partition("@")
     if not at:
         return Asked(bare=bare, in_rally=bare)

@@ -1,4 +1,4 @@
-"""Plug-in discovery: scenarios, runners and the rest, ours and Rally's, by name."""
+"""Plug-in discovery: scenarios, runners and other plug-ins, native and Rally's, by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from osbench.common import errors
 from osbench.common.plugin import plugin_files, signature
 from osbench.common.plugin.argument_files import with_text
-from osbench.common.plugin.context import Context, Surroundings
+from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
@@ -64,29 +64,28 @@ class ScenarioPlugin:
     source_hash: str
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE
-    #: Called once a workload, when its contexts are set up: makes the arguments and the context
-    #: that workers get of the task's arguments and of what there is. Raises ContextError.
-    prepare: Callable[[Mapping[str, Any], Surroundings], tuple[Args, Args]] | None = None
+    #: Called once per workload, after its contexts are set up. Takes the task's arguments and the
+    #: environment, and returns the arguments and the context for workers. Raises ContextError.
+    prepare: Callable[[Mapping[str, Any], ContextEnvironment], tuple[Args, Args]] | None = None
 
     @property
     def address(self) -> str:
-        """The name that means this plug-in wherever it is looked up."""
+        """The name that unambiguously denotes this plug-in."""
         return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the keyword arguments `args`; a message each, none when they fit."""
+        """What is wrong with the keyword arguments `args`, one message per problem."""
         return signature.problems(self.name, getattr(self.cls, self.method), args)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A plug-in of another kind that a name stands for."""
+    """A plug-in of another kind, found by its name."""
 
     cls: type
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str
-    #: The name that means this plug-in wherever it is looked up: `name@native`, or Rally's
-    #: `name@platform`.
+    #: The name that unambiguously denotes it: `name@native`, or Rally's `name@platform`.
     address: str
 
 
@@ -96,7 +95,7 @@ class _Definition:
 
     #: Where it is defined, for messages.
     place: str
-    #: Gives the class and, of a scenario, the method.
+    #: Returns the class and, for a scenario, the method.
     load: Callable[[], tuple[type, str]]
 
 
@@ -104,10 +103,10 @@ class Plugins:
     """All plug-ins of this process: entry points `osbench.<kind>`, the files under `paths`, and
     Rally's, where it is installed.
 
-    An entry point is imported when its plug-in is asked for, files at the first question, Rally
-    where a name is not ours. `prefer` says whose plug-in a name means that both have, `remedy`
-    what to do where a name means none, in place of the names that are near. Every method raises
-    PluginError where a file cannot be imported or a name is defined twice.
+    An entry point is imported when its plug-in is requested, files on the first call, Rally when
+    a name is not native. `prefer` decides between a native plug-in and one of Rally's with the
+    same name. `remedy` is the advice for an unknown name, in place of similar names. Every method
+    raises PluginError where a file cannot be imported or a name is defined twice.
     """
 
     def __init__(
@@ -123,17 +122,17 @@ class Plugins:
 
     @property
     def rally(self) -> Bridge:
-        """Rally's plug-ins, those of the paths among them."""
+        """Rally's plug-ins, including those of the paths."""
         self._table("scenario")
         return self._bridge
 
     def notes(self) -> list[str]:
-        """Sentences on classes in files that look like plug-ins and are none."""
+        """Sentences on classes in files that look like plug-ins but are not."""
         self._table("scenario")
         return list(self._notes)
 
     def names(self, kind: str) -> list[str]:
-        """Names of all plug-ins of a kind that are ours, sorted."""
+        """Names of all native plug-ins of a kind, sorted."""
         return sorted(self._table(kind))
 
     def get(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> type:
@@ -141,11 +140,11 @@ class Plugins:
         return self.find(kind, name, beside=beside).cls
 
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
-        """The plug-in `name`, ours or Rally's. Raises PluginError where there is none.
+        """The plug-in `name`, native or Rally's. Raises PluginError where there is none.
 
-        `beside` is the scenario for which a task file names a context. Scenarios of Rally's need
-        what Rally's contexts make, so a name that both have means Rally's there; beside one of
-        ours it means ours, even as Rally writes it, with its platform.
+        `beside` is the scenario for which a task file names a context. Scenarios of Rally need
+        what Rally's contexts make, so for them an ambiguous name means Rally's context. For
+        native scenarios it means the native one, even as Rally writes it, with its platform.
         """
         prefer = self._preferred()
         if beside is not None and beside.source == RALLY:
@@ -161,11 +160,11 @@ class Plugins:
         raise self._absent(kind, name)
 
     def scenario_names(self) -> list[str]:
-        """Names of all scenarios that are ours, sorted."""
+        """Names of all native scenarios, sorted."""
         return sorted(self._table("scenario"))
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """The scenario `name`, ours or Rally's. Raises PluginError where there is none."""
+        """The scenario `name`, native or Rally's. Raises PluginError where there is none."""
         known = self._scenarios.get(name)
         if known is None:
             known = self._scenarios[name] = self._scenario(name)
@@ -238,7 +237,7 @@ class Plugins:
         if kind != "scenario" and kind not in KINDS:
             raise ValueError(f"no such kind of plug-in: {kind}")
         if self._tables is None:
-            # asked once: each question reads the files of every package that is installed
+            # called once: it reads the metadata of every installed package
             points = importlib.metadata.entry_points()
             tables = {
                 k: _entry_points(k, points.select(group=f"osbench.{k}"))
@@ -275,7 +274,7 @@ def _entry_points(
     kind: str, points: Iterable[importlib.metadata.EntryPoint]
 ) -> dict[str, _Definition]:
     table: dict[str, _Definition] = {}
-    # a package seen twice on the path (an editable install beside its sources) is one package
+    # a package found twice on the path (an editable install and its sources) is one package
     seen: set[tuple[str, str]] = set()
     for point in points:
         if (point.name, point.value) in seen:
@@ -328,7 +327,7 @@ def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
         )
     owner: Any = cls if method == "run" else function
     mark = getattr(function, MARK, None) or getattr(owner, MARK, None)
-    # not inspect.getdoc, which answers with the docstring of a base class
+    # not inspect.getdoc, which returns the docstring of a base class
     doc = inspect.cleandoc(owner.__doc__ or function.__doc__ or "")
     file = Path(str(sys.modules[cls.__module__].__file__))
     return ScenarioPlugin(

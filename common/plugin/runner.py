@@ -23,7 +23,7 @@ class Step:
 
     #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
     shares: tuple[int, ...] | None = None
-    #: Closed runners: iteration numbers that may be given out in all; None is without end.
+    #: Closed runners: iteration numbers that may be given out in all; None is unlimited.
     budget: int | None = None
     #: Open runners: due instants, seconds after t0, ascending, of the arrivals that follow
     #: the `allotted` ones.
@@ -52,7 +52,7 @@ def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
 
 
 class Runner:
-    """Base of runners. Has no clock and does no I/O: `step` is called with what it needs."""
+    """Base of runners. Has no clock and does no I/O: `step` gets all it needs as arguments."""
 
     #: Name in task files.
     NAME: ClassVar[str] = ""
@@ -71,7 +71,7 @@ class Runner:
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """What `config` says that has no effect here, as messages; nothing is refused for it."""
+        """Settings in `config` that have no effect here, as messages; they are not refused."""
         return []
 
     @property
@@ -86,7 +86,7 @@ class Runner:
 
     @property
     def planned(self) -> int | None:
-        """Iterations of the whole plan; None where a duration decides how many they are."""
+        """Iterations of the whole plan; None where a duration decides their number."""
         return None
 
     @property
@@ -104,7 +104,7 @@ class Runner:
         return self.concurrency
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Say what should be offered at `elapsed_s` seconds after t0 (negative before it).
+        """The load to be offered at `elapsed_s` seconds after t0 (negative before it).
 
         `capacity` is the number of virtual users of each worker that takes part.
         """

@@ -14,7 +14,7 @@ from osbench.common.plugin import atomic
 
 T = TypeVar("T")
 
-#: Longest single sleep: what ends an iteration at its timeout cannot interrupt a sleep.
+#: Longest single sleep: the exception that ends a timed-out iteration cannot interrupt a sleep.
 PIECE_S = 1.0
 
 #: Attribute that `configure` leaves on a class or a method.
@@ -26,11 +26,11 @@ OUTPUT_LIMIT = 64 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What `configure` was told."""
+    """The arguments of `configure`."""
 
     #: Name in task files; None on a method: `ClassName.method_name`.
     name: str | None
-    #: Contexts that this scenario always needs, by name, over which the task's own go.
+    #: Contexts that this scenario always needs, by name; the task's own override them.
     context: Mapping[str, Any]
 
 
@@ -47,7 +47,7 @@ def configure(
 
 
 def pause(sleep_s: float) -> None:
-    """Sleep without holding an abandoned iteration's thread for long. Raises ValueError below 0."""
+    """Sleep in short steps, so that a timed-out iteration ends soon. Raises ValueError below 0."""
     if sleep_s <= PIECE_S:
         if sleep_s != 0:
             time.sleep(sleep_s)
@@ -64,8 +64,8 @@ class Scenario:
     "iteration" (global, from 1), "run" (run id) and "task" ({"uuid"}).
     """
 
-    #: The engine sets these on the instance before the constructor runs; the class holds what
-    #: an instance made by hand, as in a unit test, starts from.
+    #: The engine sets these on the instance before the constructor runs; the class holds the
+    #: defaults for instances that are created directly, as in a unit test.
     _recorder: atomic.Recorder
     _idle_ns = 0
     _outputs: list[bytes] | None = None
@@ -91,7 +91,7 @@ class Scenario:
         """Sleep a random time between two bounds in seconds; it does not count as service time.
 
         Raises ValueError where 0 <= min_sleep <= max_sleep does not hold. `atomic_delay`
-        is accepted for Rally's sake: it changes nothing.
+        is accepted for compatibility with Rally and has no effect.
         """
         high = min_sleep if max_sleep is None else max_sleep
         if not 0 <= min_sleep <= high:
@@ -101,9 +101,9 @@ class Scenario:
         self._idle_ns += time.monotonic_ns() - begin
 
     def trace_headers(self) -> dict[str, str]:
-        """Headers that join a request made now to this iteration's trace; {} where it has none.
+        """Headers that attach a request made now to this iteration's trace; {} if not traced.
 
-        They are for services of the deployment alone, whose key signs one of them.
+        Send them only to services of the deployment: one of them is signed with their key.
         """
         profiler = self._recorder.profiler
         headers: dict[str, str] = profiler.trace_headers() if profiler is not None else {}
@@ -114,7 +114,7 @@ class Scenario:
         additive: Mapping[str, Any] | None = None,
         complete: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep chart data of this iteration: Rally's `additive` and `complete` items.
+        """Add chart data to this iteration's result: Rally's `additive` and `complete` items.
 
         Raises TypeError where the data cannot be stored (msgpack types only) and ValueError
         where title, chart_plugin or data is missing.

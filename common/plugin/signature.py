@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-#: What values an annotation takes, as JSON and YAML have them. Others are not checked.
+#: Types of JSON and YAML values that an annotation accepts. Other annotations are not checked.
 ACCEPTED: Mapping[Any, tuple[type, ...]] = types.MappingProxyType(
     {
         bool: (bool,),
@@ -32,7 +32,7 @@ _PLACEHOLDERS: Mapping[Any, Any] = types.MappingProxyType(
 def problems(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> list[str]:
     """What is wrong with calling `method`, called `name` in messages, with `args`.
 
-    The first parameter is the instance and left out. A message each, none where they fit.
+    The first parameter, the instance, is left out. One message per problem.
     """
     parameters = list(inspect.signature(method).parameters.values())[1:]
     named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -60,7 +60,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def placeholder(hint: Any) -> Any:
-    """A value that an annotation takes, for examples; "..." where it may be anything."""
+    """A value that fits an annotation, for examples; "..." where anything fits."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return placeholder(next(iter(typing.get_args(hint))))
     plain = typing.get_origin(hint) or hint
@@ -70,7 +70,7 @@ def placeholder(hint: Any) -> Any:
 
 
 def hints(method: Callable[..., Any]) -> dict[str, Any]:
-    """What the parameters of `method` are annotated with, by name."""
+    """The annotations of the parameters of `method`, by name."""
     try:
         return typing.get_type_hints(inspect.unwrap(method))
     except Exception:  # noqa: BLE001 - names that exist only for type checkers; nothing to check

@@ -10,7 +10,7 @@ from osbench.common.histogram import Histogram
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Columns
 
-#: With the types that a criterion gets: plug-ins import nothing else.
+#: Includes the types that a criterion is given: plug-ins need no other import.
 __all__ = [
     "Columns",
     "Histogram",
@@ -45,7 +45,7 @@ class Statistics(Protocol):
 
     @property
     def response(self) -> Times:
-        """From when an iteration was due to its end."""
+        """Time from the due instant of an iteration to its end."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a criterion says of a workload."""
+    """The result of a criterion for a workload."""
 
     criterion: str
     success: bool
@@ -79,7 +79,7 @@ class Verdict:
 
 
 class Sla:
-    """Base of criteria. One instance a workload; `check` may be called many times."""
+    """Base of criteria. One instance per workload; `check` may be called many times."""
 
     #: JSON schema of the criterion's configuration.
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
@@ -95,21 +95,21 @@ class Sla:
         return []
 
     def add(self, columns: Columns) -> None:
-        """Take result rows, for what `Statistics` cannot tell.
+        """Take result rows, for what `Statistics` does not provide.
 
-        Each iteration comes once, in the order in which results come in: in order of their end
-        from one worker, in turns from several.
+        Each iteration is passed once, in the order in which results arrive: by end time for one
+        worker, interleaved for several.
         """
 
     def check(self, statistics: Statistics) -> Verdict:
-        """Judge the results so far. A criterion without data fails."""
+        """Evaluate the results so far. A criterion without data fails."""
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """The verdict once it is certain to be a failure, whatever the other iterations do.
+        """The verdict as soon as failure is certain, whatever the remaining iterations do.
 
-        `plan` is the most iterations that the workload can come to, None without end. A run
-        that is to abort on SLA failure stops at the first breach; None says to go on.
+        `plan` is the largest number of iterations of the workload; None is unlimited. A run that
+        aborts on SLA failure stops at the first breach. Returns None to continue.
         """
         return None
 
@@ -119,7 +119,7 @@ class Sla:
 
 
 def remaining(statistics: Statistics, plan: int | None) -> int | None:
-    """The most iterations of a plan that may still run; None without end."""
+    """The largest number of iterations that may still run; None is unlimited."""
     if plan is None:
         return None
     seen = sum(map(statistics.count, ("ok", "failed", "timed_out", "dropped")))

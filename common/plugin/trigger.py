@@ -10,7 +10,7 @@ LEAST: Mapping[str, int] = {"time": 0, "iteration": 1}
 
 
 class Trigger:
-    """Base of triggers. One instance a hook and workload; it runs in the coordinator.
+    """Base of triggers. One instance per hook and workload; it runs in the coordinator.
 
     `unit` is what it counts: "time", whole seconds after the start of the load, or "iteration",
     iterations reported. By default it is the configuration's key `unit`.
@@ -33,7 +33,8 @@ class Trigger:
     def due(self, after: int, until: int) -> Sequence[int]:
         """Values of the unit at which to fire that are above `after` and at most `until`.
 
-        Asked several times a second, each time from where the last question ended; first after
-        -1. The answer must not depend on how often it is asked. Raising ends the hook's firing.
+        Called several times a second, each time with `after` equal to the last `until`, at first
+        -1. The result must not depend on how often it is called. After an exception the hook is
+        not fired any more.
         """
         raise NotImplementedError

@@ -1,1 +1,1 @@
-"""Messages between coordinator and workers, and what carries and protects them."""
+"""Messages between coordinator and workers: formats, signatures, encryption, transport."""

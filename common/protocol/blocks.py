@@ -1,6 +1,6 @@
 """Result blocks: the rows of many iterations as little-endian typed arrays.
 
-One format from the worker's memory to the run directory. A row is the tuple
+The same format is used on the wire and in the run directory. A row is the tuple
 
     (iteration, outcome, due_ns, started_ns, ended_ns, idle_ns, failure, actions, extra)
 
@@ -32,8 +32,8 @@ Ints = NDArray[np.int64]
 _FIRST, _LAST = min(Outcome), max(Outcome)
 
 
-#: Rows transposed at once: `zip` makes an object a row, and some ten thousand new ones would have
-#: the garbage collector go through the whole process, again and again.
+#: Rows transposed at once: `zip` creates one object per row, and ten thousand new objects would
+#: trigger full garbage collections again and again.
 _CHUNK = 512
 
 
@@ -43,8 +43,8 @@ _PACK_ONE = struct.Struct(f"<{WIDTH}q").pack
 
 
 def pack_actions(actions: Sequence[int]) -> bytes:
-    """Actions as bytes, which the garbage collector does not look at."""
-    # of a copy: a thread that the scenario left behind may add to the list
+    """Actions as bytes, which the garbage collector does not track."""
+    # from a copy: a thread that the scenario started may still add to the list
     flat = tuple(actions)
     return _PACK_ONE(*flat) if len(flat) == WIDTH else _packer(len(flat))(*flat)
 
@@ -92,7 +92,7 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
         "started": _bytes(started),
         "ended": _bytes(ended),
     }
-    # most columns of most workloads are all zero: not sent
+    # all-zero columns, as most are in most workloads, are not sent
     if any(idle):
         columns["idle"] = _bytes(idle)
     if any(failure):
@@ -131,8 +131,8 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
-    """Decoded rows. Instants are int64 nanoseconds after t0; all arrays have one entry a row
-    unless said otherwise."""
+    """Decoded rows. Instants are int64 nanoseconds after t0; all arrays have one entry per row
+    unless stated otherwise."""
 
     iteration: Ints
     #: uint8, values of `osbench.common.outcomes.Outcome`.
@@ -144,7 +144,7 @@ class Columns:
     idle: Ints
     #: uint32, number in the worker's failure table, 0 for none.
     failure: NDArray[np.uint32]
-    #: Atomic actions of all rows, one line an action: row, name, parent, start, end, failed.
+    #: Atomic actions of all rows, one line per action: row, name, parent, start, end, failed.
     #: `name` indexes `names`; `parent` is the position of the enclosing action within its
     #: iteration or -1.
     actions: Ints = field(default_factory=lambda: np.empty((0, 6), np.int64))
@@ -154,10 +154,9 @@ class Columns:
     traces: NDArray[np.uint8] = field(default_factory=lambda: np.empty((0, 16), np.uint8))
     #: (iteration, packed outputs) where there are outputs.
     outputs: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
-    #: What the failure numbers stand for: exception type, message, traceback. Known where SLA
-    #: criteria get the rows.
+    #: Exception type, message and traceback by failure number. Only set in rows for SLA criteria.
     failures: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
-    #: The instant that the others count from, seconds since 1970-01-01 UTC; 0 where not known.
+    #: The instant t0, seconds since 1970-01-01 UTC; 0 where not known.
     t0_at: float = 0.0
 
     def __len__(self) -> int:
@@ -165,11 +164,11 @@ class Columns:
 
 
 def decode_rows(columns: dict[str, Any]) -> Columns:
-    """Unpack what `encode_rows` made. Raises Untrusted where lengths do not agree."""
+    """Unpack the result of `encode_rows`. Raises Untrusted where lengths do not agree."""
     try:
         return _decode(columns)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise Untrusted(f"result block of another shape: {error}") from None
+        raise Untrusted(f"malformed result block: {error}") from None
 
 
 def _decode(columns: dict[str, Any]) -> Columns:
@@ -203,7 +202,7 @@ def _decode(columns: dict[str, Any]) -> Columns:
         raise ValueError("trace ids and their iterations differ in number")
     outcome = ints("outcome", "u1")
     if count and not _FIRST <= outcome.min() <= outcome.max() <= _LAST:
-        raise ValueError("an outcome that there is not")
+        raise ValueError("unknown outcome")
     return Columns(
         iteration=ints("iteration", "<i8"),
         outcome=outcome,

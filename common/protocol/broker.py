@@ -1,4 +1,4 @@
-"""Celery as both sides speak it: one application, one queue a worker process, msgpack only."""
+"""Celery on both sides: one application, one queue per worker process, msgpack only."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from osbench.common.masking import mask_url
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import Client, reached
 
-#: Name of the one task: takes a sealed batch.
+#: Name of the only task, which takes a sealed batch.
 TASK = "osbench.batch"
 
-#: Seconds after which RabbitMQ forgets an unread message, and a queue nobody reads.
+#: Seconds after which RabbitMQ drops an unread message, and a queue without consumer.
 QUEUE_TTL_S = 60
 
-#: Keys of kombu on a Redis broker: bindings of queues, when they go, messages under way.
+#: Keys of kombu on a Redis broker: bindings of queues, their deadlines, messages in delivery.
 _BINDING = f"{redis_keys.PREFIX}_kombu.binding."
 _BINDING_DEADLINES = f"{redis_keys.PREFIX}_kombu.binding_deadlines"
 _UNACKED = f"{redis_keys.PREFIX}unacked"
@@ -30,7 +30,7 @@ _UNACKED_INDEX = f"{redis_keys.PREFIX}unacked_index"
 
 
 def application(broker_url: str) -> Celery:
-    """The Celery application: no result backend, no events, nothing but delivery."""
+    """The Celery application, for delivery only: no result backend, no events."""
     app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
     app.conf.update(
         task_serializer="msgpack",
@@ -57,7 +57,7 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
         return {"confirm_publish": True}
     return {
         "global_keyprefix": redis_keys.PREFIX,
-        # else each message has the expiry of four lists renewed, and each wait watches four
+        # the default of four steps renews the expiry of, and waits on, four lists per queue
         "priority_steps": [0],
         "visibility_timeout": QUEUE_TTL_S,
         "socket_timeout": 10.0,
@@ -67,10 +67,10 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
 
 
 def check(broker_url: str, timeout_s: float) -> None:
-    """Refuse a broker that is not there or does not let us in. Raises StoreError."""
+    """Raise StoreError where the broker is not reachable or rejects the login."""
     with application(broker_url).connection_for_write(connect_timeout=timeout_s) as connection:
         try:
-            # Celery would try again for ever
+            # without a limit Celery would retry for ever
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
         except (
             OSError,
@@ -79,13 +79,13 @@ def check(broker_url: str, timeout_s: float) -> None:
             *connection.channel_errors,
         ) as error:
             raise StoreError(
-                f"the broker at {mask_url(broker_url)} does not take us: {error}; "
+                f"cannot connect to the broker at {mask_url(broker_url)}: {error}; "
                 "is [messaging] broker_url right?"
             ) from None
 
 
 def queue(incarnation: str) -> Queue:
-    """The queue of one worker process, the same object for whoever declares or publishes."""
+    """The queue of one worker process, for its consumer and its publisher alike."""
     with warnings.catch_warnings():
         return Queue(
             redis_keys.queue(incarnation),
@@ -98,14 +98,14 @@ def queue(incarnation: str) -> Queue:
 
 
 def forget(client: Client, incarnation: str) -> None:
-    """Remove all that a worker process that is gone has in Redis, Celery's part included.
+    """Remove all Redis keys of a worker process that has ended, Celery's included.
 
-    Where the broker is not Redis there is no such part. Raises StoreAway, StoreError.
+    Celery has keys in Redis only where Redis is the broker. Raises StoreAway, StoreError.
     """
     name = redis_keys.queue(incarnation)
     with reached():
         waiting = cast(Any, client.hscan_iter(_UNACKED))
-        # delivered to it and not acknowledged: Celery would put them into its queue again
+        # delivered to it and not acknowledged: Celery would requeue them
         tags = [tag for tag, message in waiting if _routing_key(message) == name]
         pipe = client.pipeline(transaction=False)
         pipe.delete(

@@ -1,8 +1,8 @@
-"""Rows of a data file: what their header says, and how they travel with a batch.
+"""Rows of a data file: their header, and their transport with a batch.
 
 A header names an argument for each column. Cells are text; those of a column whose name ends in
-`:json` are JSON. Rows travel as a piece of the file, compressed and encrypted, for they may hold
-passwords.
+`:json` are JSON. A batch carries its rows as a section of the file, compressed and encrypted,
+because they may contain passwords.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JSON = ":json"
 
 
 def names(header: Sequence[str]) -> list[str]:
-    """The arguments that the columns feed."""
+    """The arguments that the columns set."""
     return [column.strip().removesuffix(JSON) for column in header]
 
 
@@ -32,8 +32,8 @@ def records(lines: Iterable[str]) -> Iterator[list[str]]:
     return csv.reader(lines, strict=True)
 
 
-class Reader:
-    """Makes keyword arguments of rows."""
+class RowReader:
+    """Converts rows to keyword arguments."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self._names = names(header)
@@ -52,7 +52,7 @@ class Reader:
         return found
 
     def read(self, text: str) -> Iterator[dict[str, Any]]:
-        """The arguments of each row of a piece of the file. Raises ValueError and csv.Error."""
+        """The arguments of each row of a section of the file. Raises ValueError and csv.Error."""
         for cells in records(io.StringIO(text, newline="")):
             if cells:
                 yield self.arguments(cells)
@@ -62,15 +62,15 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number in JSON")
 
 
-def seal(piece: bytes, key: bytes) -> bytes:
-    """Compress and encrypt a piece of the file, in UTF-8."""
-    return Fernet(key).encrypt(zstandard.ZstdCompressor(level=1).compress(piece))
+def seal(section: bytes, key: bytes) -> bytes:
+    """Compress and encrypt a section of the file, in UTF-8."""
+    return Fernet(key).encrypt(zstandard.ZstdCompressor(level=1).compress(section))
 
 
 def unseal(token: bytes, key: bytes) -> str:
-    """The piece that `seal` closed. Raises Untrusted where it was another key."""
+    """Decrypt and decompress a section. Raises Untrusted where it was sealed with another key."""
     try:
         packed = Fernet(key).decrypt(token)
     except InvalidToken:
-        raise Untrusted("rows that the workload's key does not open") from None
+        raise Untrusted("rows that cannot be decrypted with the workload's key") from None
     return zstandard.ZstdDecompressor().decompress(packed).decode("utf-8")

@@ -1,8 +1,8 @@
-"""What travels through Redis: sealed (signed) messages and encrypted records, both msgpack.
+"""Envelopes of what is sent through Redis: sealed (signed) messages and encrypted records.
 
-A sealed message is the array [version, kind, key id, HMAC-SHA256, packed body]. The key of the
-HMAC is made from the signing key, the version and the kind, so that a body sealed as one kind
-is never taken for another.
+A sealed message is the msgpack array [version, kind, key id, HMAC-SHA256, packed body]. The key
+of the HMAC is derived from the signing key, the version and the kind, so that a body sealed as
+one kind is never accepted as another.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Sealer:
         return sealed
 
     def open(self, kind: str, data: bytes) -> dict[str, Any]:
-        """The body of a message that was sealed as `kind`; nothing else is unpacked.
+        """The body of a message that was sealed as `kind`; no other message is unpacked.
 
-        Raises Untrusted where version, kind, key or signature is not ours.
+        Raises Untrusted where version, kind, key or signature is wrong.
         """
         key_id, mac, packed = _parts(kind, data)
         key = self._keys.get(key_id)
@@ -53,7 +53,7 @@ class Sealer:
         return _body(kind, packed)
 
     def _kind_key(self, key: Key, kind: str) -> bytes:
-        # A key for each kind, and not the kind in the signed bytes, spares a copy of the body.
+        # A key per kind, instead of the kind in the signed bytes, avoids a copy of the body.
         found = self._kind_keys.get((key.id, kind))
         if found is None:
             label = b"osbench sealed %d " % VERSION + kind.encode()
@@ -74,7 +74,7 @@ def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
             if named != kind:
                 raise Untrusted(f"message of kind {named[:32]!r} in place of {kind!r}")
             return key_id, mac, body
-    raise Untrusted(f"{kind} message of another shape")
+    raise Untrusted(f"malformed {kind} message")
 
 
 def _body(kind: str, packed: bytes) -> dict[str, Any]:
@@ -100,9 +100,9 @@ class Vault:
         return self._fernet.encrypt(msgpack.packb(record))
 
     def decrypt(self, token: bytes) -> dict[str, Any]:
-        """The record of a token. Raises Untrusted where none of our keys has made it."""
+        """The record of a token. Raises Untrusted where no key of the ring decrypts it."""
         try:
             packed = self._fernet.decrypt(token)
         except InvalidToken:
-            raise Untrusted("an encrypted record that none of our keys opens") from None
+            raise Untrusted("an encrypted record that none of our keys decrypts") from None
         return _body("encrypted", packed)

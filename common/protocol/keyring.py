@@ -26,9 +26,9 @@ _LINE = re.compile(r"[A-Za-z0-9_-]{43}=?")
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What is derived from one line of a key file (HKDF-SHA256, RFC 5869, a label each)."""
+    """Keys derived from one line of a key file (HKDF-SHA256, RFC 5869, one label per key)."""
 
-    #: 4 bytes that tell which key made a message; says nothing about the secret.
+    #: 4 bytes that identify the key in a message; they reveal nothing about the secret.
     id: bytes
     signing: bytes = field(repr=False)
     encryption: bytes = field(repr=False)
@@ -48,7 +48,7 @@ def _derived(secret: bytes, label: bytes, size: int) -> bytes:
 
 
 class Keyring:
-    """One current secret, and older ones that are still accepted."""
+    """One current secret, and older secrets that are still accepted."""
 
     def __init__(self, secret_list: Sequence[bytes]) -> None:
         if not secret_list or any(len(secret) != SECRET_SIZE for secret in secret_list):
@@ -67,7 +67,7 @@ class Keyring:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a key file: a secret a line, 32 bytes in URL-safe base64.
+        """Read a key file: one secret per line, 32 bytes in URL-safe base64.
 
         Raises ConfigError where it is missing, malformed, or open to others than its owner.
         """
@@ -84,14 +84,14 @@ class Keyring:
         except TooOpen as error:
             raise ConfigError(f"key file {path} {error}") from None
         except UnicodeDecodeError:
-            raise ConfigError(f"key file {path} is not one that 'keys new' has made") from None
+            raise ConfigError(f"key file {path} was not written by 'keys new'") from None
         found = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
         if not found:
             raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")
         return cls(found)
 
     def save(self, path: str | Path) -> None:
-        """Write the key file whole, mode 0600. Raises ConfigError where that is refused."""
+        """Write the key file atomically, mode 0600. Raises ConfigError where that fails."""
         lines = [base64.urlsafe_b64encode(secret) for secret in self._secrets]
         try:
             write_private(Path(path), b"\n".join(lines) + b"\n")

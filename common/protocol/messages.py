@@ -13,7 +13,7 @@ from osbench.common.intervals import Interval
 class Message:
     """Base of messages: a dataclass whose fields are the body."""
 
-    #: What the seal binds the body to.
+    #: Kind of message that the signature covers.
     KIND: ClassVar[str]
 
     def body(self) -> dict[str, Any]:
@@ -26,7 +26,7 @@ class Message:
         try:
             return cls(**body)
         except TypeError as error:
-            raise Untrusted(f"{cls.KIND} message of another shape: {error}") from None
+            raise Untrusted(f"malformed {cls.KIND} message: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +39,13 @@ class Batch(Message):
     epoch: str
     incarnation: str
     workload: int
-    #: Grows over the run, never used twice.
+    #: Increases over the run, never used twice.
     batch: int
     #: Half-open intervals of iteration numbers, ascending.
     intervals: list[Interval]
-    #: Open runners: due instants, little-endian int64 nanoseconds after t0, one a number.
+    #: Open runners: due instants, little-endian int64 nanoseconds after t0, one per number.
     dues: bytes = b""
-    #: Rows of the workload's data file, one a number (`osbench.common.protocol.data_rows.seal`).
+    #: Rows of the workload's data file, one per number (`osbench.common.protocol.data_rows.seal`).
     rows: bytes = b""
 
     def __len__(self) -> int:
@@ -54,14 +54,14 @@ class Batch(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Control(Message):
-    """What the coordinator wants of one worker; replaces what it wanted before."""
+    """The coordinator's current instructions to one worker; replaces the previous record."""
 
     KIND: ClassVar[str] = "control"
 
     run: str
     epoch: str
     incarnation: str
-    #: Grows with every change: an older record is never followed.
+    #: Increases with every change: an older record is never followed.
     version: int
     #: Workload to be prepared or under load; -1 is none.
     workload: int = -1
@@ -75,7 +75,7 @@ class Control(Message):
     stop_s: float | None = None
     #: Result blocks up to this number are on disk.
     acknowledged: int = 0
-    #: This worker has been given up: its unfinished work went elsewhere.
+    #: This worker counts as lost: its unfinished work was reassigned.
     fenced: bool = False
     #: The run is over for this worker.
     released: bool = False
@@ -83,7 +83,7 @@ class Control(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat(Message):
-    """What a worker process says of itself, every half second."""
+    """The state that a worker process reports every half second."""
 
     KIND: ClassVar[str] = "heartbeat"
 
@@ -108,22 +108,22 @@ class Heartbeat(Message):
     busy: int = 0
     #: Claimed and not started.
     queued: int = 0
-    #: CPU of the process since the last beat, 1.0 is one core.
+    #: CPU usage of the process since the last beat; 1.0 is one core.
     cpu: float = 0.0
     #: Redis time minus this host's wall clock, seconds, and its uncertainty.
     offset_s: float = 0.0
     uncertainty_s: float = 0.0
-    #: Threads that run on after their iteration timed out.
+    #: Threads that are still running after their iteration timed out.
     stuck: int = 0
     #: Messages refused since the start.
     refused: int = 0
-    #: Spans written, dropped and waiting since the process began.
+    #: Spans written, dropped and waiting since the process started.
     spans: list[int] = field(default_factory=lambda: [0, 0, 0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block(Message):
-    """Numbered results of one worker: rows, numbers given back, and what failed."""
+    """Numbered results of one worker: rows, returned numbers and failures."""
 
     KIND: ClassVar[str] = "block"
 
@@ -139,7 +139,7 @@ class Block(Message):
     returned: list[Interval] = field(default_factory=list)
     #: Distinct failures first seen in these rows: [number, etype, message, traceback].
     failures: list[list[Any]] = field(default_factory=list)
-    #: User-nanoseconds spent waiting for work that then came, or until the stop instant.
+    #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
     want_ns: int = 0
     #: Outputs and failures that were cut for size.
     cut: int = 0
@@ -147,7 +147,7 @@ class Block(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Fence(Message):
-    """A mark in the result stream: all before it is read before its worker is given up."""
+    """A mark in the result stream: all entries before it are read before its worker is fenced."""
 
     KIND: ClassVar[str] = "fence"
 
@@ -159,7 +159,7 @@ class Fence(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Specification(Message):
-    """All a worker needs to know of a workload. Travels encrypted: it holds credentials."""
+    """All that a worker needs to know of a workload. Sent encrypted: it contains credentials."""
 
     KIND: ClassVar[str] = "specification"
 
@@ -171,11 +171,11 @@ class Specification(Message):
     timeout_s: float
     #: Arrivals have due instants; otherwise an iteration is due when its virtual user is free.
     open: bool
-    #: Open: most virtual users over all workers; 0 is without bound.
+    #: Open: most virtual users over all workers; 0 is unlimited.
     max_concurrency: int
     #: Open: an arrival later than this is dropped.
     max_lag_s: float
-    #: Prepared by contexts; "task" {"uuid"} at least.
+    #: Prepared by contexts; contains at least "task" {"uuid"}.
     context: dict[str, Any]
     #: The deployment record (`Deployment.to_dict`), or empty.
     deployment: dict[str, Any]
@@ -185,8 +185,9 @@ class Specification(Message):
     sample_rate: float
     #: Longest time between two result blocks of a worker, seconds.
     ship_interval_s: float
-    #: Seconds after t0 in which shares change often: control records are read at short intervals.
+    #: Seconds after t0 during which control records are read at short intervals, because shares
+    #: change often.
     eager_s: float = 0.0
-    #: Header of the data file whose rows come with the batches, and the key that opens them.
+    #: Header of the data file whose rows come with the batches, and the key that decrypts them.
     columns: list[str] = field(default_factory=list)
     rows_key: bytes = b""

@@ -1,8 +1,8 @@
 """The one place where Redis clients are made.
 
-redis-py sends a command again when its reply was lost. Of a SET NX or an XADD that is wrong:
-the first may have been done. So nothing is retried here; who sends again does it on purpose,
-with commands that may be sent twice, after `handshake`.
+redis-py resends a command whose reply was lost. For SET NX or XADD that is wrong: the first one
+may have taken effect. So clients made here never retry; callers resend on purpose, only commands
+that may be sent twice, after checking `server_run_id`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from redis.retry import Retry
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.masking import mask_url
 
-#: Oldest server whose commands we rely on.
+#: Oldest supported server.
 MINIMUM_VERSION = (6, 2)
 
 Client = redis.Redis
 
-#: Answers of a server that may serve again later: full, being failed over, busy with a script.
-#: redis-py cuts the code off where it has a class for it.
+#: Errors of a server that may recover: out of memory, failing over, busy with a script. redis-py
+#: removes the code from the message where it has a class for it.
 _PASSING = (
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.ReadOnlyError,
@@ -50,7 +50,7 @@ def connect(url: str, timeout_s: float) -> Client:
             health_check_interval=0,
         )
     except ValueError:
-        # what was wrong with it may be the password itself
+        # the malformed part may be the password
         raise StoreError(
             f"[messaging] redis_url: {mask_url(url)} is not an address of Redis; it begins with "
             "redis://, rediss:// or unix://, and special characters in its password are "
@@ -60,13 +60,13 @@ def connect(url: str, timeout_s: float) -> Client:
 
 @contextmanager
 def reached(url: str = "") -> Iterator[None]:
-    """Translate redis-py's errors: StoreError where the server refuses us, else StoreAway."""
+    """Translate redis-py's errors: StoreError where the server refuses access, else StoreAway."""
     where = f"Redis at {mask_url(url)}" if url else "Redis"
     try:
         yield
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
         raise StoreError(
-            f"{where} refuses us ({error}): check user and password in [messaging] redis_url"
+            f"{where} refuses access ({error}): check user and password in [messaging] redis_url"
         ) from None
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
         raise StoreAway(f"{where} does not answer: {error}") from None
@@ -77,23 +77,20 @@ def reached(url: str = "") -> Iterator[None]:
         raise StoreError(f"{where}: {text}") from None
 
 
-def handshake(client: Client) -> str:
+def server_run_id(client: Client) -> str:
     """The server's run id, which changes when it restarts. Raises StoreAway, StoreError."""
     with reached():
         return str(client.info("server")["run_id"])
 
 
 def check(client: Client, url: str) -> None:
-    """Refuse a server that would lose or evict what a run needs, or is not there.
-
-    Raises StoreError.
-    """
+    """Raise StoreError where the server is not reachable, too old, or may evict keys."""
     try:
         with reached(url):
             version = str(client.info("server")["redis_version"])
             policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
     except StoreAway as error:
-        # nothing has begun: a wrong address rather than a run that lost its server
+        # before a run has started this means a wrong address, not a lost server
         raise StoreError(f"{error}; is [messaging] redis_url right?") from None
     if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VERSION:
         raise StoreError(

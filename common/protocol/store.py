@@ -1,7 +1,7 @@
-"""What a run keeps in Redis, behind one small interface with a twin in memory.
+"""The state of a run in Redis, behind a small interface that also has an in-memory version.
 
 `RedisStore` and `MemoryStore` pass the same contract tests; the protocol's property tests run
-the real state machines over the twin.
+the real state machines over `MemoryStore`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import Client, reached
 
-#: Checks epoch and boot, then claims each batch for the caller and answers the owners.
+#: Checks epoch and server run id, then claims each batch for the caller; returns the owners.
 CLAIM = """
 local head = redis.call('HMGET', KEYS[1], 'epoch', 'boot')
 if head[1] ~= ARGV[1] or head[2] ~= ARGV[2] then
@@ -30,12 +30,12 @@ end
 return owners
 """
 
-#: Stands in the claims from the beginning, so that they have their expiry: ids begin with 1.
+#: Written to the claims first, so that an expiry can be set on them; real ids begin with 1.
 NO_BATCH = "0"
 
-#: Keys of a run that are there once, in the order of `osbench.common.protocol.redis_keys`.
+#: Keys that a run has once, in the order of `osbench.common.protocol.redis_keys`.
 PARTS = ("head", "claims", "results", "specs")
-#: How often the coordinator puts their expiry off, seconds.
+#: How often the coordinator renews their expiry, seconds.
 RENEW_S = 600.0
 
 
@@ -46,18 +46,18 @@ class Store(Protocol):
         """Write the head of the run (coordinator)."""
 
     def head(self) -> dict[str, str]:
-        """The head of the run; empty where the run is not there."""
+        """The head of the run; empty where the run does not exist."""
 
     def claim(
-        self, epoch: str, boot: str, incarnation: str, batches: Sequence[int]
+        self, epoch: str, server_run_id: str, incarnation: str, batches: Sequence[int]
     ) -> list[str] | None:
-        """Claim batches; the owner of each, or None when epoch or boot are others."""
+        """Claim batches. Returns the owner of each, or None if epoch or server run id differ."""
 
     def take_away(self, batches: Sequence[int]) -> list[bool]:
-        """Revoke batches; True where nobody had claimed it, so that nobody can start it."""
+        """Revoke batches; True for a batch that was not claimed, so that no worker starts it."""
 
     def append(self, entry: bytes) -> None:
-        """Add an entry to the result stream; where the run is not there, nothing is done."""
+        """Add an entry to the result stream; does nothing where the run does not exist."""
 
     def read(self, after: str, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         """Entries after position `after` ("0" is the beginning), waiting for the first."""
@@ -78,7 +78,7 @@ class Store(Protocol):
         """Write the encrypted specification of a workload."""
 
     def close(self, incarnations: Sequence[str]) -> None:
-        """Remove all that the run has in Redis."""
+        """Remove all keys of the run."""
 
 
 class RedisStore:
@@ -99,8 +99,8 @@ class RedisStore:
             pipe = self._client.pipeline(transaction=True)
             pipe.hset(self._key("head"), mapping=cast(Any, dict(head)))
             pipe.hsetnx(self._key("claims"), NO_BATCH, redis_keys.REVOKED)
-            # an empty stream: a worker adds to it and never makes it, so that one that comes
-            # back after the end leaves nothing
+            # an empty stream: workers add to it and never create it, so that a worker that
+            # reconnects after the end of the run leaves no key
             if not self._client.exists(results):
                 pipe.xadd(results, {b"d": b""})
                 pipe.xtrim(results, maxlen=0, approximate=False)
@@ -121,12 +121,12 @@ class RedisStore:
         return {name.decode(): value.decode() for name, value in found.items()}
 
     def claim(
-        self, epoch: str, boot: str, incarnation: str, batches: Sequence[int]
+        self, epoch: str, server_run_id: str, incarnation: str, batches: Sequence[int]
     ) -> list[str] | None:
         with reached():
             owners = self._claim(
                 keys=[self._key("head"), self._key("claims")],
-                args=[epoch, boot, incarnation, *batches],
+                args=[epoch, server_run_id, incarnation, *batches],
             )
         return None if owners is None else [owner.decode() for owner in owners]
 
@@ -135,7 +135,7 @@ class RedisStore:
             pipe = self._client.pipeline(transaction=False)
             for batch in batches:
                 pipe.hsetnx(self._key("claims"), str(batch), redis_keys.REVOKED)
-            # asked again after a lost reply, a batch that we revoked is still ours to move
+            # when repeated after a lost reply, a batch that we revoked still counts as revoked
             for batch in batches:
                 pipe.hget(self._key("claims"), str(batch))
             answers = pipe.execute()
@@ -153,7 +153,7 @@ class RedisStore:
             )
         if not answer:
             return []
-        # RESP3 answers a map of streams, RESP2 a list of pairs
+        # RESP3 returns a map of streams, RESP2 a list of pairs
         entries = next(iter(answer.values()))[0] if isinstance(answer, dict) else answer[0][1]
         return [(place.decode(), values[b"d"]) for place, values in entries]
 
@@ -202,7 +202,7 @@ class RedisStore:
 
 
 class MemoryStore:
-    """The same run in one process's memory: for tests and for thinking."""
+    """A store in the memory of one process, for tests."""
 
     def __init__(self) -> None:
         self._head: dict[str, str] = {}
@@ -219,9 +219,9 @@ class MemoryStore:
         return dict(self._head)
 
     def claim(
-        self, epoch: str, boot: str, incarnation: str, batches: Sequence[int]
+        self, epoch: str, server_run_id: str, incarnation: str, batches: Sequence[int]
     ) -> list[str] | None:
-        if self._head.get("epoch") != epoch or self._head.get("boot") != boot:
+        if self._head.get("epoch") != epoch or self._head.get("boot") != server_run_id:
             return None
         return [self._claims.setdefault(batch, incarnation) for batch in batches]
 

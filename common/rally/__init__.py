@@ -1,4 +1,4 @@
-"""The bridge to Rally: its scenarios, contexts and the rest behind osbench's own interfaces.
+"""The bridge to Rally: its scenarios, contexts and other plug-ins behind osbench's interfaces.
 
-Nothing here imports Rally before `loading.load` is called, and nothing outside imports Rally.
+Nothing here imports Rally before `importing.load` is called, and no other package imports Rally.
 """

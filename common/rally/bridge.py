@@ -1,4 +1,4 @@
-"""Rally's plug-ins as osbench's, and Rally loaded no sooner than one of them is asked for."""
+"""Rally's plug-ins as osbench's; Rally is loaded when the first of them is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from osbench.common.rally import importing, plugin_hints, registry
 if TYPE_CHECKING:
     from osbench.common.plugin.plugins import ScenarioPlugin
 
-#: Kinds with the module here that adapts them and its function from a name to a class.
+#: Module that adapts each kind, and its function from a name to a class.
 _ADAPTED = {
     "context": ("context_adapter", "context_class"),
     "sla": ("sla_adapter", "sla_class"),
@@ -30,7 +30,7 @@ class Bridge:
     def ready(self) -> bool:
         """Load Rally and the plug-ins of the paths; False where it is not installed.
 
-        Raises PluginError where it is not, and paths hold plug-ins of Rally's.
+        Raises PluginError where it is not installed and the paths contain plug-ins for it.
         """
         if importing.load(self._paths):
             return True
@@ -49,7 +49,7 @@ class Bridge:
         return found
 
     def get(self, kind: str, name: str) -> type | None:
-        """The class behind our interface of what Rally calls `name`, or None."""
+        """The adapter class of the plug-in that Rally calls `name`, or None."""
         if kind not in _ADAPTED or not self.ready():
             return None
         module, function = _ADAPTED[kind]
@@ -57,7 +57,7 @@ class Bridge:
         return found
 
     def full_name(self, kind: str, name: str) -> str:
-        """`name@platform` of a plug-in that is there."""
+        """`name@platform` of an existing plug-in."""
         full: str = self.registered(kind, name).get_fullname()
         return full
 
@@ -69,7 +69,7 @@ class Bridge:
         return found
 
     def titles(self, kind: str) -> dict[str, str]:
-        """Full names of all of a kind but the hidden ones, with a sentence on each.
+        """Full names and titles of all plug-ins of a kind that are not hidden.
 
         Empty where Rally is not installed.
         """

@@ -1,4 +1,4 @@
-"""Rally's options: what the coordinator's say, for the workers."""
+"""Rally's options: read in the coordinator, applied in the workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: Groups that are nobody's business but the process's own; the first holds a password.
+#: Groups that are not passed to workers; the first contains a password.
 _KEPT = frozenset({"database"})
 
 #: Values by group and name; the group of options without one is "DEFAULT".
@@ -14,7 +14,7 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 def effective() -> dict[str, dict[str, Any]]:
-    """The options of Rally and its plug-ins that were set, by whatever means, in this process."""
+    """The options of Rally and its plug-ins that are set in this process, from any source."""
     conf = _conf()
     found: dict[str, dict[str, Any]] = {}
     for group, name in _names(conf):
@@ -26,10 +26,10 @@ def effective() -> dict[str, dict[str, Any]]:
 
 
 def apply(options: Options) -> None:
-    """Let Rally's options in this process be those of `effective`, and the rest defaults.
+    """Set Rally's options in this process to those of `effective`, and all others to defaults.
 
-    Rally's own tracing is off: osbench traces, and Rally's would put the trace store's
-    password into every iteration's results.
+    Rally's own tracing is disabled: osbench traces iterations itself, and Rally would put the
+    trace store's password into the results of every iteration.
     """
     conf = _conf()
     conf([], project="rally", default_config_files=[], default_config_dirs=[])
@@ -47,7 +47,7 @@ def _override(conf: Any, group: str, name: str, value: Any) -> None:
 
 def _names(conf: Any) -> Iterator[tuple[str, str]]:
     groups = importlib.import_module("oslo_config.cfg").ConfigOpts.GroupAttr
-    # those of oslo.log and the like say how a process logs
+    # options of oslo.log and the like, which configure a process's logging, are left out
     listed = dict(importlib.import_module("rally.common.opts").list_opts())["DEFAULT"]
     yield from (("DEFAULT", option.dest) for option in listed if option.dest in conf)
     for name in conf:

@@ -1,4 +1,4 @@
-"""Plug-in files: which of those that a plug-in path names are Rally's to load."""
+"""Plug-in files: divides a plug-in path into files for osbench and files for Rally."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-#: Packages whose import makes a file one of Rally's, and the one that makes it ours.
+#: Packages whose import marks a file as Rally's, and the one that marks it as osbench's.
 RALLY = frozenset(("rally", "rally_openstack"))
 OURS = "osbench"
 
 
 def divide(path: str, files: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """The `files` under `path` that are ours to import, and what Rally is to load.
+    """The `files` under `path` that osbench imports, and the paths that Rally loads.
 
-    A file that imports Rally, and osbench nowhere, is Rally's. A folder of which no file imports
-    osbench is Rally's as a whole, since its plug-ins may import the files beside them.
+    A file that imports Rally and not osbench is Rally's. A folder in which no file imports
+    osbench is Rally's as a whole, because its plug-ins may import the files next to them.
     """
     imported = {file: _imports(file) for file in files}
     of_rally = [file for file, names in imported.items() if names & RALLY and OURS not in names]
@@ -25,7 +25,7 @@ def divide(path: str, files: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _imports(file: Path) -> frozenset[str]:
-    """First parts of the names of modules that a file imports; none where it is no Python."""
+    """Top-level packages that a file imports; none where it is not valid Python."""
     try:
         return frozenset(_named(ast.parse(file.read_bytes())))
     except (OSError, SyntaxError, ValueError):

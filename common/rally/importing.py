@@ -1,4 +1,4 @@
-"""Imports Rally and all its plug-ins, once a process, where it is installed."""
+"""Imports Rally and all its plug-ins, once per process, where it is installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Loaded:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.plugins = False
-        #: Plug-in paths, each with why some of it could not be imported, or "".
+        #: Import errors by plug-in path; "" where there are none.
         self.paths: dict[Path, str] = {}
 
 
@@ -43,7 +43,7 @@ def installed() -> bool:
 def load(paths: Sequence[str] = ()) -> bool:
     """Import Rally's plug-ins, those of its entry points, and the files and folders `paths`.
 
-    Each is imported once, however often this is called and from whichever thread. False where
+    Each is imported once, however often this is called and from any thread. Returns False where
     Rally is not installed. Raises PluginError where Rally, its configuration file, or one of
     `paths` is broken.
     """
@@ -72,7 +72,7 @@ def configuration_file() -> Path | None:
 def _load() -> None:
     file = configuration_file()
     try:
-        # some plug-ins read options while they are imported: the file must have been read before
+        # some plug-ins read options at import time, so the file must be read first
         opts = importlib.import_module("rally.common.opts")
         cfg = importlib.import_module("rally.common.cfg")
         opts.update_opt_defaults()
@@ -91,20 +91,20 @@ def _load() -> None:
 
 
 def _load_from(path: Path) -> str:
-    """Import a plug-in path; answers why some of it could not be imported, which Rally logs."""
+    """Import a plug-in path; returns the import errors, which Rally only logs."""
     discover = importlib.import_module("rally.common.plugin.discover")
-    logger, complaints = logging.getLogger(discover.__name__), _Complaints()
-    logger.addHandler(complaints)
+    logger, errors = logging.getLogger(discover.__name__), _LoadErrors()
+    logger.addHandler(errors)
     try:
         with _quiet():
             discover.load_plugins(str(path))
     finally:
-        logger.removeHandler(complaints)
-    return "; ".join(complaints.messages)
+        logger.removeHandler(errors)
+    return "; ".join(errors.messages)
 
 
-class _Complaints(logging.Handler):
-    """Collects what is logged as a warning or worse."""
+class _LoadErrors(logging.Handler):
+    """Collects messages logged at WARNING or above."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -117,7 +117,7 @@ class _Complaints(logging.Handler):
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep imports of others from warning, and from setting up the process's logging."""
+    """Suppress warnings of foreign imports, and undo their changes to the root logger."""
     root = logging.getLogger()
     before = root.handlers[:]
     try:

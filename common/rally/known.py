@@ -1,11 +1,11 @@
-"""Names of Rally's plug-ins, for what is said of them where they are not installed."""
+"""Names of Rally's plug-ins, for error messages where they are not installed."""
 
 from __future__ import annotations
 
-#: The release of rally-openstack that `NEWER` is waited for in, after the last one published.
+#: The last published release of rally-openstack; it does not have `NEWER` yet.
 PUBLISHED = "4.1.0"
 
-#: Scenarios of rally and rally-openstack: groups, each with the names within it.
+#: Scenarios of rally and rally-openstack: groups, each with the names in it.
 SCENARIOS = """
 Authenticate: keystone validate_ceilometer validate_cinder validate_glance validate_heat
   validate_neutron validate_nova validate_octavia
@@ -138,7 +138,7 @@ Watcher: create_audit_and_delete create_audit_template_and_delete list_audit_tem
 ZaqarBasic: create_queue producer_consumer
 """
 
-#: Scenarios that came after the release `PUBLISHED`, by group.
+#: Groups of scenarios that are newer than the release `PUBLISHED`.
 NEWER = ("NeutronFWaaS",)
 
 #: Contexts with their platforms.

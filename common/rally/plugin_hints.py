@@ -1,4 +1,4 @@
-"""What to say of a plug-in that only Rally has, had once or will have."""
+"""Error messages for plug-ins that only Rally has, had, or will have."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from osbench.common.rally.importing import installed
 #: What to do where a task needs Rally and it is not installed.
 INSTALL = "pip install 'osbench[rally]'"
 
-#: The distribution that brings the plug-ins of OpenStack.
+#: The distribution with the plug-ins for OpenStack.
 OPENSTACK = "rally-openstack"
 
 
 def why_absent(kind: str, name: str) -> str | None:
-    """Why `name`, as Rally knows it, is not here; None where Rally never had it.
+    """Why the plug-in that Rally calls `name` is missing; None where Rally never had it.
 
     `kind` is "scenario", "context", "sla", "hook" or "trigger". Names may end with a platform.
     """
     bare = name.partition("@")[0]
     since = removed(kind).get(bare)
     if since is not None:
-        return f"is no more: removed from Rally in {OPENSTACK} {since}"
+        return f"was removed from Rally in {OPENSTACK} {since}"
     if bare not in _bare(kind) or (name != bare and name not in names(kind)):
         return None
     if not installed():
@@ -49,7 +49,7 @@ def names(kind: str) -> frozenset[str]:
 
 @functools.cache
 def removed(kind: str) -> Mapping[str, str]:
-    """Plug-ins that Rally has dropped, each with the first release without it."""
+    """Plug-ins that were removed from Rally, each with the first release without it."""
     if kind == "scenario":
         dropped = known.REMOVED_SCENARIOS.items()
         return {name: release for release, text in dropped for name in _expanded(text)}
@@ -65,7 +65,7 @@ def _bare(kind: str) -> frozenset[str]:
 
 
 def _expanded(text: str) -> Iterator[str]:
-    """`Group: one two` and the lines it goes on in, as `Group.one` and `Group.two`."""
+    """`Group: one two`, with continuation lines, as `Group.one` and `Group.two`."""
     group = ""
     for line in text.split("\n"):
         head, colon, rest = line.partition(":")

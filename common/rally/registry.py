@@ -1,4 +1,4 @@
-"""Rally's own registry of plug-ins: asked once Rally is loaded (`loading.load`)."""
+"""Rally's own registry of plug-ins, to be used after `importing.load`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from osbench.common.errors import PluginError
 
-#: Kinds of plug-ins as osbench calls them, with Rally's classes for them.
+#: Rally's base class for each of osbench's kinds of plug-ins.
 BASES = {
     "scenario": ("rally.task.scenario", "Scenario"),
     "context": ("rally.task.context", "Context"),
@@ -18,7 +18,7 @@ BASES = {
 
 
 def plugin(kind: str, name: str) -> Any | None:
-    """Rally's class for `name` or `name@platform`, hidden ones, too; None where there is none.
+    """Rally's class for `name` or `name@platform`, also a hidden one; None where there is none.
 
     Raises PluginError where several platforms have one and none of them is the default.
     """
@@ -32,7 +32,7 @@ def plugin(kind: str, name: str) -> Any | None:
 
 
 def plugins(kind: str) -> list[Any]:
-    """All of a kind but the hidden ones, by name."""
+    """All plug-ins of a kind that are not hidden, by name."""
     found: list[Any] = base(kind).get_all()
     return sorted(found, key=lambda one: (one.get_name(), one.get_platform()))
 

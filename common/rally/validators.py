@@ -1,4 +1,4 @@
-"""Rally's validators of its plug-ins, asked as Rally asks them, a problem a sentence."""
+"""Runs Rally's validators of its plug-ins; returns one sentence per problem."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from osbench.common.rally import registry
 from osbench.common.task import Workload
 
 #: Rally's types of validation: `SYNTAX` needs nothing, `PLATFORM` a deployment record, `SEMANTIC`
-#: the cloud, and users in it.
+#: a cloud with users.
 SYNTAX = "syntax"
 PLATFORM = "platform"
 SEMANTIC = "semantic"
 
-#: The validator of configurations by schema. osbench reads the schema itself: it tells of every
-#: fault with its place, and of no secret.
+#: The validator of configurations by schema. It is skipped, because osbench checks the schema
+#: itself: it reports every problem with its place, and no secret.
 SCHEMA = "jsonschema@default"
 
-_TOLD = re.compile(r"\w+ plugin '.*?' doesn't pass (\S+) validation\. Details: (.*)", re.DOTALL)
+_REPORTED = re.compile(r"\w+ plugin '.*?' doesn't pass (\S+) validation\. Details: (.*)", re.DOTALL)
 _HINT = re.compile(r" Use `rally plugin show [^`]*` to display scenario description\.")
 
 
@@ -33,20 +33,20 @@ def problems(
     *,
     within: str = SYNTAX,
     workload: Workload | None = None,
-    surroundings: Mapping[str, Any] | None = None,
+    validation_context: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """What validators of the type `within` say of a plug-in's configuration.
+    """Problems that validators of the type `within` find in a plug-in's configuration.
 
-    Scenarios are told their `workload` and no configuration. `surroundings` is Rally's validation
-    context: `platforms`, or what its context of users has made. A validator that raises what it
-    should not is a problem, too.
+    Validators of scenarios get the `workload` and no configuration. `validation_context` is
+    Rally's: `platforms`, or what its context of users has created. A validator that raises an
+    unexpected exception counts as a problem, too.
     """
     if within == SYNTAX and within not in dict(_validators(registry.plugin(kind, name))):
         return []
     try:
         said: list[str] = registry.base(kind).validate(
             name=name,
-            context=surroundings,
+            context=validation_context,
             config=as_rally(workload) if workload is not None else None,
             plugin_cfg=copy.deepcopy(config),
             allow_hidden=True,
@@ -58,7 +58,7 @@ def problems(
 
 
 def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
-    """Type and name of each validator of a plug-in that is not one of syntax."""
+    """Type and name of each validator of a plug-in whose type is not `SYNTAX`."""
     for within, validator in _validators(registry.plugin(kind, name)):
         if within != SYNTAX:
             yield within, validator
@@ -66,7 +66,7 @@ def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
-    """Type and name of each validator of a plug-in, but of the one that reads its schema."""
+    """Type and name of each validator of a plug-in, except `SCHEMA`."""
     validation = importlib.import_module("rally.common.validation")
     found = []
     for validator, _, arguments in plugin._meta_get("validators", default=[]):
@@ -82,7 +82,7 @@ def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
 
 
 def as_rally(workload: Workload) -> dict[str, Any]:
-    """A workload as Rally shows it to validators; contexts by the names of the task file."""
+    """A workload in the format of Rally's validators; contexts by the names of the task file."""
     return copy.deepcopy(
         {
             "name": workload.scenario,
@@ -109,8 +109,8 @@ def as_rally(workload: Workload) -> dict[str, Any]:
 
 
 def _sentence(text: str) -> str:
-    """What Rally says, in one line; "" for what osbench says itself."""
-    found = _TOLD.fullmatch(text)
+    """Rally's message in one line; "" for a schema error, which osbench reports itself."""
+    found = _REPORTED.fullmatch(text)
     if found is None:
         return text.partition("\n")[0]
     validator, details = found.groups()

@@ -35,7 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Settings:
+class CommandSettings:
     """What the configuration files say, read when it is first asked for."""
 
     def __init__(self, files: tuple[str, ...] = ()) -> None:
@@ -88,22 +88,22 @@ class Group(click.Group):
         try:
             code = super().main(given, *rest, **extra)
         except OsbenchError as error:
-            code = _tell(given, error, f"Error: {error}")
+            code = _print_error(given, error, f"Error: {error}")
         except click.ClickException as error:
-            code = _tell(given, UsageError(error.format_message()), "")
+            code = _print_error(given, UsageError(error.format_message()), "")
             if "--json" not in given:
                 error.show()
             code = error.exit_code
         except OSError as error:
-            code = _tell(given, OsbenchError(str(error)), f"Error: {error}")
+            code = _print_error(given, OsbenchError(str(error)), f"Error: {error}")
         except (KeyboardInterrupt, click.Abort):
             interrupted = OsbenchError("interrupted before there was anything to report")
             interrupted.exit_code = INTERRUPTED
-            code = _tell(given, interrupted, "interrupted")
+            code = _print_error(given, interrupted, "interrupted")
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _tell(given: Sequence[str], error: OsbenchError, text: str) -> int:
+def _print_error(given: Sequence[str], error: OsbenchError, text: str) -> int:
     if "--json" in given:
         click.echo(json.dumps(to_error_json(error)))
     elif text:
@@ -128,13 +128,13 @@ config_option = click.option(
 )
 
 
-def with_settings(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Callable[P, R]:
     """Pass `Settings` as the first argument of a command, and give it `--config-file`."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         files: tuple[str, ...] = click.get_current_context().meta.get(_FILES, ())
-        return command(Settings(files), *args, **kwargs)
+        return command(CommandSettings(files), *args, **kwargs)
 
     return config_option(wrapped)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from osbench.common.errors import ContextError
 from osbench.common.openstack.services import SERVICES
 from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import Reach
+from osbench.coordinator.contexts.cloud_access import CloudAccess
 
 
 class ApiVersions(Context):
@@ -52,9 +52,9 @@ class ApiVersions(Context):
     def _type(self, name: str | None) -> str:
         if name is None:
             return ""
-        reach = Reach(self.surroundings, self.NAME)
-        cloud = reach.projects[0]
-        catalogue = cloud.account.token(reach.session()).service_catalog.catalog
+        access = CloudAccess(self.surroundings, self.NAME)
+        cloud = access.projects[0]
+        catalogue = cloud.account.token(access.session()).service_catalog.catalog
         for service in catalogue:
             if service.get("name") == name:
                 return str(service["type"])

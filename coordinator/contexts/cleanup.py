@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from osbench.common.openstack.cloud_users import NAMES_KEY
 from osbench.common.openstack.resource_names import is_from_iteration
 from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import Reach
-from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, sweep
+from osbench.coordinator.contexts.cloud_access import CloudAccess
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, remove_resources
 from osbench.coordinator.contexts.resources import NAMES, kinds, probe
 
 
@@ -34,10 +34,10 @@ class Cleanup(Context):
 
     def setup(self) -> None:
         """See that the services are there, and that they let us look through them."""
-        reach = Reach(self.surroundings, self.NAME)
+        access = CloudAccess(self.surroundings, self.NAME)
         for kind in (kind for name in self.config for kind in kinds(name)):
-            cloud = reach.admin if kind.everywhere else reach.projects[0]
-            probe(kind, cloud, reach.iterations)
+            cloud = access.admin if kind.everywhere else access.projects[0]
+            probe(kind, cloud, access.iterations)
         self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:
@@ -46,8 +46,8 @@ class Cleanup(Context):
         if key is None:
             # no iteration has begun
             return
-        reach = Reach(self.surroundings, self.NAME)
+        access = CloudAccess(self.surroundings, self.NAME)
         late = self.surroundings.crashed or self.surroundings.unanswered
         settle_s = SETTLE_LATE_S if late else SETTLE_S
         is_ours = partial(is_from_iteration, key=key)
-        sweep(reach, self.config, reach.iterations, is_ours, settle_s=settle_s)
+        remove_resources(access, self.config, access.iterations, is_ours, settle_s=settle_s)

@@ -1,4 +1,4 @@
-"""How contexts reach the cloud: as its administrator, and as one user of each project."""
+"""How contexts access the cloud: as its administrator, and as one user of each project."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack import resource_names
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.cloud_users import Person, by_project, openstack_of, people
+from osbench.common.openstack.cloud_users import CloudUser, by_project, cloud_users, openstack_of
 from osbench.common.openstack.error_mapping import AuthenticationFailed
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.openstack.services import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,23 +33,23 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 PASSING = frozenset({423, 425, 429})
 
 
-class Reach:
+class CloudAccess:
     """The cloud of one context. Raises DeploymentError where there is none."""
 
-    def __init__(self, surroundings: Surroundings, who: str) -> None:
-        self.deployment: Deployment = openstack_of(surroundings.deployment, f"context {who}")
-        self._surroundings = surroundings
+    def __init__(self, environment: ContextEnvironment, who: str) -> None:
+        self.deployment: Deployment = openstack_of(environment.deployment, f"context {who}")
+        self._environment = environment
         self._who = who
 
     @property
     def beginning(self) -> str:
         """Beginning of the names that contexts of this workload give."""
-        return resource_names.of_contexts(self._surroundings.run, self._surroundings.workload)
+        return resource_names.of_contexts(self._environment.run, self._environment.workload)
 
     @property
     def iterations(self) -> str:
         """Beginning of the names that its iterations give."""
-        return resource_names.of_iterations(self._surroundings.run, self._surroundings.workload)
+        return resource_names.of_iterations(self._environment.run, self._environment.workload)
 
     @cached_property
     def session(self) -> ThreadSessions:
@@ -75,19 +75,19 @@ class Reach:
         return self.cloud(Account(self.deployment.admin))
 
     @property
-    def people(self) -> list[Person]:
+    def users(self) -> list[CloudUser]:
         """Who the iterations act as."""
-        return people(self._surroundings.context, self.deployment)
+        return cloud_users(self._environment.context, self.deployment)
 
     @cached_property
     def projects(self) -> list[Cloud]:
         """The cloud as one user of each of their projects."""
-        firsts = [several[0] for several in by_project(self.people)]
+        firsts = [several[0] for several in by_project(self.users)]
         return [self.cloud(Account(one.credential, one.state)) for one in firsts]
 
     def cloud(self, account: Account) -> Cloud:
         """The cloud as somebody."""
-        versions = self._surroundings.context.get("api_versions", {})
+        versions = self._environment.context.get("api_versions", {})
         return Cloud(
             account,
             self.session,
@@ -114,7 +114,7 @@ class Reach:
                     break
                 done += len(over)
                 if len(planned) > 1:
-                    self._surroundings.tell(what, done, len(planned))
+                    self._environment.tell(what, done, len(planned))
         failed = [future for future in futures if not future.cancelled() and future.exception()]
         for future in failed:
             future.result()

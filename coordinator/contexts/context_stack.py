@@ -12,12 +12,12 @@ from typing import Any, TypeVar, cast
 
 from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.masking import mask_url
-from osbench.common.plugin.context import Context, Surroundings, untold
+from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
-from osbench.coordinator.contexts.state_store import Entry, Objects
+from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ Tell = Callable[[str, int, int], None]
 #: How often a run looks after its workers while contexts take their time, seconds.
 POLL_S = 0.5
 #: Characters of a foreign exception that are told.
-TOLD = 500
+MAX_MESSAGE_CHARS = 500
 
 
 def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
@@ -49,11 +49,13 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
     )
 
 
-class Contexts:
+class ContextStack:
     """The contexts of a run's workloads, set up around their loads."""
 
-    def __init__(self, objects: Objects, plugins: Plugins, tell: Tell = untold) -> None:
-        self._objects = objects
+    def __init__(
+        self, store: ContextStateStore, plugins: Plugins, tell: Tell = no_progress
+    ) -> None:
+        self._store = store
         self._plugins = plugins
         self._tell = tell
         #: Why some could not be undone.
@@ -80,15 +82,15 @@ class Contexts:
         """
         try:
             chain = contexts_of(workload, self._plugins)
-            surroundings = self._surroundings(workload, chain, number)
+            environment = self._environment(workload, chain, number)
             for named in chain:
                 check()
-                _beside(partial(self._set_up, number, named, surroundings), poll)
+                _run_polling(partial(self._set_up, number, named, environment), poll)
             check()
-            yield self._objects.made(number)
+            yield self._store.made(number)
         finally:
-            if self._objects.entries:
-                _beside(partial(self._undo, number, unanswered=unanswered()), poll)
+            if self._store.entries:
+                _run_polling(partial(self._undo, number, unanswered=unanswered()), poll)
 
     def ready(
         self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
@@ -100,39 +102,39 @@ class Contexts:
         prepare = self._plugins.scenario(workload.scenario).prepare
         if prepare is None:
             return dict(workload.args), dict(made)
-        surroundings = self._surroundings(workload, contexts_of(workload, self._plugins))
-        return _beside(
-            partial(prepare, workload.args, dataclasses.replace(surroundings, context=made)), poll
+        environment = self._environment(workload, contexts_of(workload, self._plugins))
+        return _run_polling(
+            partial(prepare, workload.args, dataclasses.replace(environment, context=made)), poll
         )
 
-    def _surroundings(
+    def _environment(
         self, workload: Workload, chain: Sequence[Named], number: int = 0
-    ) -> Surroundings:
-        return Surroundings(
-            run=self._objects.run,
-            deployment=self._objects.deployment,
+    ) -> ContextEnvironment:
+        return ContextEnvironment(
+            run=self._store.run,
+            deployment=self._store.deployment,
             scenario=workload.scenario,
             contexts={named.name: named.config for named in chain},
             workload=number,
             tell=self._tell,
         )
 
-    def _set_up(self, number: int, named: Named, surroundings: Surroundings) -> None:
-        before = [one.name for one in self._objects.entries if one.workload == number]
+    def _set_up(self, number: int, named: Named, environment: ContextEnvironment) -> None:
+        before = [one.name for one in self._store.entries if one.workload == number]
         entry = Entry(workload=number, name=named.name, config=named.config, after=before)
-        self._objects.add(entry)
+        self._store.add(entry)
         name = named.name
         try:
             with self.history.setup(number, name, named.config):
-                _instance(self._objects, self._plugins, entry, surroundings).setup()
+                _instance(self._store, self._plugins, entry, environment).setup()
         except Exception as error:
             LOG.debug("context %s", name, exc_info=True)
             raise ContextError(f"context {name} cannot be set up: {_reason(error)}") from error
-        self._objects.save()
+        self._store.save()
 
     def _undo(self, number: int, *, unanswered: bool) -> None:
         self.left += undo(
-            self._objects,
+            self._store,
             self._plugins,
             number,
             self.history,
@@ -141,7 +143,7 @@ class Contexts:
         )
 
 
-def _beside(work: Callable[[], T], poll: Callable[[], None]) -> T:
+def _run_polling(work: Callable[[], T], poll: Callable[[], None]) -> T:
     """Run something in a thread, to its end, and poll meanwhile."""
     with ThreadPoolExecutor(1, thread_name_prefix="contexts") as pool:
         future = pool.submit(work)
@@ -151,35 +153,35 @@ def _beside(work: Callable[[], T], poll: Callable[[], None]) -> T:
 
 
 def undo(
-    objects: Objects,
+    store: ContextStateStore,
     plugins: Plugins,
     workload: int | None = None,
     history: History | None = None,
     *,
     crashed: bool = False,
     unanswered: bool = False,
-    tell: Tell = untold,
+    tell: Tell = no_progress,
 ) -> list[str]:
-    """Undo the contexts of one workload, or of all; answers why some of them could not be.
+    """Undo the contexts of one workload, or of all; returns why some could not be undone.
 
-    Those stay among the objects, to be tried again, and so do those that were set up before one
-    of them: it needs what they have made. `crashed` says that the run did not end, `unanswered`
-    that iterations have failed.
+    Those stay in the store, to be tried again, and so do the contexts set up before one of them,
+    because it needs what they made. `crashed` says that the run did not finish, `unanswered` that
+    iterations failed.
     """
     problems = []
     history = history or History()
     # by workload: the context that could not be undone
     stuck: dict[int, str] = {}
-    for entry in reversed(objects.entries[:]):
+    for entry in reversed(store.entries[:]):
         if workload is not None and entry.workload != workload:
             continue
         name = entry.name
         if entry.workload in stuck:
             problems.append(f"context {name} is kept for context {stuck[entry.workload]}")
             continue
-        surroundings = Surroundings(
-            run=objects.run,
-            deployment=objects.deployment,
+        environment = ContextEnvironment(
+            run=store.run,
+            deployment=store.deployment,
             workload=entry.workload,
             crashed=crashed,
             unanswered=unanswered,
@@ -187,20 +189,20 @@ def undo(
         )
         try:
             with history.cleanup(entry.workload, name):
-                _check_before(objects, entry)
-                _instance(objects, plugins, entry, surroundings).cleanup()
+                _check_before(store, entry)
+                _instance(store, plugins, entry, environment).cleanup()
         except Exception as error:
             LOG.debug("context %s", name, exc_info=True)
             problems.append(f"context {name} cannot be undone: {_reason(error)}")
             stuck[entry.workload] = name
             continue
-        objects.remove(entry)
+        store.remove(entry)
     return problems
 
 
-def _check_before(objects: Objects, entry: Entry) -> None:
+def _check_before(store: ContextStateStore, entry: Entry) -> None:
     """Raise ContextError where a context is gone whose users, say, this one would act as."""
-    there = {other.name for other in objects.entries if other.workload == entry.workload}
+    there = {other.name for other in store.entries if other.workload == entry.workload}
     gone = ", ".join(name for name in entry.after if name not in there)
     if gone:
         raise ContextError(
@@ -209,15 +211,15 @@ def _check_before(objects: Objects, entry: Entry) -> None:
 
 
 def _instance(
-    objects: Objects, plugins: Plugins, entry: Entry, surroundings: Surroundings
+    store: ContextStateStore, plugins: Plugins, entry: Entry, environment: ContextEnvironment
 ) -> Context:
     before = []
-    for other in objects.entries:
+    for other in store.entries:
         if other is entry:
             break
         before.append(other.name)
-    surroundings = dataclasses.replace(surroundings, context=objects.made(entry.workload, before))
-    return _class(plugins, entry.name)(entry.config, surroundings, entry.made, objects.save)
+    environment = dataclasses.replace(environment, context=store.made(entry.workload, before))
+    return _class(plugins, entry.name)(entry.config, environment, entry.made, store.save)
 
 
 def _class(plugins: Plugins, name: str) -> type[Context]:
@@ -229,5 +231,5 @@ def _reason(error: Exception) -> str:
     text = mask_url(str(error).strip().partition("\n")[0])
     if isinstance(error, OsbenchError):
         return text
-    text = text[:TOLD]
+    text = text[:MAX_MESSAGE_CHARS]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

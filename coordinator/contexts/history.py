@@ -26,7 +26,7 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class ContextStep:
     """A setup or a cleanup that is over. Instants are seconds since 1970-01-01 UTC."""
 
     started_at: float
@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(kw_only=True)
-class Passage:
+class ContextRecord:
     """One context of one workload."""
 
     #: The name that means it wherever it is looked up.
@@ -43,8 +43,8 @@ class Passage:
     #: Its configuration, secrets hidden.
     config: Any
     #: None where it was not begun.
-    setup: Step | None = None
-    cleanup: Step | None = None
+    setup: ContextStep | None = None
+    cleanup: ContextStep | None = None
 
     @property
     def source(self) -> str:
@@ -56,30 +56,30 @@ class History:
     """The contexts of all workloads of a run, in the order in which they were set up."""
 
     def __init__(self) -> None:
-        self._passages: dict[int, list[Passage]] = {}
+        self._records: dict[int, list[ContextRecord]] = {}
 
-    def of(self, workload: int) -> tuple[Passage, ...]:
+    def of(self, workload: int) -> tuple[ContextRecord, ...]:
         """Those of one workload."""
-        return tuple(self._passages.get(workload, ()))
+        return tuple(self._records.get(workload, ()))
 
     @contextlib.contextmanager
     def setup(self, workload: int, name: str, config: Any) -> Iterator[None]:
         """Note a setup while it runs; what it raises is noted and goes on."""
-        passage = Passage(name=name, config=mask(config))
-        self._passages.setdefault(workload, []).append(passage)
-        with _timed(passage, "setup"):
+        record = ContextRecord(name=name, config=mask(config))
+        self._records.setdefault(workload, []).append(record)
+        with _timed(record, "setup"):
             yield
 
     @contextlib.contextmanager
     def cleanup(self, workload: int, name: str) -> Iterator[None]:
         """Note a cleanup while it runs; what it raises is noted and goes on."""
-        found = [one for one in self._passages.get(workload, ()) if one.name == name]
-        with _timed(found[-1] if found else Passage(name=name, config=None), "cleanup"):
+        found = [one for one in self._records.get(workload, ()) if one.name == name]
+        with _timed(found[-1] if found else ContextRecord(name=name, config=None), "cleanup"):
             yield
 
 
 @contextlib.contextmanager
-def _timed(passage: Passage, step: str) -> Iterator[None]:
+def _timed(record: ContextRecord, step: str) -> Iterator[None]:
     started_at, fault = time.time(), None
     try:
         yield
@@ -91,5 +91,5 @@ def _timed(passage: Passage, step: str) -> Iterator[None]:
         )
         raise
     finally:
-        done = Step(started_at=started_at, finished_at=time.time(), error=fault)
-        setattr(passage, step, done)
+        done = ContextStep(started_at=started_at, finished_at=time.time(), error=fault)
+        setattr(record, step, done)

@@ -11,14 +11,14 @@ import requests
 
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.per_project import TenantObjects
+from osbench.coordinator.contexts.per_project import PerProjectContext
 
 _BLOCK = 1024 * 1024
 _DISKS = ["qcow2", "raw", "vhd", "vmdk", "vdi", "iso", "aki", "ari", "ami"]
 _CONTAINERS = ["aki", "ami", "ari", "bare", "docker", "ova", "ovf"]
 
 
-class Images(TenantObjects):
+class Images(PerProjectContext):
     """Uploads an image, so many times, to every project."""
 
     NAME: ClassVar[str] = "images"

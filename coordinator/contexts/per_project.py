@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import Reach
-from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, sweep
+from osbench.coordinator.contexts.cloud_access import CloudAccess
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_resources
 
 
-class TenantObjects(Context):
+class PerProjectContext(Context):
     """Base of contexts that make objects, named by the run, in each project of a workload."""
 
     #: Service that has them, and the key of `made` that lists them by project.
@@ -25,13 +25,13 @@ class TenantObjects(Context):
 
     def make_all(self) -> None:
         """Make as many as are asked for in every project."""
-        reach = Reach(self.surroundings, self.NAME)
-        reach.projects[0].address(self.SERVICE)
+        access = CloudAccess(self.surroundings, self.NAME)
+        access.projects[0].address(self.SERVICE)
         self.made[self.KEY] = {}
         # from here on there may be some
         self.keep()
-        planned = self._planned(reach)
-        made = reach.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
+        planned = self._planned(access)
+        made = access.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
         found: dict[str, list[Any]] = {}
         for (cloud, _), identity in zip(planned, made, strict=True):
             found.setdefault(cloud.project_id, []).append(identity)
@@ -41,18 +41,18 @@ class TenantObjects(Context):
         """Remove them, by their names. Raises ContextError where some stay."""
         if self.KEY not in self.made:
             return
-        reach = Reach(self.surroundings, self.NAME)
+        access = CloudAccess(self.surroundings, self.NAME)
         settle_s = SETTLE_LATE_S if self.surroundings.crashed else 0.0
-        names = {name for _, name in self._planned(reach)}
-        beginning = self._beginning(reach)
-        sweep(reach, [self.SERVICE], beginning, names.__contains__, settle_s=settle_s)
+        names = {name for _, name in self._planned(access)}
+        beginning = self._beginning(access)
+        remove_resources(access, [self.SERVICE], beginning, names.__contains__, settle_s=settle_s)
 
-    def _planned(self, reach: Reach) -> list[tuple[Cloud, str]]:
+    def _planned(self, access: CloudAccess) -> list[tuple[Cloud, str]]:
         return [
-            (cloud, f"{self._beginning(reach)}{project}-{number}")
-            for project, cloud in enumerate(reach.projects)
+            (cloud, f"{self._beginning(access)}{project}-{number}")
+            for project, cloud in enumerate(access.projects)
             for number in range(self.config.get(self.COUNT, 1))
         ]
 
-    def _beginning(self, reach: Reach) -> str:
-        return f"{reach.beginning}-{self.NAME}-"
+    def _beginning(self, access: CloudAccess) -> str:
+        return f"{access.beginning}-{self.NAME}-"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import Reach
+from osbench.coordinator.contexts.cloud_access import CloudAccess
 
 #: Path of a project's quotas, and the key of the document, by service.
 _PLACES = {
@@ -48,15 +48,13 @@ class Quotas(Context):
                 f"sets no quotas of {', '.join(unknown)}: Rally's does, with osbench[rally] and "
                 "the name quotas@rally"
             )
-        reach = Reach(self.surroundings, self.NAME)
-        admin = reach.admin
-        projects = {
-            person.project_id: person.temporary for person in reach.people if person.project_id
-        }
+        access = CloudAccess(self.surroundings, self.NAME)
+        admin = access.admin
+        projects = {user.project_id: user.temporary for user in access.users if user.project_id}
         if not projects:
             raise ContextError("needs the context users, which may be empty: `users: {}`")
         for service, wanted in self.config.items():
-            before = reach.each(
+            before = access.each(
                 f"quotas of {service} looked up",
                 projects,
                 lambda project, service=service: _get(admin, service, project),  # type: ignore[misc]
@@ -69,7 +67,7 @@ class Quotas(Context):
                 kept = None if temporary else {name: found[name] for name in wanted}
                 self.made.setdefault("quotas_before", []).append([service, project, kept])
             self.keep()
-            reach.each(
+            access.each(
                 f"quotas of {service} set",
                 projects,
                 lambda project, service=service, wanted=wanted: _put(  # type: ignore[misc]
@@ -82,8 +80,8 @@ class Quotas(Context):
         before = self.made.get("quotas_before")
         if not before:
             return
-        reach = Reach(self.surroundings, self.NAME)
-        admin = reach.admin
+        access = CloudAccess(self.surroundings, self.NAME)
+        admin = access.admin
 
         def restore(one: list[Any]) -> None:
             service, project, quotas = one
@@ -93,7 +91,7 @@ class Quotas(Context):
             path, _ = _PLACES[service]
             admin.request("DELETE", service, f"{path}/{project}", expected=(200, 202, 204, 404))
 
-        reach.each("quotas restored", before, restore)
+        access.each("quotas restored", before, restore)
 
 
 def _get(admin: Cloud, service: str, project: str) -> dict[str, Any]:

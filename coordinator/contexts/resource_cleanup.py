@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
-from osbench.coordinator.contexts.cloud_access import Reach
+from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resources import Kind, delete, find, kinds
 
 LOG = logging.getLogger(__name__)
@@ -26,11 +26,11 @@ PAUSE_S = 0.5
 #: Deletions at the same time: some services delete slower the more of them there are.
 AT_ONCE = 4
 #: Refusals that are told.
-TOLD = 3
+MAX_REFUSALS_SHOWN = 3
 
 
-def sweep(
-    reach: Reach,
+def remove_resources(
+    access: CloudAccess,
     what: Sequence[str],
     beginning: str,
     is_ours: Callable[[str], bool],
@@ -49,10 +49,10 @@ def sweep(
         found = 0
         for kind in left[:]:
             try:
-                found += _Sweep(reach, kind, beginning, is_ours).run()
+                found += _KindRemoval(access, kind, beginning, is_ours).run()
             except Exception as error:
                 LOG.debug("sweep of %s", kind.name, exc_info=True)
-                problems.append(_told(kind, error))
+                problems.append(_described(kind, error))
                 left.remove(kind)
         gone += found
         if not found and (again or not settle_s):
@@ -64,20 +64,20 @@ def sweep(
     return gone
 
 
-def _told(kind: Kind, error: Exception) -> str:
+def _described(kind: Kind, error: Exception) -> str:
     if isinstance(error, ContextError):
         return str(error)
     text = str(error).strip().partition("\n")[0]
     return f"{kind.name}: {type(error).__name__}: {text}"
 
 
-class _Sweep:
+class _KindRemoval:
     """One kind of objects."""
 
     def __init__(
-        self, reach: Reach, kind: Kind, beginning: str, is_ours: Callable[[str], bool]
+        self, access: CloudAccess, kind: Kind, beginning: str, is_ours: Callable[[str], bool]
     ) -> None:
-        self._reach = reach
+        self._access = access
         self._kind = kind
         self._beginning = beginning
         self._is_ours = is_ours
@@ -103,8 +103,8 @@ class _Sweep:
             time.sleep(PAUSE_S)
 
     def _look(self) -> list[tuple[Cloud, str]]:
-        clouds = [self._reach.admin] if self._kind.everywhere else self._reach.projects
-        found = self._reach.each(
+        clouds = [self._access.admin] if self._kind.everywhere else self._access.projects
+        found = self._access.each(
             f"looking for {self._kind.name}",
             clouds,
             lambda cloud: [
@@ -118,7 +118,7 @@ class _Sweep:
 
     def _delete(self, there: Sequence[tuple[Cloud, str]]) -> None:
         self._refusals = {}
-        self._reach.each(f"{self._kind.name} removed", there, self._delete_one, AT_ONCE)
+        self._access.each(f"{self._kind.name} removed", there, self._delete_one, AT_ONCE)
 
     def _delete_one(self, one: tuple[Cloud, str]) -> None:
         cloud, identity = one
@@ -131,7 +131,7 @@ class _Sweep:
     def _check(self, left: set[str], idle_s: float) -> None:
         if idle_s < (PATIENCE_SLOW_S if self._kind.slow else PATIENCE_S):
             return
-        said = "; ".join(list(dict.fromkeys(self._refusals.values()))[:TOLD])
+        said = "; ".join(list(dict.fromkeys(self._refusals.values()))[:MAX_REFUSALS_SHOWN])
         raise ContextError(
             f"{len(left)} {self._kind.name} are left" + (f": {said}" if said else "")
         )

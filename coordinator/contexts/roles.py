@@ -9,7 +9,7 @@ from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import USERS
 from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import Reach
+from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.users import refreshed
 
 
@@ -28,31 +28,31 @@ class Roles(Context):
 
     def setup(self) -> None:
         """Assign the roles, and get tokens that have them."""
-        reach = Reach(self.surroundings, self.NAME)
-        admin = reach.admin
+        access = CloudAccess(self.surroundings, self.NAME)
+        admin = access.admin
         wanted = [_role(admin, name) for name in self.config]
-        people = reach.people
-        if not all(person.user_id and person.project_id for person in people):
+        users = access.users
+        if not all(user.user_id and user.project_id for user in users):
             raise ContextError("needs the context users, which may be empty: `users: {}`")
-        places = [(person.project_id, person.user_id) for person in people]
-        missing = reach.each(
+        places = [(user.project_id, user.user_id) for user in users]
+        missing = access.each(
             "roles looked up", places, lambda place: _missing(admin, *place, wanted)
         )
         assigned = [path for several in missing for path in several]
         # on disk first: only what was not there before is taken away
         self.made["roles_assigned"] = assigned
         self.keep()
-        reach.each("roles assigned", assigned, lambda path: admin.request("PUT", "keystone", path))
-        self.made[USERS] = refreshed(reach)
+        access.each("roles assigned", assigned, lambda path: admin.request("PUT", "keystone", path))
+        self.made[USERS] = refreshed(access)
 
     def cleanup(self) -> None:
         """Take away what was assigned."""
         assigned = self.made.get("roles_assigned")
         if not assigned:
             return
-        reach = Reach(self.surroundings, self.NAME)
-        admin = reach.admin
-        reach.each(
+        access = CloudAccess(self.surroundings, self.NAME)
+        admin = access.admin
+        access.each(
             "roles taken away",
             assigned,
             lambda path: admin.request("DELETE", "keystone", path, expected=(204, 404)),

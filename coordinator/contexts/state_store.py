@@ -35,7 +35,7 @@ class Entry:
     after: list[str] = field(default_factory=list)
 
 
-class Objects:
+class ContextStateStore:
     """The entries of one run, oldest first. Every method raises ContextError."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Objects:
         self._key_path = data_dir / KEY
 
     @classmethod
-    def load(cls, folder: Path, data_dir: Path) -> Objects:
+    def load(cls, folder: Path, data_dir: Path) -> ContextStateStore:
         """Those that a run has left; without entries where there are none."""
         found = cls(folder, data_dir, folder.name, None)
         if not found._path.exists():

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from osbench.common.errors import ContextError
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.cloud_users import CHOICE, RANDOM, ROUND_ROBIN, USERS, Person
+from osbench.common.openstack.cloud_users import CHOICE, RANDOM, ROUND_ROBIN, USERS, CloudUser
 from osbench.common.openstack.login import state_of
 from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import AT_ONCE, Reach
-from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, sweep
+from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_resources
 
 #: Keys that ask for new users.
 _NEW = ("tenants", "users_per_tenant")
@@ -63,36 +63,36 @@ class Users(Context):
 
     def setup(self) -> None:
         """Make the users, or take the existing ones, and get a token for each."""
-        reach = Reach(self.surroundings, self.NAME)
+        access = CloudAccess(self.surroundings, self.NAME)
         self.made[CHOICE] = self.config.get(CHOICE, RANDOM)
-        if reach.deployment.users and not any(key in self.config for key in _NEW):
-            everybody = [Person(credential=one) for one in reach.deployment.users]
+        if access.deployment.users and not any(key in self.config for key in _NEW):
+            users = [CloudUser(credential=one) for one in access.deployment.users]
         else:
-            everybody = self._new(reach)
-        self._keep(reach.each("users authenticated", everybody, self._with_token(reach), self._at))
+            users = self._new(access)
+        self._keep(access.each("users authenticated", users, self._with_token(access), self._at))
 
     def cleanup(self) -> None:
         """Remove the new users and their projects, by their names. Raises ContextError."""
         if not self.made.get("new_users"):
             return
-        reach = Reach(self.surroundings, self.NAME)
+        access = CloudAccess(self.surroundings, self.NAME)
         settle_s = SETTLE_LATE_S if self.surroundings.crashed else 0.0
-        projects = {person["project_name"] for person in self.made[USERS]}
-        names = projects | {person["username"] for person in self.made[USERS]}
-        _remove_security_groups(reach, projects)
+        projects = {user["project_name"] for user in self.made[USERS]}
+        names = projects | {user["username"] for user in self.made[USERS]}
+        _remove_security_groups(access, projects)
         what = ["keystone.users", "keystone.projects"]
-        sweep(reach, what, reach.beginning, names.__contains__, settle_s=settle_s)
+        remove_resources(access, what, access.beginning, names.__contains__, settle_s=settle_s)
 
     @property
     def _at(self) -> int:
         return int(self.config.get("resource_management_workers", AT_ONCE))
 
-    def _keep(self, everybody: list[Person]) -> None:
-        self.made[USERS] = [person.to_dict() for person in everybody]
+    def _keep(self, users: list[CloudUser]) -> None:
+        self.made[USERS] = [user.to_dict() for user in users]
         self.keep()
 
-    def _new(self, reach: Reach) -> list[Person]:
-        admin = reach.admin
+    def _new(self, access: CloudAccess) -> list[CloudUser]:
+        admin = access.admin
         like = admin.account.credential
         project_domain = _domain(
             admin, self.config.get("project_domain") or like.project_domain_name or "default"
@@ -101,9 +101,9 @@ class Users(Context):
             admin, self.config.get("user_domain") or like.user_domain_name or "default"
         )
         # nobody else can have these names, whatever they have seen of this run
-        beginning = f"{reach.beginning}-{secrets.token_hex(4)}"
+        beginning = f"{access.beginning}-{secrets.token_hex(4)}"
         planned = [
-            Person(
+            CloudUser(
                 credential=replace(
                     like,
                     username=f"{beginning}-{project}-{user}",
@@ -121,7 +121,7 @@ class Users(Context):
         # names and passwords are on disk before the first request
         self._keep(planned)
         wanted = list(dict.fromkeys(one.credential.project_name for one in planned))
-        made = reach.each(
+        made = access.each(
             "projects made",
             wanted,
             lambda name: _make(admin, "project", name=name, domain_id=project_domain["id"]),
@@ -130,10 +130,10 @@ class Users(Context):
         projects = dict(zip(wanted, made, strict=True))
         role = _role(admin)
 
-        def make(person: Person) -> Person:
-            credential = person.credential
+        def make(user: CloudUser) -> CloudUser:
+            credential = user.credential
             project = projects[credential.project_name]
-            user = _make(
+            identity = _make(
                 admin,
                 "user",
                 name=credential.username,
@@ -141,34 +141,34 @@ class Users(Context):
                 domain_id=user_domain["id"],
                 default_project_id=project,
             )
-            admin.request("PUT", "keystone", f"projects/{project}/users/{user}/roles/{role}")
-            return replace(person, user_id=user, project_id=project)
+            admin.request("PUT", "keystone", f"projects/{project}/users/{identity}/roles/{role}")
+            return replace(user, user_id=identity, project_id=project)
 
-        return reach.each("users made", planned, make, self._at)
+        return access.each("users made", planned, make, self._at)
 
-    def _with_token(self, reach: Reach) -> Any:
-        def authenticated(person: Person) -> Person:
-            account = Account(person.credential)
-            granted = account.token(reach.session())
+    def _with_token(self, access: CloudAccess) -> Any:
+        def authenticated(user: CloudUser) -> CloudUser:
+            account = Account(user.credential)
+            granted = account.token(access.session())
             return replace(
-                person,
+                user,
                 user_id=str(granted.user_id),
                 project_id=str(granted.project_id),
-                state=state_of(account.login, person.credential),
+                state=state_of(account.login, user.credential),
             )
 
         return authenticated
 
 
-def refreshed(reach: Reach, at_once: int = AT_ONCE) -> list[dict[str, Any]]:
+def refreshed(access: CloudAccess, at_once: int = AT_ONCE) -> list[dict[str, Any]]:
     """The users as `Users` keeps them, with new tokens: those with a role that was added."""
 
-    def again(person: Person) -> dict[str, Any]:
-        account = Account(person.credential)
-        account.token(reach.session())
-        return replace(person, state=state_of(account.login, person.credential)).to_dict()
+    def again(user: CloudUser) -> dict[str, Any]:
+        account = Account(user.credential)
+        account.token(access.session())
+        return replace(user, state=state_of(account.login, user.credential)).to_dict()
 
-    return reach.each("users authenticated", reach.people, again, at_once)
+    return access.each("users authenticated", access.users, again, at_once)
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
@@ -201,13 +201,13 @@ def _role(admin: Cloud) -> str:
     raise ContextError(f"there is no role {_ROLES[0]} for new users")
 
 
-def _remove_security_groups(reach: Reach, names: Collection[str]) -> None:
+def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:
     """Neutron makes one for each project that it hears of, and does not hear of their end."""
-    admin = reach.admin
-    catalogue = admin.account.token(reach.session()).service_catalog.catalog
+    admin = access.admin
+    catalogue = admin.account.token(access.session()).service_catalog.catalog
     if not any(service["type"] == "network" for service in catalogue):
         return
-    params = {"name__startswith": reach.beginning}
+    params = {"name__startswith": access.beginning}
     projects = admin.document("GET", "keystone", "projects", params=params)["projects"]
     for project in projects:
         if project["name"] not in names:

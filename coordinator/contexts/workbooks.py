@@ -10,10 +10,10 @@ import yaml
 
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.per_project import TenantObjects
+from osbench.coordinator.contexts.per_project import PerProjectContext
 
 
-class Workbooks(TenantObjects):
+class Workbooks(PerProjectContext):
     """Makes workbooks of one definition in every project; each gets a name of its own."""
 
     NAME: ClassVar[str] = "workbooks"

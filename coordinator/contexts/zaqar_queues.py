@@ -7,13 +7,13 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.per_project import TenantObjects
+from osbench.coordinator.contexts.per_project import PerProjectContext
 
 #: Messages in one request; Zaqar takes more, up to the size that it is told to take.
 _AT_ONCE = 50
 
 
-class ZaqarQueues(TenantObjects):
+class ZaqarQueues(PerProjectContext):
     """Makes queues in every project, and posts messages to them."""
 
     NAME: ClassVar[str] = "zaqar_queues"

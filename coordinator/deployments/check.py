@@ -15,7 +15,7 @@ from keystoneauth1.identity import generic
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
 from osbench.common.protocol import redis_client
-from osbench.coordinator.deployments.services import look
+from osbench.coordinator.deployments.services import check_services
 
 _AT_ONCE = 8
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
@@ -54,7 +54,7 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
     yield _key(deployment)
     yield _store(deployment, timeout_s)
     if able and deployment.platform == "openstack":
-        for said in look(deployment, able[0], timeout_s):
+        for said in check_services(deployment, able[0], timeout_s):
             yield Finding(
                 subject=said.service, ok=said.ok, detail=said.detail, warning=said.warning
             )

@@ -51,7 +51,7 @@ _BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ServiceAnswer:
     """What a look at one service has shown."""
 
     #: Type in the catalogue.
@@ -62,7 +62,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _ServiceCheck:
     """One service, and the traces that were asked of it."""
 
     kind: str
@@ -80,7 +80,9 @@ class _Asked:
     seen_s: dict[str, float] = field(default_factory=dict)
 
 
-def look(deployment: Deployment, credential: Credential, timeout_s: float) -> Iterator[Said]:
+def check_services(
+    deployment: Deployment, credential: Credential, timeout_s: float
+) -> Iterator[ServiceAnswer]:
     """Look at each service of the catalogue, as one user; nothing where that gets no token."""
     sessions = ThreadSessions(credential, timeout_s)
     cloud = Cloud(Account(credential), sessions)
@@ -90,7 +92,7 @@ def look(deployment: Deployment, credential: Credential, timeout_s: float) -> It
         # the credential's own finding says why
         return
     catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else []
-    asked = [_Asked(kind) for kind in sorted({service["type"] for service in catalogue})]
+    asked = [_ServiceCheck(kind) for kind in sorted({service["type"] for service in catalogue})]
     keys = list(dict.fromkeys([deployment.profiler_hmac_key or DEFAULT_KEY, DEFAULT_KEY]))
     store = _connected(deployment.profiler_conn_str, timeout_s)
     with ThreadPoolExecutor(8) as pool:
@@ -101,7 +103,7 @@ def look(deployment: Deployment, credential: Credential, timeout_s: float) -> It
         yield _said(one, deployment.profiler_hmac_key, stored=store is not None)
 
 
-def _ask(one: _Asked, cloud: Cloud, keys: Sequence[str], store: Any) -> None:
+def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> None:
     """Send a request for each key, and look for what is written for it."""
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
@@ -174,7 +176,7 @@ def version_in(document: Any) -> str:
     return f"{named}, up to {highest}" if highest and f"v{highest}" != named else named
 
 
-def _clock(one: _Asked, answer: requests.Response, begin: float, end: float) -> None:
+def _clock(one: _ServiceCheck, answer: requests.Response, begin: float, end: float) -> None:
     if "Date" not in answer.headers:
         return
     with contextlib.suppress(ValueError, TypeError):
@@ -196,7 +198,7 @@ def _connected(store: str | None, timeout_s: float) -> Any:
     return client
 
 
-def _await_spans(one: _Asked, store: Any) -> None:
+def _await_spans(one: _ServiceCheck, store: Any) -> None:
     """Look into the store until the service has written for every key, or time is up."""
     end = time.monotonic() + SPANS_S
     with contextlib.suppress(redis.RedisError, OSError):
@@ -212,7 +214,7 @@ def _trace_key(base_id: str) -> str:
     return f"osprofiler_opt:{base_id}"
 
 
-def _has_written(client: Any, one: _Asked, base_id: str) -> bool:
+def _has_written(client: Any, one: _ServiceCheck, base_id: str) -> bool:
     """Whether the service itself, not one that it asked, has written a span."""
     name = _BY_TYPE.get(one.kind)
     for event in client.lrange(_trace_key(base_id), 0, -1):
@@ -223,9 +225,9 @@ def _has_written(client: Any, one: _Asked, base_id: str) -> bool:
     return False
 
 
-def _said(one: _Asked, key: str | None, *, stored: bool) -> Said:
+def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceAnswer:
     if one.problem:
-        return Said(service=one.kind, ok=False, detail=one.problem)
+        return ServiceAnswer(service=one.kind, ok=False, detail=one.problem)
     low, high = one.clock
     warning = low > CLOCK_S or high < -CLOCK_S
     facts = list(one.facts)
@@ -246,4 +248,4 @@ def _said(one: _Asked, key: str | None, *, stored: bool) -> Said:
         if DEFAULT_KEY in one.seen_s:
             facts.append(f"accepts OSProfiler's default key {DEFAULT_KEY}")
             warning = True
-    return Said(service=one.kind, ok=True, detail="; ".join(facts), warning=warning)
+    return ServiceAnswer(service=one.kind, ok=True, detail="; ".join(facts), warning=warning)

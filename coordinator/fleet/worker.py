@@ -46,7 +46,7 @@ class LossReason(enum.Enum):
     PROTOCOL_ERROR = "sent results that cannot be read"
 
 
-class Preparation(enum.Enum):
+class Readiness(enum.Enum):
     """Whether a worker has prepared the workload that it serves."""
 
     PENDING = enum.auto()
@@ -80,7 +80,7 @@ class WorkerHandle:
     idle_s: float = 0.0
     #: Number of the workload it serves.
     workload: int = -1
-    preparation: Preparation = Preparation.PENDING
+    readiness: Readiness = Readiness.PENDING
     #: Virtual users it should have, has been assigned, and may still have in use.
     target: int = 0
     share: int = 0
@@ -115,7 +115,7 @@ class WorkerHandle:
     @property
     def ready(self) -> bool:
         """It has prepared the workload it serves."""
-        return self.preparation is Preparation.READY
+        return self.readiness is Readiness.READY
 
     @property
     def has_users(self) -> bool:
@@ -187,7 +187,7 @@ class WorkerHandle:
     def begin(self, workload: int) -> None:
         """It serves a new workload."""
         self.workload = workload
-        self.preparation = Preparation.PENDING
+        self.readiness = Readiness.PENDING
         self.idle_s = 0.0
         self.generation = 0
         self.granted = (-1, None)

@@ -57,7 +57,7 @@ class Result:
 class HookReport:
     """One hook of a workload, and what came of it."""
 
-    hook: task.Hook
+    hook: task.HookConfig
     #: The first ones, at most `KEPT`, in the order of their events.
     results: tuple[Result, ...]
     #: All of them, by status.
@@ -122,10 +122,10 @@ class Firing:
         )
 
 
-class _Armed:
+class _ActiveHook:
     """One hook of the workload: trigger, action, and what has been fired."""
 
-    def __init__(self, described: task.Hook, plugins: Plugins, run: str) -> None:
+    def __init__(self, described: task.HookConfig, plugins: Plugins, run: str) -> None:
         self.described = described
         self._run = run
         self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
@@ -210,11 +210,11 @@ class _Armed:
             if firing.result is None:
                 running.append(firing)
             else:
-                self._tell(firing.result)
+                self._log_failure(firing.result)
                 self._keep(firing.result)
         self._running = running
 
-    def _tell(self, result: Result) -> None:
+    def _log_failure(self, result: Result) -> None:
         if result.error is not None:
             name, event = self.described.action.name, result.event
             LOG.warning("hook %s (%s %d): %s", name, event.unit, event.value, result.error.msg)
@@ -225,35 +225,37 @@ class _Armed:
             self._results.append(result)
 
 
-class Hooks:
+class HookExecutor:
     """The hooks of one workload. Nothing here waits, or raises for what an action does.
 
     Iterations are counted where their results come in: when they have ended and were reported,
     some tenths of a second later, and not when they start.
     """
 
-    def __init__(self, described: Sequence[task.Hook], plugins: Plugins, *, run: str = "") -> None:
-        self._armed = [_Armed(one, plugins, run) for one in described]
+    def __init__(
+        self, described: Sequence[task.HookConfig], plugins: Plugins, *, run: str = ""
+    ) -> None:
+        self._active = [_ActiveHook(one, plugins, run) for one in described]
 
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire what has fallen due: seconds after the start, iterations that were reported."""
-        for armed in self._armed:
-            armed.look(elapsed_s, reported)
+        for active in self._active:
+            active.look(elapsed_s, reported)
 
     @property
     def running(self) -> int:
         """Actions that have not ended."""
-        return sum(len(armed.running()) for armed in self._armed)
+        return sum(len(active.running()) for active in self._active)
 
     def stop(self) -> None:
         """Ask all that still run to end."""
-        for armed in self._armed:
-            for firing in armed.running():
+        for active in self._active:
+            for firing in active.running():
                 firing.stop()
 
     def report(self) -> tuple[HookReport, ...]:
         """One for each hook of the workload, as the task file has them."""
-        return tuple(armed.report() for armed in self._armed)
+        return tuple(active.report() for active in self._active)
 
 
 def _unstarted(event: hook.Event, message: str) -> Result:

@@ -57,9 +57,9 @@ class Child:
         assert leader, "a child that was not waited for is at least a zombie"
         #: The process as the process table has it; it leads its session.
         self.leader = leader
-        lifeline.tell_process(role, leader)
+        lifeline.register_process(role, leader)
 
-    def death(self) -> str | None:
+    def exit_reason(self) -> str | None:
         """How the process ended and the last lines of its log; None while it runs."""
         code = self._process.poll()
         if code is None:

@@ -25,7 +25,7 @@ def make_folder(lifeline: Lifeline) -> Path:
     Raises StoreError where no directory for temporary files can hold it.
     """
     folder = _parent() / f"osbench-{secrets.token_hex(8)}"
-    lifeline.tell_folder(folder)
+    lifeline.register_folder(folder)
     folder.mkdir(mode=0o700)
     return folder
 

@@ -30,7 +30,7 @@ class Lifeline:
     """A running watchdog and what it was told. Only the coordinator holds the pipe's end."""
 
     def __init__(self) -> None:
-        self._facts: list[bytes] = []
+        self._registrations: list[bytes] = []
         self._closed = False
         self._process = self._start()
 
@@ -39,28 +39,28 @@ class Lifeline:
         """Process id of the watchdog."""
         return self._process.pid
 
-    def tell_folder(self, folder: Path) -> None:
+    def register_folder(self, folder: Path) -> None:
         """Have `folder` removed at the end; told before it is made, so that it never stays."""
-        self._tell({"folder": str(folder)})
+        self._register({"folder": str(folder)})
 
-    def tell_process(self, role: Role, leader: watchdog.Process) -> None:
+    def register_process(self, role: Role, leader: watchdog.Process) -> None:
         """Have a process and its session ended at the end."""
-        self._tell({"role": role, "pid": leader.pid, "start": leader.start})
+        self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
     def check(self) -> None:
         """Start another watchdog if somebody ended this one."""
         if self._process.poll() is not None:
             _LOG.warning("the watchdog of local mode ended unasked; starting another")
-            self._hang_up()
+            self._close_pipe()
             self._process = self._start()
-            self._write(b"".join(self._facts))
+            self._write(b"".join(self._registrations))
 
     def close(self) -> None:
         """Let go, and wait until the watchdog has cleared what is left and is gone."""
         if not self._closed:
             self._closed = True
             self.check()
-            self._hang_up()
+            self._close_pipe()
         try:
             self._process.wait(_CLEAR_S)
         except subprocess.TimeoutExpired:
@@ -79,10 +79,10 @@ class Lifeline:
             start_new_session=True,
         )
 
-    def _tell(self, fact: dict[str, Any]) -> None:
+    def _register(self, fact: dict[str, Any]) -> None:
         self.check()
         line = json.dumps(fact).encode() + b"\n"
-        self._facts.append(line)
+        self._registrations.append(line)
         self._write(line)
 
     def _write(self, data: bytes) -> None:
@@ -91,7 +91,7 @@ class Lifeline:
         with contextlib.suppress(BrokenPipeError):  # it just died: `check` tells the next one
             stdin.write(data)
 
-    def _hang_up(self) -> None:
+    def _close_pipe(self) -> None:
         stdin = self._process.stdin
         assert stdin is not None
         stdin.close()

@@ -108,9 +108,9 @@ class LocalMode:
             self._lifeline.check()
         if self._server:
             self._server.check()
-        death = self._workers.death() if self._workers else None
-        if death:
-            raise FleetError(f"the workers of local mode are gone: their process {death}")
+        exit_reason = self._workers.exit_reason() if self._workers else None
+        if exit_reason:
+            raise FleetError(f"the workers of local mode are gone: their process {exit_reason}")
 
     def close(self) -> None:
         """End workers, server, folder and watchdog; what is ended already is left alone.

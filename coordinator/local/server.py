@@ -129,9 +129,11 @@ class PrivateServer:
         give_up_at = time.monotonic() + _START_S
         with redis_client.connect(self.url, _START_S) as client:
             while True:
-                death = self._child.death()
-                if death:
-                    raise StoreError(f"the private server of local mode did not start: it {death}")
+                exit_reason = self._child.exit_reason()
+                if exit_reason:
+                    raise StoreError(
+                        f"the private server of local mode did not start: it {exit_reason}"
+                    )
                 try:
                     return self._verify(client)
                 except redis.ConnectionError:
@@ -144,9 +146,9 @@ class PrivateServer:
 
     def check(self) -> None:
         """Raise ServerDied if the server is gone."""
-        death = self._child.death()
-        if death:
-            raise ServerDied(f"the private server of local mode {death}")
+        exit_reason = self._child.exit_reason()
+        if exit_reason:
+            raise ServerDied(f"the private server of local mode {exit_reason}")
 
     def end(self) -> None:
         """Stop the server; nothing is kept."""

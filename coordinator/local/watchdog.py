@@ -141,7 +141,7 @@ def _send_all(processes: Iterable[Process], number: int) -> None:
         send(one, number)
 
 
-class _Charge:
+class _Registered:
     """What the coordinator told: lines of JSON, one fact each."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class _Charge:
         self.servers: list[Process] = []
         self._rest = b""
 
-    def hear(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             fact = json.loads(line)
@@ -176,17 +176,17 @@ def main(coordinator: int) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    charge = _Charge()
+    registered = _Registered()
     while os.getppid() == coordinator:
         if select.select([0], [], [], _PARENT_S)[0]:
             data = os.read(0, 65536)
             if not data:
                 break
-            charge.hear(data)
+            registered.receive(data)
     os.set_blocking(0, False)
     while data := _unread():
-        charge.hear(data)
-    charge.clear()
+        registered.receive(data)
+    registered.clear()
 
 
 def _unread() -> bytes:

@@ -13,7 +13,7 @@ from osbench.common.histogram import Histogram
 from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import NATIVE
-from osbench.coordinator.contexts.history import Passage, Step
+from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.model import RunReport
@@ -110,7 +110,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "other_errors": beyond,
         "sla": _sla(outcome),
         "hooks": [_hook(hook) for hook in outcome.hooks],
-        "contexts": [_context(passage) for passage in outcome.contexts],
+        "contexts": [_context(record) for record in outcome.contexts],
         "outputs": _outputs(outcome),
         "load_profile": _load_profile(statistics),
         "workers": [dict(worker) for worker in outcome.workers],
@@ -150,17 +150,17 @@ def _hook_result(result: Result) -> dict[str, Any]:
     return found
 
 
-def _context(passage: Passage) -> dict[str, Any]:
+def _context(record: ContextRecord) -> dict[str, Any]:
     return {
-        "name": passage.name,
-        "source": passage.source,
-        "config": passage.config,
-        "setup": _context_step(passage.setup),
-        "cleanup": _context_step(passage.cleanup),
+        "name": record.name,
+        "source": record.source,
+        "config": record.config,
+        "setup": _context_step(record.setup),
+        "cleanup": _context_step(record.cleanup),
     }
 
 
-def _context_step(step: Step | None) -> dict[str, Any] | None:
+def _context_step(step: ContextStep | None) -> dict[str, Any] | None:
     if step is None:
         return None
     return {

@@ -9,7 +9,7 @@ from typing import Any
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
 from osbench.common.task import Named
-from osbench.coordinator.contexts.history import Passage
+from osbench.coordinator.contexts.history import ContextRecord
 from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
@@ -44,7 +44,7 @@ class WorkloadOutcome:
     #: Whose criterion gave each verdict; all ours where this is empty.
     sla_sources: tuple[str, ...] = ()
     hooks: tuple[HookReport, ...] = ()
-    contexts: tuple[Passage, ...] = ()
+    contexts: tuple[ContextRecord, ...] = ()
     charts: Charts = field(default_factory=Charts)
     #: Outputs and errors that were left out because they were too large.
     too_large: int = 0

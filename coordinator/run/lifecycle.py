@@ -14,7 +14,7 @@ from osbench.common.errors import ContextError, FleetError, OsbenchError, StoreA
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
-from osbench.coordinator.hooks.executor import Hooks
+from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd, left_behind
 from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.report.summary_json import to_json
@@ -268,7 +268,7 @@ class _Load:
             rules=StopRules(
                 self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
             ),
-            hooks=Hooks(workload.hooks, plan.plugins, run=plan.run_id),
+            hooks=HookExecutor(workload.hooks, plan.plugins, run=plan.run_id),
             progress=Noted(self._ui.progress, services.directory),
         )
         self.workloads.append(run)

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from osbench.common.config.options import AUTO
 from osbench.common.deployment.record import Deployment
 from osbench.common.task import Workload
-from osbench.coordinator.traces.collection.sample_rate import Plan
+from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +68,9 @@ def _wanted(workload: Workload, deployment: Deployment | None, conf: cfg.ConfigO
     return bool(conf.benchmark.enable_profiler if wanted is None else wanted)
 
 
-def _plan(conf: cfg.ConfigOpts) -> Plan:
+def _plan(conf: cfg.ConfigOpts) -> SampleRatePlan:
     traces = conf.traces
-    return Plan(
+    return SampleRatePlan(
         tail_percent=traces.tail_percent,
         tail_traces=traces.tail_traces,
         budget=traces.store_budget_mib << 20,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.clock import Offset, measure
+from osbench.common.clock import ClockOffset, measure
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.store import RedisStore
-from osbench.coordinator.contexts.context_stack import Contexts, Tell
-from osbench.coordinator.contexts.state_store import Objects
+from osbench.coordinator.contexts.context_stack import ContextStack, Tell
+from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.dispatch.port import PlannedBatch
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.pool import WorkerPool
@@ -90,8 +90,8 @@ class RunServices:
     pool: WorkerPool
     server: Server
     #: Redis time on this host.
-    clock: Offset
-    contexts: Contexts
+    clock: ClockOffset
+    contexts: ContextStack
     limits: Limits
     #: Raises where a server or worker of local mode has died.
     check: Callable[[], None]
@@ -113,7 +113,7 @@ def open_services(
         run_id=plan.run_id,
         epoch=secrets.token_hex(8),
     )
-    kept = Objects(directory.path, Path(conf.data_dir), plan.run_id, plan.deployment)
+    kept = ContextStateStore(directory.path, Path(conf.data_dir), plan.run_id, plan.deployment)
     return RunServices(
         directory=directory,
         channel=channel,
@@ -123,7 +123,7 @@ def open_services(
         pool=pool,
         server=Server(client),
         clock=measure(client),
-        contexts=Contexts(kept, plan.plugins, on_context),
+        contexts=ContextStack(kept, plan.plugins, on_context),
         limits=Limits(
             lost_after_s=conf.coordinator.worker_lost_after_s,
             wait_s=plan.wait_s,

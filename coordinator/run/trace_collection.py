@@ -11,7 +11,11 @@ from oslo_config import cfg
 from osbench.common.deployment.record import Deployment
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.collector import Collected, Collection, Settings
+from osbench.coordinator.traces.collection.collector import (
+    Collected,
+    Collection,
+    CollectionSettings,
+)
 from osbench.coordinator.traces.collection.retention import Retention
 
 LOG = logging.getLogger(__name__)
@@ -47,9 +51,9 @@ def collect_traces(
         return Collected(notes=(f"traces could not be collected: {type(error).__name__}: {error}",))
 
 
-def _settings(conf: cfg.ConfigOpts) -> Settings:
+def _settings(conf: cfg.ConfigOpts) -> CollectionSettings:
     traces = conf.traces
-    return Settings(
+    return CollectionSettings(
         retention=Retention(
             slowest=traces.keep_slowest,
             failed=traces.keep_failed,

@@ -13,7 +13,7 @@ from osbench.common.protocol.messages import Specification
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import WorkerHandle
-from osbench.coordinator.hooks.executor import Hooks
+from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import MissingUsers
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -49,7 +49,7 @@ class WorkloadRun:
     dispatcher: Dispatcher
     workers: WorkloadWorkers
     rules: StopRules
-    hooks: Hooks
+    hooks: HookExecutor
     #: Gets snapshots of the workload, some per second.
     progress: Callable[[Snapshot], None]
     _step: Step = field(default_factory=Step)

@@ -6,7 +6,7 @@ import logging
 
 from osbench.common.errors import FleetError
 from osbench.coordinator.fleet.pool import WorkerPool
-from osbench.coordinator.fleet.worker import Preparation, WorkerHandle
+from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 from osbench.coordinator.transport.controls import Controls
 
 LOG = logging.getLogger(__name__)
@@ -96,18 +96,18 @@ class WorkloadWorkers:
         """
         for worker in self.present:
             beat = worker.beat
-            if worker.preparation is not Preparation.PENDING:
+            if worker.readiness is not Readiness.PENDING:
                 continue
             if beat.run != self._run_id or beat.prepared != self._workload:
                 continue
             if not beat.problem:
-                worker.preparation = Preparation.READY
+                worker.readiness = Readiness.READY
                 continue
             text = f"worker {beat.host} (pid {beat.pid}): {beat.problem}"
             if strict:
                 raise FleetError(text)
             LOG.warning("%s; it is not used", text)
-            worker.preparation = Preparation.FAILED
+            worker.readiness = Readiness.FAILED
 
     # spans
 

@@ -1,4 +1,4 @@
-"""Arrival rates over time, in pieces whose integral, and its inverse, are exact formulas."""
+"""Arrival rates over time, in segments whose integral, and its inverse, are exact formulas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def exact(number: float) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class RateSegment:
     """A stretch of time over which the rate changes linearly, or not at all."""
 
     #: Seconds after t0.
@@ -59,7 +59,7 @@ class Piece:
     def instants(self, first: Fraction, ranks: Floats) -> Floats:
         """Where the integral since the beginning reaches `first` + each rank, seconds after t0."""
         if self.rate == self.end_rate:
-            # every instant from the piece's own beginning: no drift, and the same however asked
+            # every instant from the segment's own beginning: no drift, and the same however asked
             rate = self.rate
             return float(self.begin_s + first / rate) + ranks * float(rate.denominator) / float(
                 rate.numerator
@@ -84,21 +84,21 @@ def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
 
 
 class Curve(Protocol):
-    """A rate over time, as pieces without a gap from t0 on."""
+    """A rate over time, as segments without a gap from t0 on."""
 
     @property
     def last(self) -> int:
-        """Position of the last piece, from 0."""
+        """Position of the last segment, from 0."""
 
     @property
     def total(self) -> Fraction | None:
         """Integral of the rate over all time; None is without end."""
 
     def position(self, level: Fraction | int) -> int:
-        """Position of the piece in which the integral of the rate passes `level`."""
+        """Position of the segment in which the integral of the rate passes `level`."""
 
-    def piece(self, position: int) -> Piece:
-        """The piece at a position of 0 to `last`."""
+    def segment(self, position: int) -> RateSegment:
+        """The segment at a position of 0 to `last`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ class Ramp:
 
     @cached_property
     def last(self) -> int:
-        """Position of the piece that runs at rate `end`."""
+        """Position of the segment that runs at rate `end`."""
         return ceil((self.end - self.start) / self.step)
 
     @property
@@ -123,21 +123,21 @@ class Ramp:
         return
 
     def rate(self, position: int) -> Fraction:
-        """Arrivals a second in a piece."""
+        """Arrivals a second in a segment."""
         return min(self.start + position * self.step, self.end)
 
     def before(self, position: int) -> Fraction:
-        """Integral of the rate up to the beginning of a piece, at most `last`."""
+        """Integral of the rate up to the beginning of a segment, at most `last`."""
         climb = self.step * (position * (position - 1)) / 2
         return (self.start * position + climb) * self.duration
 
     def position(self, level: Fraction | int) -> int:
-        """Position of the piece in which the integral of the rate passes `level`."""
+        """Position of the segment in which the integral of the rate passes `level`."""
         return bisect_right(range(self.last + 1), level, key=self.before) - 1
 
-    def piece(self, position: int) -> Piece:
-        """The piece at a position of 0 to `last`."""
-        return Piece(
+    def segment(self, position: int) -> RateSegment:
+        """The segment at a position of 0 to `last`."""
+        return RateSegment(
             begin_s=position * self.duration,
             length_s=self.duration if position < self.last else None,
             before=self.before(position),
@@ -186,9 +186,9 @@ class Stages:
         """Position of the stage in which the integral passes `level`: behind pauses at rate 0."""
         return bisect_right(self._levels, level) - 1
 
-    def piece(self, position: int) -> Piece:
+    def segment(self, position: int) -> RateSegment:
         """The stage at a position of 0 to `last`."""
-        return Piece(
+        return RateSegment(
             begin_s=self._instants[position],
             length_s=self._lengths[position],
             before=self._levels[position],

@@ -43,7 +43,7 @@ def schedule(curve: Curve, config: Mapping[str, Any]) -> Schedule:
 class Even:
     """Arrival k is due when the integral of the rate passes k: the first at t0, at a steady rate.
 
-    A piece of the curve goes on with the fraction of an arrival that the one before left.
+    A segment of the curve goes on with the fraction of an arrival that the one before left.
     """
 
     def __init__(self, curve: Curve) -> None:
@@ -59,17 +59,17 @@ class Even:
         stop = start + MOST if stop is None else min(stop, start + MOST)
         parts = [np.empty(0)]
         for position in range(self._curve.position(start), self._curve.last + 1):
-            piece = self._curve.piece(position)
-            first = ceil(piece.before)
-            end = min(stop, first + piece.reach(horizon_s))
-            if piece.after is not None:
-                end = min(end, ceil(piece.after))
+            segment = self._curve.segment(position)
+            first = ceil(segment.before)
+            end = min(stop, first + segment.reach(horizon_s))
+            if segment.after is not None:
+                end = min(end, ceil(segment.after))
             if start < end:
                 ranks = np.arange(start - first, end - first, dtype=np.float64)
-                instants = piece.instants(first - piece.before, ranks)
+                instants = segment.instants(first - segment.before, ranks)
                 parts.append(_until(instants, horizon_s))
                 start += len(parts[-1])
-            if start >= stop or piece.end_s is None or piece.end_s > horizon_s:
+            if start >= stop or segment.end_s is None or segment.end_s > horizon_s:
                 break
         return np.concatenate(parts)
 
@@ -117,14 +117,14 @@ class Poisson:
         """Where the integral of the rate passes levels, at least up to a horizon."""
         start = self._curve.position(Fraction(float(levels[0])))
         for position in range(start, self._curve.last + 1):
-            piece = self._curve.piece(position)
+            segment = self._curve.segment(position)
             inside = len(levels)
-            if piece.after is not None:
-                inside = int(np.searchsorted(levels, float(piece.after)))
+            if segment.after is not None:
+                inside = int(np.searchsorted(levels, float(segment.after)))
             if inside:
-                yield piece.instants(Fraction(0), levels[:inside] - float(piece.before))
+                yield segment.instants(Fraction(0), levels[:inside] - float(segment.before))
                 levels = levels[inside:]
-            if not len(levels) or piece.end_s is None or piece.end_s > horizon_s:
+            if not len(levels) or segment.end_s is None or segment.end_s > horizon_s:
                 return
 
     def _levels(self, block: int) -> Floats:

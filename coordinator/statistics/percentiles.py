@@ -21,7 +21,7 @@ _Z = 1.96
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentile:
+class PercentileEstimate:
     """A percentile of some samples."""
 
     #: 0..100.
@@ -43,7 +43,7 @@ def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
 
 def percentiles(
     histogram: Histogram, percents: Sequence[float] = REPORTED
-) -> tuple[Percentile, ...]:
+) -> tuple[PercentileEstimate, ...]:
     """Some percentiles of a histogram; none where it is empty."""
     if not histogram.count:
         return ()
@@ -54,7 +54,7 @@ def percentiles(
     found = iter(histogram.at_ranks(wanted))
     values = [next(found) for _ in ranks]
     return tuple(
-        Percentile(
+        PercentileEstimate(
             percent=percent, value=value, interval=(next(found), next(found)) if pair else None
         )
         for percent, value, pair in zip(percents, values, bounds, strict=True)

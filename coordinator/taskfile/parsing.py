@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.task import Hook, Named, Subtask, Task, Workload
+from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.taskfile import schemas
 from osbench.coordinator.taskfile.places import inside, shown
 from osbench.coordinator.taskfile.schema_errors import validate
@@ -147,10 +147,10 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
     )
 
 
-def _hook(hook: Mapping[str, Any]) -> Hook:
+def _hook(hook: Mapping[str, Any]) -> HookConfig:
     (action,) = _named(hook["action"])
     (trigger,) = _named(hook["trigger"])
-    return Hook(action=action, trigger=trigger, description=hook.get("description", ""))
+    return HookConfig(action=action, trigger=trigger, description=hook.get("description", ""))
 
 
 def _named(entries: Mapping[str, Any]) -> tuple[Named, ...]:

@@ -51,8 +51,8 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
         looking = _needing(targets, SEMANTIC)
         if problems or not looking or deployment is None or not known["platforms"]:
             return problems
-        with trial_users.users(deployment) as surroundings:
-            return _asked(looking, SEMANTIC, surroundings)
+        with trial_users.users(deployment) as validation_context:
+            return _asked(looking, SEMANTIC, validation_context)
     except ContextError as error:
         return [Problem("", str(error))]
 
@@ -96,7 +96,7 @@ def _needing(targets: Sequence[_Target], kind: str) -> list[_Target]:
     ]
 
 
-def _asked(targets: Sequence[_Target], within: str, surroundings: Any) -> list[Problem]:
+def _asked(targets: Sequence[_Target], within: str, validation_context: Any) -> list[Problem]:
     return [
         Problem(target.place, message)
         for target in targets
@@ -106,6 +106,6 @@ def _asked(targets: Sequence[_Target], within: str, surroundings: Any) -> list[P
             target.config,
             within=within,
             workload=target.workload,
-            surroundings=surroundings,
+            validation_context=validation_context,
         )
     ]

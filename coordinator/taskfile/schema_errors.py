@@ -48,7 +48,7 @@ def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]
     if fault:
         return [Problem(place, f"cannot be checked: its plug-in's schema is wrong: {fault}")]
     validator: Any = validator_for(schema, default=Draft7Validator)
-    return list(_told(validator(schema).iter_errors(value), place))
+    return list(_all_problems(validator(schema).iter_errors(value), place))
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def _fault(schema: str) -> str:
     return ""
 
 
-def _told(errors: Iterable[ValidationError], place: str) -> Iterator[Problem]:
+def _all_problems(errors: Iterable[ValidationError], place: str) -> Iterator[Problem]:
     for error in errors:
         where = place
         for part in error.absolute_path:
@@ -134,7 +134,7 @@ def _branches(
     of_type = [faults for faults in branches.values() if not any(_is_type(f) for f in faults)]
     if of_type:
         meant = min(of_type, key=len)
-        yield from _told(meant, place)
+        yield from _all_problems(meant, place)
         return
     kinds = [f.validator_value for faults in branches.values() for f in faults if _is_type(f)]
     named = [kind for kind in kinds if isinstance(kind, str)]

@@ -70,7 +70,7 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
     return [
         Problem(_runner_place(workload, task.version), note)
         for workload in task.workloads
-        for note in _answers(_runner_class(workload, plugins).notes, workload.runner.config)
+        for note in _ask_plugin(_runner_class(workload, plugins).notes, workload.runner.config)
     ]
 
 
@@ -114,7 +114,7 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
     problems = validate(workload.runner.config, runner.CONFIG_SCHEMA, place)
     yield from problems
     if not problems:
-        refused = _answers(runner.check, workload.runner.config)
+        refused = _ask_plugin(runner.check, workload.runner.config)
         for message in refused:
             yield Problem(place, message)
         if not refused:
@@ -156,11 +156,11 @@ def _configured(kind: str, found: Found, config: Any, place: str) -> Iterator[Pr
             for message in validators.problems(kind, found.address, config):
                 yield Problem(place, message)
         return
-    for message in _answers(plugin.check_config, config):
+    for message in _ask_plugin(plugin.check_config, config):
         yield Problem(place, message)
 
 
-def _answers(question: Callable[[Any], list[str]], config: Any) -> list[str]:
+def _ask_plugin(question: Callable[[Any], list[str]], config: Any) -> list[str]:
     try:
         return question(config)
     except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything

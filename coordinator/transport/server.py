@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from osbench.common.errors import StoreLost
-from osbench.common.protocol.redis_client import Client, handshake
+from osbench.common.protocol.redis_client import Client, server_run_id
 
 
 class Server:
@@ -12,11 +12,11 @@ class Server:
     def __init__(self, client: Client) -> None:
         """Raises StoreAway, StoreError."""
         self._client = client
-        self.run_id = handshake(client)
+        self.run_id = server_run_id(client)
 
     def verify(self) -> None:
         """Raise StoreLost where another server answers, or the same one after a restart."""
-        if handshake(self._client) != self.run_id:
+        if server_run_id(self._client) != self.run_id:
             raise StoreLost(
                 "Redis was restarted in the middle of the run; what workers had sent and we "
                 "had not read may be gone. The run directory keeps what was taken"

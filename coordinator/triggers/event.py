@@ -9,7 +9,7 @@ from osbench.common.plugin.trigger import Trigger
 from osbench.coordinator.triggers.schema import closed
 
 
-class Event(Trigger):
+class EventTrigger(Trigger):
     """Fires at each of the values in `at`."""
 
     NAME: ClassVar[str] = "event"

@@ -9,7 +9,7 @@ from osbench.common.plugin.trigger import LEAST, Trigger
 from osbench.coordinator.triggers.schema import closed
 
 
-class Periodic(Trigger):
+class PeriodicTrigger(Trigger):
     """Fires at `start`, and every `step` from there up to `end`."""
 
     NAME: ClassVar[str] = "periodic"

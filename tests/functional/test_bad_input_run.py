@@ -134,14 +134,14 @@ def test_a_wrong_password_is_named_as_such_and_not_shown(cluster: Cluster) -> No
 
     arguments = against(cluster, url)
 
-    is_refused(cluster.site, *arguments, says=("refuses us", "password", "redis_url"))
+    is_refused(cluster.site, *arguments, says=("refuses access", "password", "redis_url"))
     assert "wrong-secret" not in cluster.site.run(*arguments).out
 
 
 def test_a_redis_without_the_password(cluster: Cluster) -> None:
     url = cluster.redis.url.replace(":functional@", "")
 
-    is_refused(cluster.site, *against(cluster, url), says=("refuses us", "password"))
+    is_refused(cluster.site, *against(cluster, url), says=("refuses access", "password"))
 
 
 def test_a_redis_that_evicts(cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from osbench.common.errors import StoreAway, StoreError
-from osbench.common.protocol.redis_client import check, connect, handshake, reached
+from osbench.common.protocol.redis_client import check, connect, reached, server_run_id
 from osbench.common.protocol.store import RedisStore
 from servers import free_port, redis_server
 
@@ -175,7 +175,7 @@ def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
         again = client.incr("counter")
 
     assert again == 2
-    assert handshake(client) == direct.info("server")["run_id"]
+    assert server_run_id(client) == direct.info("server")["run_id"]
 
 
 def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, direct):
@@ -194,11 +194,11 @@ def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, dire
 
 
 def test_the_handshake_tells_a_restarted_server_from_the_one_before(redis, client):
-    before = handshake(client)
+    before = server_run_id(client)
 
     redis.restart()
 
-    assert handshake(client) != before
+    assert server_run_id(client) != before
 
 
 def test_a_right_server_passes_the_check(redis, client):
@@ -208,7 +208,7 @@ def test_a_right_server_passes_the_check(redis, client):
 def test_a_wrong_password_is_refused_without_showing_it(redis):
     url = f"redis://:{SECRET}@127.0.0.1:{redis.port}/0"
 
-    with pytest.raises(StoreError, match="refuses us") as caught:
+    with pytest.raises(StoreError, match="refuses access") as caught:
         check(connect(url, timeout_s=5.0), url)
 
     assert SECRET not in str(caught.value)

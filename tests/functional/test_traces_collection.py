@@ -24,7 +24,7 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.collector import Collection, Settings
+from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.trace_set import of_run
 from osbench.coordinator.traces.model.spans import Trace, uuid_form
@@ -64,7 +64,7 @@ def block(workload, columns):
 def collect(directory, url, names=("Shop.buy",), **options):
     settings = {"retention": KEEP, "late_s": 0.0, "expiry_s": 600, **options}
     warmup = settings.pop("warmup_ns", {})
-    collection = Collection(directory, names, Settings(**settings), warmup_ns=warmup)
+    collection = Collection(directory, names, CollectionSettings(**settings), warmup_ns=warmup)
     return collection.collect(url)
 
 
@@ -91,9 +91,9 @@ def test_the_slow_the_failed_and_a_share_are_kept_and_the_rest_is_deleted(redis,
     assert left == {uuid_form(trace_id) for trace_id in kept}
     assert all(590 <= client.ttl(f"osprofiler_opt:{name}") <= 600 for name in left)
     # all of them are in the table, whether kept or not
-    material = of_run(directory)
-    assert len(material.features) == material.traced == material.census.traces == 1000
-    assert sorted(material.features.iteration.tolist()) == list(range(1, 1001))
+    trace_set = of_run(directory)
+    assert len(trace_set.features) == trace_set.traced == trace_set.coverage.traces == 1000
+    assert sorted(trace_set.features.iteration.tolist()) == list(range(1, 1001))
     assert "SELECT prices" in with_cost.sentences[0]
     (cost,) = with_cost.costs
     assert (cost.traced, cost.untraced) == (980, 500)
@@ -128,11 +128,11 @@ def test_events_that_come_late_are_awaited(redis, tmp_path):
     collect(run_of(tmp_path, found), redis.url, late_s=30.0)
     thread.join()
 
-    material = of_run(RunDirectory.find(str(tmp_path), "last"))
-    assert material.census.traces == 50
-    assert material.census.incomplete == 0
-    assert material.census.services["shop/api"].count == 200
-    assert material.census.services["bus"].count == 1
+    trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
+    assert trace_set.coverage.traces == 50
+    assert trace_set.coverage.incomplete == 0
+    assert trace_set.coverage.services["shop/api"].count == 200
+    assert trace_set.coverage.services["bus"].count == 1
 
 
 def test_what_stays_incomplete_is_waited_for_no_longer_than_said(redis, tmp_path):
@@ -144,8 +144,8 @@ def test_what_stays_incomplete_is_waited_for_no_longer_than_said(redis, tmp_path
 
     collect(run_of(tmp_path, found), redis.url, late_s=0.6, **settings)
 
-    material = of_run(RunDirectory.find(str(tmp_path), "last"))
-    assert material.census.incomplete == material.census.lost_stops == 1
+    trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
+    assert trace_set.coverage.incomplete == trace_set.coverage.lost_stops == 1
     # what may still come must not make a list that nobody deletes
     (key,) = redis.client().scan_iter()
     assert key.decode().endswith(uuid_form(found[3].trace_id))
@@ -164,10 +164,10 @@ def test_spans_in_files_join_their_traces(redis, tmp_path):
 
     collected = collect(run_of(tmp_path, found), redis.url, files=files)
 
-    material = of_run(RunDirectory.find(str(tmp_path), "last"))
-    assert material.census.traces == 40
-    assert material.census.services["stock/engine"].count == 40
-    assert material.census.services["stock/engine"].orphan == 0
+    trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
+    assert trace_set.coverage.traces == 40
+    assert trace_set.coverage.services["stock/engine"].count == 40
+    assert trace_set.coverage.services["stock/engine"].orphan == 0
     assert "cannot read" in collected.notes[0]
 
 
@@ -185,12 +185,12 @@ def test_traces_of_threads_that_keep_an_old_one_are_counted(redis, tmp_path):
 
     collected = collect(run_of(tmp_path, found), redis.url)
 
-    census = of_run(RunDirectory.find(str(tmp_path), "last")).census
-    assert (census.services["stock/engine"].count, census.services["stock/engine"].stale) == (
+    coverage = of_run(RunDirectory.find(str(tmp_path), "last")).coverage
+    assert (coverage.services["stock/engine"].count, coverage.services["stock/engine"].stale) == (
         60,
         58,
     )
-    assert census.services["shop/api"].stale == 0
+    assert coverage.services["shop/api"].stale == 0
     (note,) = collected.notes
     assert note == (
         "traces: stock/engine: 58 spans left out (97 %), written into traces that its threads had"
@@ -246,12 +246,12 @@ def test_of_very_many_a_share_is_read_beside_what_is_kept(redis, tmp_path):
 
     collected = collect(run_of(tmp_path, found), redis.url, retention=keep, most=200)
 
-    material = of_run(RunDirectory.find(str(tmp_path), "last"))
-    compared = int((material.features.group == 0).sum())
+    trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
+    compared = int((trace_set.features.group == 0).sum())
     assert collected.kept == (10,)
-    assert material.traced == 600
+    assert trace_set.traced == 600
     assert 150 < compared < 250
-    assert compared < len(material.features) <= compared + 10
+    assert compared < len(trace_set.features) <= compared + 10
     assert redis.client().dbsize() == 10
 
 

@@ -77,12 +77,12 @@ def closed(
     *,
     t0_in_ns: int = 0,
     timeout_s: float = 0.0,
-    hungry: Callable[[], None] = lambda: None,
+    request_work: Callable[[], None] = lambda: None,
     **more: Any,
 ) -> Iterator[ClosedEngine]:
     """A closed engine, ended when the block is left."""
     engine = ClosedEngine(
-        body(work, timeout_s=timeout_s, **more), monotonic_ns() + t0_in_ns, NEVER, hungry
+        body(work, timeout_s=timeout_s, **more), monotonic_ns() + t0_in_ns, NEVER, request_work
     )
     try:
         yield engine
@@ -98,14 +98,14 @@ def opened(
     max_lag_ns: int = 1 * S,
     at_limit: Outcome = Outcome.DROPPED_MAX_CONCURRENCY,
     timeout_s: float = 0.0,
-    hungry: Callable[[], None] = lambda: None,
+    request_work: Callable[[], None] = lambda: None,
 ) -> Iterator[OpenEngine]:
     """An open engine, ended when the block is left."""
     engine = OpenEngine(
         body(work, timeout_s=timeout_s),
         monotonic_ns() + t0_in_ns,
         NEVER,
-        hungry,
+        request_work,
         max_lag_ns=max_lag_ns,
         at_limit=at_limit,
     )

@@ -8,8 +8,8 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.hook import Event
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
-from osbench.common.task import Hook, Named
-from osbench.coordinator.contexts.history import Fault, Passage, Step
+from osbench.common.task import HookConfig, Named
+from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.hooks.executor import Error, HookReport, Result
 from osbench.coordinator.report.model import RunReport
 from osbench.coordinator.results.charts.workload_charts import Charts
@@ -69,7 +69,7 @@ def statistics(**options):
 def restart_hook():
     """A hook that worked once, and was not there the other time."""
     return HookReport(
-        hook=Hook(
+        hook=HookConfig(
             action=Named(name="sys_call", config="systemctl restart keystone"),
             trigger=Named(name="event", config={"unit": "iteration", "at": [100, 500]}),
             description="a restart under load",
@@ -98,14 +98,14 @@ def restart_hook():
     )
 
 
-def passages():
+def context_records():
     """A context that came and went, and one that could not be undone."""
     gone = Fault(etype="Conflict", msg="3 networks are still in use", details="f()")
-    step = Step(started_at=1775044799.0, finished_at=1775044799.75)
-    late = Step(started_at=1775044815.0, finished_at=1775044821.5, error=gone)
+    step = ContextStep(started_at=1775044799.0, finished_at=1775044799.75)
+    late = ContextStep(started_at=1775044815.0, finished_at=1775044821.5, error=gone)
     return (
-        Passage(name="users@openstack", config={"tenants": 2}, setup=step, cleanup=step),
-        Passage(name="network@openstack", config={}, setup=step, cleanup=late),
+        ContextRecord(name="users@openstack", config={"tenants": 2}, setup=step, cleanup=step),
+        ContextRecord(name="network@openstack", config={}, setup=step, cleanup=late),
     )
 
 
@@ -177,7 +177,7 @@ def rps_workload():
             ),
         ),
         hooks=(restart_hook(),),
-        contexts=passages(),
+        contexts=context_records(),
         charts=charts(),
         too_large=2,
         workers=(

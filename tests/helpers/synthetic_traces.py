@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.analysis.features import Features
-from osbench.coordinator.traces.model.span_keys import Key
+from osbench.coordinator.traces.model.span_keys import SpanKey
 from osbench.coordinator.traces.model.spans import Span, Trace, span_key, trace_key, uuid_form
 
 #: When the first trace starts, nanoseconds since 1970.
@@ -275,7 +275,7 @@ def table_of(times: NDArray[np.int64], **columns: Any) -> Features:
         "whole": np.ones(count, bool),
     }
     return Features(
-        keys=tuple(Key("shop/api", f"part-{at}", "") for at in range(keys)),
+        keys=tuple(SpanKey("shop/api", f"part-{at}", "") for at in range(keys)),
         places=tuple((at, "b") for at in range(keys)),
         groups=("Shop.buy",),
         shapes=((0,),),

@@ -16,7 +16,7 @@ from helpers.commands import coord
 from helpers.corpus import corpus
 from helpers.lab.rally_command import Rally, workloads
 from osbench.common.deployment.record import Deployment
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally.adapters.context_adapter import context_class
 from services.catalogue import admin
 from services.lab import Lab
@@ -167,15 +167,15 @@ def test_users_of_a_setup_that_died_are_found_by_their_names(cloud: Lab) -> None
     context = context_class("users@openstack")
     assert context is not None
     record = Deployment.from_spec("lab", {"openstack": deployment(cloud)})
-    surroundings = Surroundings(run="a-run", deployment=record)
+    environment = ContextEnvironment(run="a-run", deployment=record)
     before = population(cloud)
     made: dict[str, Any] = {}
     kept: list[dict[str, Any]] = []
 
-    context({}, surroundings, made, lambda: kept.append(dict(made))).setup()
+    context({}, environment, made, lambda: kept.append(dict(made))).setup()
     between = population(cloud)
     # all that is on disk when the process dies in the middle
-    context({}, surroundings, kept[0]).cleanup()
+    context({}, environment, kept[0]).cleanup()
 
     assert (between.users, between.projects) == (before.users + 1, before.projects + 1)
     assert population(cloud) == before

@@ -95,8 +95,8 @@ def test_the_order_and_the_size_of_blocks_change_nothing(stream) -> None:
     sent = blocks(stream)
     alone, together = empty_book(sent), empty_book(sent)
 
-    ran = [alone.take(block) for block in sent]
-    ran_together = [together.take(join(group)) for group in groups(sent)]
+    ran = [alone.add(block) for block in sent]
+    ran_together = [together.add(join(group)) for group in groups(sent)]
 
     assert together.statistics == alone.statistics
     assert together.ledger.accounting() == alone.ledger.accounting()

@@ -10,13 +10,11 @@ from helpers.heartbeats import heartbeat
 from osbench.common.plugin.runner import split
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.dispatch.shares import regrant
-from osbench.coordinator.fleet.worker import Preparation, WorkerHandle
+from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 
 
 def handle(name: int, capacity: int) -> WorkerHandle:
-    return WorkerHandle(
-        heartbeat(f"w{name}", beat=0, capacity=capacity), preparation=Preparation.READY
-    )
+    return WorkerHandle(heartbeat(f"w{name}", beat=0, capacity=capacity), readiness=Readiness.READY)
 
 
 class Worker:
@@ -92,8 +90,8 @@ class Sharing(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 5), leaving=st.booleans())
     def lose_capacity(self, at: int, leaving: bool) -> None:
-        preparation = Preparation.FAILED if leaving else Preparation.READY
-        self.workers[at % len(self.workers)].handle.preparation = preparation
+        readiness = Readiness.FAILED if leaving else Readiness.READY
+        self.workers[at % len(self.workers)].handle.readiness = readiness
 
     @rule(at=st.integers(0, 5), count=st.integers(0, 5), reads=st.booleans())
     def work(self, at: int, count: int, reads: bool) -> None:
@@ -116,7 +114,7 @@ class Sharing(RuleBasedStateMachine):
         if not hasattr(self, "workers"):
             return
         for worker in self.workers:
-            worker.handle.preparation = Preparation.READY
+            worker.handle.readiness = Readiness.READY
         for _ in range(len(self.workers) + 2):
             self.grant()
             for worker in self.workers:

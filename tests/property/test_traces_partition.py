@@ -47,15 +47,15 @@ def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
     for root in tree.roots:
         path = critical_path(tree, root, clocks)
 
-        pieces = sorted(path.pieces, key=lambda piece: piece.start)
-        assert all(piece.start < piece.end for piece in pieces)
-        assert sum(p.end - p.start for p in pieces) == tree.end[root] - tree.start[root]
+        segments = sorted(path.segments, key=lambda segment: segment.start)
+        assert all(segment.start < segment.end for segment in segments)
+        assert sum(p.end - p.start for p in segments) == tree.end[root] - tree.start[root]
         at = tree.start[root]
-        for piece in pieces:
-            assert piece.start == at
-            at = piece.end
+        for segment in segments:
+            assert segment.start == at
+            at = segment.end
         assert len(set(path.visited)) == len(path.visited)
-        assert {piece.span for piece in pieces} <= set(path.visited)
+        assert {segment.span for segment in segments} <= set(path.visited)
         assert not set(path.visited) & set(path.outlived)
 
 

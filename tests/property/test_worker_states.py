@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from helpers.heartbeats import heartbeat
 from osbench.coordinator.fleet.worker import (
     LossReason,
-    Preparation,
+    Readiness,
     WorkerHandle,
     WorkerState,
 )
@@ -57,11 +57,11 @@ class States(RuleBasedStateMachine):
     def unreadable(self) -> None:
         self.worker.record_protocol_error()
 
-    @rule(workload=st.integers(0, 3), preparation=st.sampled_from(Preparation))
-    def prepare(self, workload: int, preparation: Preparation) -> None:
+    @rule(workload=st.integers(0, 3), readiness=st.sampled_from(Readiness))
+    def prepare(self, workload: int, readiness: Readiness) -> None:
         if self.worker.present:
             self.worker.begin(workload)
-            self.worker.preparation = preparation
+            self.worker.readiness = readiness
 
     @rule(users=st.integers(0, 8))
     def grant(self, users: int) -> None:

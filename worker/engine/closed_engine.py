@@ -18,11 +18,13 @@ from osbench.worker.engine.engine import GIVEN_UP, NEVER, NOT_STARTED, Engine, U
 class ClosedEngine(Engine):
     """Runs claimed numbers on `share` users. A number is due when its user became free."""
 
-    def __init__(self, body: Body, t0_ns: int, stop_ns: int, hungry: Callable[[], None]) -> None:
+    def __init__(
+        self, body: Body, t0_ns: int, stop_ns: int, request_work: Callable[[], None]
+    ) -> None:
         self._claimed: deque[Interval] = deque()
         # one iterator is shared by all users: next() on a range iterator is atomic
         self._source: Iterator[int] = iter(range(0))
-        super().__init__(body, t0_ns, stop_ns, hungry)
+        super().__init__(body, t0_ns, stop_ns, request_work)
 
     def add(self, batch: Batch) -> None:
         with self._changed:
@@ -75,7 +77,7 @@ class ClosedEngine(Engine):
         begin = monotonic_ns()
         parked = False
         # the plan of a load that ends at an instant has no end before it
-        starving = self.stop_ns < NEVER
+        until_stop = self.stop_ns < NEVER
         with self._changed:
             while not self.stopped:
                 now = monotonic_ns()
@@ -88,13 +90,13 @@ class ClosedEngine(Engine):
                     if self._refill():
                         self.want_ns += max(0, monotonic_ns() - begin)
                         return self._source, due
-                    self._hungry()
-                elif starving:
-                    starving = False
+                    self._request_work()
+                elif until_stop:
+                    until_stop = False
                     if not parked:
                         self.want_ns += max(0, self.stop_ns - begin)
-                        self._hungry()
-                self._changed.wait(self._left_s(now) if starving else None)
+                        self._request_work()
+                self._changed.wait(self._left_s(now) if until_stop else None)
         return None
 
     def _left_s(self, now: int) -> float:
@@ -110,5 +112,5 @@ class ClosedEngine(Engine):
         low, high = self._claimed.popleft()
         self._source = iter(range(low, high))
         if not self._claimed:
-            self._hungry()
+            self._request_work()
         return True

@@ -26,7 +26,7 @@ from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.protocol.blocks import Row, pack_actions
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
-from osbench.worker.engine.failures import spoken
+from osbench.worker.engine.failures import message_of
 
 LOG = logging.getLogger(__name__)
 
@@ -64,9 +64,11 @@ Entry = tuple[int, User, int, int, Recorder]
 
 
 class Engine:
-    """Base of the closed and the open engine. `hungry` is called when work runs out."""
+    """Base of the closed and the open engine. `request_work` is called when work runs out."""
 
-    def __init__(self, body: Body, t0_ns: int, stop_ns: int, hungry: Callable[[], None]) -> None:
+    def __init__(
+        self, body: Body, t0_ns: int, stop_ns: int, request_work: Callable[[], None]
+    ) -> None:
         self.body = body
         #: Start of the load, and the instant from which nothing starts, monotonic nanoseconds.
         self.t0_ns = t0_ns
@@ -88,10 +90,10 @@ class Engine:
         self.share = 0
         self.stopped = False
         self._limit_ns = body.timeout_ns or NEVER
-        self._hungry = hungry
+        self._request_work = request_work
         self._returned = Intervals()
         self._users: dict[int, User] = {}
-        self._staff = threading.Lock()
+        self._users_lock = threading.Lock()
         #: Instant of the last change of `share`.
         self._shared_ns = t0_ns
         #: The system had no thread for a user.
@@ -126,7 +128,7 @@ class Engine:
         raise NotImplementedError
 
     @property
-    def staff(self) -> int:
+    def min_users(self) -> int:
         """Users that must be there whether or not there is work."""
         return self.share
 
@@ -139,23 +141,23 @@ class Engine:
             self.share = share
             self._changed.notify_all()
         self._fill()
-        self._hungry()
+        self._request_work()
 
     def _fill(self) -> None:
         """Start the users that must be there and are not."""
-        for number in range(self.staff):
-            if number not in self._users and not self.employ(number, self._shared_ns):
+        for number in range(self.min_users):
+            if number not in self._users and not self.start_user(number, self._shared_ns):
                 return
         self._short = False
 
-    def employ(self, number: int, free_ns: int) -> bool:
+    def start_user(self, number: int, free_ns: int) -> bool:
         """Start a user that is not there yet; False where the system has no thread for it."""
-        with self._staff:
+        with self._users_lock:
             if number in self._users or number >= self.share or self.stopped:
                 return True
             user = User(number, free_ns)
             user.thread = threading.Thread(
-                target=self._live, args=(user,), name=f"user-{number}", daemon=True
+                target=self._run_user, args=(user,), name=f"user-{number}", daemon=True
             )
             self._users[number] = user
             try:
@@ -168,13 +170,13 @@ class Engine:
                 return False
         return True
 
-    def dismiss(self, user: User) -> None:
+    def remove_user(self, user: User) -> None:
         """Forget a user that leaves or was given up."""
-        with self._staff:
+        with self._users_lock:
             if self._users.get(user.number) is user:
                 del self._users[user.number]
 
-    def _live(self, user: User) -> None:
+    def _run_user(self, user: User) -> None:
         try:
             self.serve(user)
         except IterationTimeout:
@@ -208,7 +210,7 @@ class Engine:
             ended = monotonic_ns()
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
             ended = monotonic_ns()
-            error, message = caught, spoken(caught)
+            error, message = caught, message_of(caught)
         if self.inflight.pop(iteration, None) is None:
             # the exception and this frame hold each other: without it, all goes with the thread
             error = None
@@ -296,17 +298,17 @@ class Engine:
         while not (self.stopped and not self.inflight):
             time.sleep(WATCH_S)
             try:
-                self._look_around()
+                self._check()
             except Exception:
                 LOG.exception("the watchdog goes on after an error of its own")
 
-    def _look_around(self) -> None:
+    def _check(self) -> None:
         now = monotonic_ns()
         if now >= self.stop_ns:
             rest = self.take_back()
             if rest:
                 self.give_back(rest)
-                self._hungry()
+                self._request_work()
         if now >= self._next_expiry:
             self._expire(now)
         if self._short:
@@ -347,8 +349,8 @@ class Engine:
         )
         user.injected = True
         self.abandoned.append(thread)
-        self.dismiss(user)
-        self.employ(user.number, now)
+        self.remove_user(user)
+        self.start_user(user.number, now)
 
 
 def _await_injection(user: User) -> None:

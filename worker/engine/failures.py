@@ -19,7 +19,7 @@ DISTINCT_LIMIT = 1000
 _OURS = frozenset({"osbench.worker.engine.engine", "osbench.worker.engine.body"})
 
 
-def spoken(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """The message of an exception. Never raises: a scenario's exception may do anything."""
     try:
         return str(error)

@@ -28,7 +28,7 @@ REST_NS = 5_000_000
 #: Idle users kept ready behind the leader.
 SPARE = 2
 #: What starting a thread may take out of the time to the next arrival.
-HIRE_NS = 1_000_000
+THREAD_START_NS = 1_000_000
 
 
 class OpenEngine(Engine):
@@ -39,7 +39,7 @@ class OpenEngine(Engine):
         body: Body,
         t0_ns: int,
         stop_ns: int,
-        hungry: Callable[[], None],
+        request_work: Callable[[], None],
         *,
         max_lag_ns: int,
         at_limit: Outcome,
@@ -54,8 +54,8 @@ class OpenEngine(Engine):
         self._at_limit = at_limit
         #: Until when all users that there may be were busy.
         self._full_until = 0
-        self._told = False
-        super().__init__(body, t0_ns, stop_ns, hungry)
+        self._requested = False
+        super().__init__(body, t0_ns, stop_ns, request_work)
 
     def add(self, batch: Batch) -> None:
         dues = (np.frombuffer(batch.dues, "<i8") + self.t0_ns).tolist()
@@ -69,7 +69,7 @@ class OpenEngine(Engine):
         return len(self._arrivals)
 
     @property
-    def staff(self) -> int:
+    def min_users(self) -> int:
         # more are started as arrivals need them
         return min(self.share, SPARE + 1)
 
@@ -89,7 +89,7 @@ class OpenEngine(Engine):
                 self._idle.pop()
                 arrival = self._next(user)
             if arrival is None:
-                self.dismiss(user)
+                self.remove_user(user)
                 return
             due, iteration = arrival
             if self.run(iteration, due, user) == GIVEN_UP:
@@ -105,7 +105,7 @@ class OpenEngine(Engine):
     def _next(self, user: User) -> tuple[int, int] | None:
         """Sleep to the next arrival that may start and take it; None to leave."""
         arrivals = self._arrivals
-        hired = False
+        started = False
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
             # the watchdog takes all back once nothing may start
@@ -115,9 +115,9 @@ class OpenEngine(Engine):
                 continue
             wait = first[0][0] - now
             # one a turn: the new one is not yet seen to be idle
-            if not hired and self._scarce(wait):
-                hired = True
-                self._hire()
+            if not started and self._scarce(wait):
+                started = True
+                self._start_spare()
                 continue
             if wait > 0:
                 time.sleep(min(wait, NAP_NS) / 1e9)
@@ -134,25 +134,29 @@ class OpenEngine(Engine):
             elif now - due > self._max_lag_ns:
                 self._drop(due, iteration, full=False)
             else:
-                self._told = False
+                self._requested = False
                 return due, iteration
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
         """Few users are idle, and there is time to start one, or nobody is left to lead."""
         idle = len(self._idle)
-        return idle < SPARE and len(self._users) < self.share and (not idle or wait_ns > HIRE_NS)
+        return (
+            idle < SPARE
+            and len(self._users) < self.share
+            and (not idle or wait_ns > THREAD_START_NS)
+        )
 
-    def _hire(self) -> None:
+    def _start_spare(self) -> None:
         number = len(self._users)
         if number in self._users:
             number = next((n for n in range(self.share) if n not in self._users), number)
-        self.employ(number, monotonic_ns())
+        self.start_user(number, monotonic_ns())
 
     def _rest(self) -> None:
-        if not self._arrivals and not self._told:
-            self._told = True
-            self._hungry()
+        if not self._arrivals and not self._requested:
+            self._requested = True
+            self._request_work()
         time.sleep(REST_NS / 1e9)
 
     def _drop(self, due: int, iteration: int, *, full: bool) -> None:

@@ -26,7 +26,7 @@ _CODE = pycurl.RESPONSE_CODE
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
 
 
-class _Seat:
+class _ThreadState:
     """What a thread keeps between requests: its handle, and what the handle is set up for."""
 
     __slots__ = ("curl", "fixed", "ready")
@@ -41,10 +41,10 @@ class _Seat:
 
 
 class _Local(threading.local):
-    """The seat of each thread."""
+    """The state of each thread."""
 
     def __init__(self) -> None:
-        self.seat = _Seat()
+        self.state = _ThreadState()
 
 
 class CurlClient:
@@ -65,15 +65,15 @@ class CurlClient:
         Returns None, and sends nothing, where only requests can make this request.
         Raises TimeoutError, ConnectionError or ValueError.
         """
-        seat = self._local.seat
-        curl = seat.curl
-        if seat.ready == (method, url, options):
-            fields = [*own, *seat.fixed]
+        state = self._local.state
+        curl = state.curl
+        if state.ready == (method, url, options):
+            fields = [*own, *state.fixed]
             # the jar outlives the request; requests starts with an empty one, too
             if curl.getinfo(_JAR):
                 curl.setopt(_COOKIES, "ALL")
         else:
-            seat.ready = None
+            state.ready = None
             if not takes(method, url, options):
                 return None
             request = CurlRequest(method, url, self._of_run, own, options)
@@ -82,11 +82,11 @@ class CurlClient:
             curl.setopt(_COOKIES, "ALL")
             fields = request.fields
             if request.repeatable:
-                seat.ready = (method, url, snapshot(options))
-                seat.fixed = request.fixed
+                state.ready = (method, url, snapshot(options))
+                state.fixed = request.fixed
         code = _send(curl, fields, method, url)
         if code in addresses.REDIRECTS and options.get("allow_redirects", True):
-            seat.ready = None
+            state.ready = None
             request = CurlRequest(method, url, self._of_run, own, options)
             return _follow(curl, request, code, options)
         return code

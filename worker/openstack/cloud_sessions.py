@@ -30,7 +30,9 @@ TIMEOUT_S = 180.0
 
 #: Headers, in small letters, that only services of the deployment may see.
 TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
-_AT_HOME = frozenset((*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-openstack-request-id"))
+_DEPLOYMENT_ONLY = frozenset(
+    (*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-openstack-request-id")
+)
 
 #: Actions within the action whose call they belong to.
 REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
@@ -126,7 +128,7 @@ class Call:
         self._begun = False
         self._status = 0
 
-    def beside(self, method: str, url: str) -> str | None:
+    def extra_action(self, method: str, url: str) -> str | None:
         """What this message is beside the request itself; None for that."""
         sent = (method, url)
         if url.endswith("/auth/tokens") and method == "POST" and sent != self._itself:
@@ -163,7 +165,7 @@ class Transport(requests.Session):
         call = self.call
         if call is None:
             return super().request(method, url, headers=self._sent(url, headers), **options)
-        extra = call.beside(method, url)
+        extra = call.extra_action(method, url)
         if extra is None:
             sent = self._sent(url, headers, traced=call.traced)
             answer = super().request(method, url, headers=sent, **options)
@@ -181,7 +183,9 @@ class Transport(requests.Session):
         given = headers or {}
         # a host's URLs differ behind the third slash only
         if _location(url[: url.find("/", 8) + 1 or None]) not in self._hosts:
-            return {name: value for name, value in given.items() if name.lower() not in _AT_HOME}
+            return {
+                name: value for name, value in given.items() if name.lower() not in _DEPLOYMENT_ONLY
+            }
         sent = {name: value for name, value in given.items() if name.lower() not in TRACE_HEADERS}
         if not traced:
             return sent

@@ -14,7 +14,7 @@ from osbench.common.openstack.cloud_users import (
     RANDOM,
     ROUND_ROBIN,
     by_project,
-    people,
+    cloud_users,
     turn,
 )
 from osbench.common.openstack.services import ApiVersion
@@ -25,7 +25,7 @@ from osbench.worker.tracing.sampler import mix, seed_of
 AT_ONCE = 8
 
 
-class Actors:
+class UserSelector:
     """The accounts of a workload in one process.
 
     Raises DeploymentError where the deployment has nobody, or no admin where one is needed.
@@ -37,10 +37,10 @@ class Actors:
         self.sessions = Sessions(deployment, timeout_s)
         self.deployment = deployment
         self._projects = [
-            [Account(person.credential, person.state) for person in several]
-            for several in by_project(people(context, deployment))
+            [Account(user.credential, user.state) for user in several]
+            for several in by_project(cloud_users(context, deployment))
         ]
-        self._everybody = [account for several in self._projects for account in several]
+        self._users = [account for several in self._projects for account in several]
         self._choice = context.get(CHOICE, ROUND_ROBIN)
         self._seed = seed_of(f"{context.get('run', '')}/{context.get('workload', 0)}/user")
         self._admin = Account(deployment.admin) if deployment.admin else None
@@ -52,7 +52,7 @@ class Actors:
     def user(self, iteration: int) -> Account:
         """Who the iteration (from 1) acts as; the same in every process of a run."""
         if self._choice == RANDOM:
-            return self._everybody[mix(self._seed, iteration) % len(self._everybody)]
+            return self._users[mix(self._seed, iteration) % len(self._users)]
         project, user = turn(iteration, self._projects)
         return self._projects[project][user]
 
@@ -70,11 +70,11 @@ class Actors:
         """
         wanted = [self.admin] if admin else []
         if users:
-            wanted += self._everybody
+            wanted += self._users
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="warm-up") as pool:
             list(pool.map(self.sessions.warm, wanted))
 
     @property
-    def someone(self) -> Account:
+    def any_user(self) -> Account:
         """A user to ask things with before the load."""
-        return self._everybody[0]
+        return self._users[0]

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import cast
 
 from osbench import __version__
-from osbench.common.clock import Offset, measure
+from osbench.common.clock import ClockOffset, measure
 from osbench.common.errors import OsbenchError, StoreAway
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import Client, handshake, reached
+from osbench.common.protocol.redis_client import Client, reached, server_run_id
 from osbench.common.protocol.store import RedisStore
 from osbench.worker.session.preparation import Preparation
 from osbench.worker.session.session import Session
@@ -69,15 +69,15 @@ class Agent:
         self._max_stuck = max_stuck
         self._beat = 0
         self._refused = 0
-        self._boot = ""
-        self._offset: Offset | None = None
+        self._server_run_id = ""
+        self._offset: ClockOffset | None = None
         self._offset_at = 0.0
         self._cpu = (time.monotonic(), time.process_time())
         self._last_beat = 0.0
         self._listed = float("-inf")
-        self._told = ""
+        self._reported = ""
         #: The run served last: its mark may outlive our part in it.
-        self._left = ""
+        self._last_run = ""
         self._session: Session | None = None
         self._store: RedisStore | None = None
         self._draining = threading.Event()
@@ -85,7 +85,7 @@ class Agent:
 
     def start(self) -> None:
         """Register and go on in the background. Raises StoreAway, StoreError at first contact."""
-        self._greet()
+        self._synchronize()
         self._send_beat()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
@@ -101,25 +101,25 @@ class Agent:
         """Take no more work; `done` is set when all in hand is finished and acknowledged."""
         self._draining.set()
 
-    def farewell(self) -> None:
+    def deregister(self) -> None:
         """Take this process, and what Celery keeps for it, off the list of workers."""
         with reached():
             broker.forget(self._client, self._identity.incarnation)
 
-    def _greet(self) -> None:
+    def _synchronize(self) -> None:
         """After every (re)connection: who is the server, what time is it there?"""
-        self._boot = handshake(self._client)
+        self._server_run_id = server_run_id(self._client)
         self._offset = measure(self._client)
         self._offset_at = time.monotonic()
         if self._session is not None:
-            self._session.claimer.boot = self._boot
+            self._session.claimer.server_run_id = self._server_run_id
 
     def _loop(self) -> None:
         away = False
         while not self.done.is_set():
             try:
                 if away or time.monotonic() - self._offset_at > OFFSET_S:
-                    self._greet()
+                    self._synchronize()
                     away = False
                 self._turn()
             except StoreAway as error:
@@ -149,8 +149,8 @@ class Agent:
             self._leave_run()
             self.done.set()
         news = self._news()
-        if news != self._told or time.monotonic() - self._last_beat >= BEAT_S * 0.98:
-            self._told = news
+        if news != self._reported or time.monotonic() - self._last_beat >= BEAT_S * 0.98:
+            self._reported = news
             self._send_beat()
 
     def _look_for_run(self) -> None:
@@ -159,16 +159,16 @@ class Agent:
         if run is None or self._draining.is_set():
             return
         run_id = run.decode()
-        if run_id == self._left:
+        if run_id == self._last_run:
             return
         store = RedisStore(self._connect(), run_id)
         head = store.head()
         epoch = head.get("epoch")
         if epoch is None:
             return  # the coordinator has marked us and not yet opened its run
-        if head.get("boot") != self._boot:
+        if head.get("boot") != self._server_run_id:
             # redis-py reconnects in silence: a server that restarted while we were idle
-            self._greet()
+            self._synchronize()
         self._store = store
         self._session = Session(
             run=run_id,
@@ -182,7 +182,7 @@ class Agent:
             spool=self._spool,
             spool_limit_bytes=self._spool_limit,
         )
-        self._session.claimer.boot = self._boot
+        self._session.claimer.server_run_id = self._server_run_id
         LOG.info("takes up run %s", run_id)
 
     def _serve(self, session: Session) -> None:
@@ -209,7 +209,7 @@ class Agent:
     def _leave_run(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            self._left = session.run
+            self._last_run = session.run
             session.close()
             LOG.info("leaves run %s", session.run)
 

@@ -145,7 +145,7 @@ def main(
     stop()
     presence.forget(conf, name)
     try:
-        agent.farewell()
+        agent.deregister()
     except OsbenchError as error:
         LOG.warning("%s", error)
     return 0

@@ -36,10 +36,10 @@ class _Child:
 
     process: subprocess.Popen[bytes]
     #: When it was started, monotonic.
-    born: float
+    started: float
     #: Pipe on which it says why it cannot start; it closes the other end once it has started.
     complaints: int
-    said: bytes = b""
+    message: bytes = b""
     starting: bool = True
 
     def listen(self) -> None:
@@ -49,7 +49,7 @@ class _Child:
                 data = os.read(self.complaints, 4096)
             except BlockingIOError:
                 return
-            self.said += data
+            self.message += data
             if not data:
                 self.close()
 
@@ -72,7 +72,7 @@ class Supervisor:
         self._leave = threading.Event()
         self._children: list[_Child] = []
         #: Why processes could not start, with their number, as long as more may say the same.
-        self._untold: Counter[str] = Counter()
+        self._unreported: Counter[str] = Counter()
         #: When processes are to be started, monotonic.
         self._due: list[float] = []
 
@@ -92,18 +92,18 @@ class Supervisor:
         self._due = [time.monotonic()] * process_count(self._conf)
         failed = 0
         while True:
-            failed = self._bury() or failed
+            failed = self._reap() or failed
             self._start_due(lifeline)
             # who has said why it ends has not always ended yet
-            if not any(child.starting or child.said for child in self._children):
-                self._tell()
+            if not any(child.starting or child.message for child in self._children):
+                self._report_failures()
             if not self._children and not self._due:
                 return failed
             if self._leave.wait(0.2):
-                self._tell()
+                self._report_failures()
                 return self._stop()
 
-    def _bury(self) -> int:
+    def _reap(self) -> int:
         """Plan replacements of processes that ended; the exit code of one that gets none, or 0."""
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]
@@ -112,26 +112,26 @@ class Supervisor:
         for child in ended:
             self._children.remove(child)
             child.close()
-            code, lived_s = child.process.returncode, time.monotonic() - child.born
-            why = child.said.decode(errors="replace")
+            code, lived_s = child.process.returncode, time.monotonic() - child.started
+            why = child.message.decode(errors="replace")
             how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
             # what is wrong with a file or an option stays so, however long it took to be seen
             if code == UsageError.exit_code or (code >= 0 and lived_s < SHORTEST_LIFE_S):
                 failed = failed or code or 1
                 if why:
-                    self._untold[why] += 1
+                    self._unreported[why] += 1
                 else:
                     LOG.warning("%s: no other is started", how)
             else:
                 LOG.warning("%s: a new one starts", f"{how}: {why}" if why else how)
-                self._due.append(child.born + SHORTEST_LIFE_S)
+                self._due.append(child.started + SHORTEST_LIFE_S)
         return failed
 
-    def _tell(self) -> None:
-        for why, count in self._untold.items():
+    def _report_failures(self) -> None:
+        for why, count in self._unreported.items():
             share = f"{count} of {process_count(self._conf)} worker processes"
             click.echo(f"osbench-worker: {why} ({share}; no others are started)", err=True)
-        self._untold.clear()
+        self._unreported.clear()
 
     def _start_due(self, lifeline: int) -> None:
         now = time.monotonic()
@@ -155,7 +155,9 @@ class Supervisor:
             command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe), process_group=0
         )
         os.close(pipe)
-        self._children.append(_Child(process=process, born=time.monotonic(), complaints=complaints))
+        self._children.append(
+            _Child(process=process, started=time.monotonic(), complaints=complaints)
+        )
 
     def _stop(self) -> int:
         for child in self._children:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.openstack.user_selector import Actors
+from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
 
 #: An image that nobody has: the answer is short.
-NOBODYS_IMAGE = "__intentionally_non_existent_image___"
+MISSING_IMAGE = "__intentionally_non_existent_image___"
 
 
 class Authenticate(OpenStackScenario):
@@ -19,13 +19,13 @@ class Authenticate(OpenStackScenario):
     @action_timer("authenticate.keystone")
     def keystone(self) -> None:
         """Get a new token from Keystone, for each of the workload's users."""
-        actors: Actors = self.context["actors"]
-        actors.sessions.authenticate(self.cloud.account.credential)
+        selector: UserSelector = self.context["user_selector"]
+        selector.sessions.authenticate(self.cloud.account.credential)
 
     @openstack("Authenticate.validate_glance", services=("glance",))
     def validate_glance(self, repetitions: int) -> None:
         """Have Glance validate the token, so many times, with a search that finds nothing."""
-        self._ask("glance", "images", repetitions, {"name": NOBODYS_IMAGE, "limit": 20})
+        self._ask("glance", "images", repetitions, {"name": MISSING_IMAGE, "limit": 20})
 
     @openstack("Authenticate.validate_nova", services=("nova",))
     def validate_nova(self, repetitions: int) -> None:

@@ -10,7 +10,7 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.openstack import OpenStackScenario, openstack, without_nothing
+from osbench.worker.scenarios.openstack import OpenStackScenario, openstack, without_none
 
 #: What of an update would keep the clean-up from finding a user again.
 _NAMES = ("name", "domain_name")
@@ -181,7 +181,8 @@ class KeystoneBasic(OpenStackScenario):
     def authenticate_user_and_validate_token(self) -> None:
         """Get a token and have it validated."""
         with ActionTimer(self, "keystone_v3.fetch_token"):
-            granted = self.context["actors"].sessions.authenticate(self.admin.account.credential)
+            sessions = self.context["user_selector"].sessions
+            granted = sessions.authenticate(self.admin.account.credential)
         with ActionTimer(self, "keystone_v3.validate_token"):
             headers = {"X-Subject-Token": granted.auth_token}
             self.admin.request("GET", "keystone", "auth/tokens", headers=headers)
@@ -300,7 +301,7 @@ class KeystoneBasic(OpenStackScenario):
         enabled: bool = True,
         default_role: str = "member",
     ) -> dict[str, Any]:
-        fields = without_nothing(
+        fields = without_none(
             {
                 "name": self.new_name(),
                 "password": password,

@@ -13,7 +13,7 @@ from osbench.worker.scenarios.openstack import (
     ACCEPTED,
     OpenStackScenario,
     openstack,
-    without_nothing,
+    without_none,
 )
 
 _TEXT = {"Content-Type": "text/plain", "Accept": "*/*"}
@@ -100,7 +100,7 @@ class MistralExecutions(Mistral):
     @action_timer("mistral.create_execution")
     def _execute(self, workflow: str, wf_input: str | None, params: str | None) -> str:
         given = json.loads(params) if params else {}
-        wanted = without_nothing(
+        wanted = without_none(
             {
                 "workflow_name": workflow,
                 "input": wf_input,

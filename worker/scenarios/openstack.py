@@ -19,7 +19,7 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure, pause
 from osbench.worker.http.deadlines import request_limit_s
 from osbench.worker.openstack.client import Client
-from osbench.worker.openstack.user_selector import Actors
+from osbench.worker.openstack.user_selector import UserSelector
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -39,7 +39,7 @@ WAIT_S = 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Needs:
+class ServiceNeeds:
     """What one scenario needs of the cloud."""
 
     services: tuple[str, ...]
@@ -70,7 +70,9 @@ def openstack(
     context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
     if temporary:
         context["users"] = {}
-    needs = Needs(services=services, admin=admin, users=users, temporary=temporary, warm=warm)
+    needs = ServiceNeeds(
+        services=services, admin=admin, users=users, temporary=temporary, warm=warm
+    )
 
     def mark(method: F) -> F:
         @functools.wraps(method)
@@ -108,7 +110,7 @@ class OpenStackScenario(Scenario):
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Get tokens and find services. Raises DeploymentError where something is not there."""
         name = context["scenario"].partition("@")[0]
-        needs: Needs = cls.method(context).needs
+        needs: ServiceNeeds = cls.method(context).needs
         deployment = openstack_of(context.get("deployment"), name)
         wish = context["args"].get("session", PER_USER)
         if wish not in (PER_USER, PER_ITERATION):
@@ -120,14 +122,14 @@ class OpenStackScenario(Scenario):
                 f"{name} leaves things with its users: have the context users make some "
                 "(users: {tenants: 1}) in place of those of the deployment"
             )
-        actors = Actors(context, deployment, request_limit_s(context))
-        context["actors"] = actors
+        selector = UserSelector(context, deployment, request_limit_s(context))
+        context["user_selector"] = selector
         if not needs.warm:
-            actors.sessions.discover()
+            selector.sessions.discover()
             return
-        actors.warm(admin=needs.admin, users=needs.users)
-        asking = actors.admin if needs.admin and not needs.users else actors.someone
-        cloud = Cloud(asking, actors.sessions.session, actors.versions)
+        selector.warm(admin=needs.admin, users=needs.users)
+        asking = selector.admin if needs.admin and not needs.users else selector.any_user
+        cloud = Cloud(asking, selector.sessions.session, selector.versions)
         for service in needs.services:
             cloud.address(service)
         cls.prepare(context, cloud)
@@ -172,32 +174,32 @@ class OpenStackScenario(Scenario):
 
     def as_administrator(self) -> Client:
         """Sends requests as the administrator, who has a token where `prepare` saw to it."""
-        actors: Actors = self.context["actors"]
-        return Client(self, actors.sessions, actors.admin, actors.versions)
+        selector: UserSelector = self.context["user_selector"]
+        return Client(self, selector.sessions, selector.admin, selector.versions)
 
-    def _act(self, needs: Needs, session: str) -> None:
-        actors: Actors = self.context["actors"]
+    def _act(self, needs: ServiceNeeds, session: str) -> None:
+        selector: UserSelector = self.context["user_selector"]
         user, admin = None, None
         if needs.users:
-            user = actors.user(self.context["iteration"])
+            user = selector.user(self.context["iteration"])
         if needs.admin:
-            admin = actors.admin
+            admin = selector.admin
         if session == PER_ITERATION and needs.warm:
-            user, admin = (self._fresh(actors, account) for account in (user, admin))
+            user, admin = (self._fresh(selector, account) for account in (user, admin))
         if user is not None:
-            self.cloud = Client(self, actors.sessions, user, actors.versions)
+            self.cloud = Client(self, selector.sessions, user, selector.versions)
         if admin is not None:
-            self.admin = Client(self, actors.sessions, admin, actors.versions)
+            self.admin = Client(self, selector.sessions, admin, selector.versions)
 
-    def _fresh(self, actors: Actors, account: Account | None) -> Account | None:
+    def _fresh(self, selector: UserSelector, account: Account | None) -> Account | None:
         if account is None:
             return None
         fresh = Account(account.credential)
         with ActionTimer(self, "authenticate"):
-            actors.sessions.warm(fresh)
+            selector.sessions.warm(fresh)
         return fresh
 
 
-def without_nothing(values: Mapping[str, Any]) -> dict[str, Any]:
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     """The same without what is None: services take that for a value."""
     return {key: value for key, value in values.items() if value is not None}

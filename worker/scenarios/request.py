@@ -19,7 +19,7 @@ class OpenStack(OpenStackScenario):
         """See that the service is there, and that the paths of the checks can be read."""
         args = context["args"]
         if args.get("as_admin"):
-            context["actors"].warm(admin=True, users=False)
+            context["user_selector"].warm(admin=True, users=False)
         cloud.address(args["service_type"])
         for path in args.get("checks") or {}:
             try:
@@ -66,8 +66,8 @@ class OpenStack(OpenStackScenario):
                 raise AssertionError("the answer is not JSON") from None
             for place, wanted in checks.items():
                 found = jsonpath.values(document, place)
-                self.checked(wanted in found, f"{place} is {_told(found)}, not {wanted!r}")
+                self.checked(wanted in found, f"{place} is {_described(found)}, not {wanted!r}")
 
 
-def _told(found: list[Any]) -> str:
+def _described(found: list[Any]) -> str:
     return ", ".join(map(repr, found[:3])) if found else "not there"

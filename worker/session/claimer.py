@@ -39,7 +39,7 @@ class Claimer:
         #: The rate is measured from `_before`; `_mark` takes its place.
         self._before: Mark = (0, 0, 0)
         self._mark: Mark = (0, 0, 0)
-        self.boot = ""
+        self.server_run_id = ""
         #: Nothing is claimed while this is set.
         self.paused = False
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class Claimer:
             self._intake.serve(workload)
         self._need.set()
 
-    def hungry(self) -> None:
+    def wake(self) -> None:
         """Work runs out: look now."""
         self._need.set()
 
@@ -112,7 +112,7 @@ class Claimer:
         if not wanted:
             return False
         owners = self._store.claim(
-            self._epoch, self.boot, self._incarnation, self._intake.ask(wanted)
+            self._epoch, self.server_run_id, self._incarnation, self._intake.ask(wanted)
         )
         if owners is None:
             # another epoch, or a Redis that restarted: the coordinator decides what goes on

@@ -13,7 +13,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.iteration_arguments import expander
-from osbench.worker.session.row_feed import Feed
+from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.tracing.sampler import seed_of
 from osbench.worker.tracing.span_writer import SpanWriter
 
@@ -56,7 +56,7 @@ class Preparation:
         arguments = expander(specification.args, specification.run)
         feed = None
         if specification.columns:
-            feed = Feed(specification.columns, specification.rows_key)
+            feed = RowFeed(specification.columns, specification.rows_key)
         body = Body(
             cls=plugin.cls,
             function=getattr(plugin.cls, plugin.method),

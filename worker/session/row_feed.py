@@ -9,17 +9,17 @@ from typing import Any
 
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
-from osbench.common.protocol.data_rows import Reader, unseal
+from osbench.common.protocol.data_rows import RowReader, unseal
 from osbench.common.protocol.messages import Batch
 
 LOG = logging.getLogger(__name__)
 
 
-class Feed:
+class RowFeed:
     """Rows by iteration number: added with a claimed batch, taken by the iteration that starts."""
 
     def __init__(self, header: Sequence[str], key: bytes) -> None:
-        self._reader = Reader(header)
+        self._reader = RowReader(header)
         self._key = key
         self._rows: dict[int, dict[str, Any]] = {}
 

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from time import monotonic_ns
 
-from osbench.common.clock import Offset
+from osbench.common.clock import ClockOffset
 from osbench.common.errors import OsbenchError, Untrusted
 from osbench.common.masking import mask_url
 from osbench.common.outcomes import Outcome
@@ -17,7 +17,7 @@ from osbench.common.protocol.messages import Batch, Control, Specification
 from osbench.common.protocol.store import Store
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import NEVER, Engine
-from osbench.worker.engine.failures import spoken
+from osbench.worker.engine.failures import message_of
 from osbench.worker.engine.open_engine import OpenEngine
 from osbench.worker.session.claimer import Claimer
 from osbench.worker.session.intake import Intake
@@ -141,7 +141,7 @@ class Session:
             return str(error)
         return self.claimer.offer(batch)
 
-    def follow(self, data: bytes | None, offset: Offset) -> str:
+    def follow(self, data: bytes | None, offset: ClockOffset) -> str:
         """Do what a control record says; answers why it is refused, or ""."""
         if data is None:
             return ""
@@ -187,7 +187,7 @@ class Session:
             LOG.warning("run %s: %d result blocks were not taken", self.run, len(self.outbox))
         self.outbox.close()
 
-    def _apply(self, control: Control, offset: Offset) -> None:
+    def _apply(self, control: Control, offset: ClockOffset) -> None:
         self.outbox.acknowledge(control.acknowledged)
         self._released = control.released
         if control.fenced and not self._fenced:
@@ -230,22 +230,22 @@ class Session:
                 raise Untrusted("the workload's specification is not there")
             body = self._vault.decrypt(self._sealer.open(Specification.KIND, data)["vault"])
             ready = self._preparation.prepare(Specification.parse(body))
-            _spare_what_is_there()
+            _exempt_from_garbage_collection()
         except OsbenchError as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
-            problem = f"preparing failed: {type(error).__name__}: {mask_url(spoken(error))}"
+            problem = f"preparing failed: {type(error).__name__}: {mask_url(message_of(error))}"
         # a workload that was left meanwhile must not take the place of the one that followed it
         with self._lock:
             if workload == self._preparing:
                 self._ready, self.problem = ready, problem
                 self.prepared = workload
 
-    def _start(self, ready: Prepared, control: Control, offset: Offset) -> None:
+    def _start(self, ready: Prepared, control: Control, offset: ClockOffset) -> None:
         assert control.t0_at is not None
         specification = ready.specification
         t0_ns = offset.to_monotonic_ns(control.t0_at)
-        hungry = self._hungry
+        request_work = self._request_work
         if specification.open:
             # without a wish of the user's, or beyond what we have, the limit is ours
             limited = not specification.max_concurrency or control.share > self._capacity
@@ -253,12 +253,12 @@ class Session:
                 ready.body,
                 t0_ns,
                 NEVER,
-                hungry,
+                request_work,
                 max_lag_ns=int(specification.max_lag_s * 1e9),
                 at_limit=(Outcome.DROPPED_CAPACITY if limited else Outcome.DROPPED_MAX_CONCURRENCY),
             )
         else:
-            self.engine = ClosedEngine(ready.body, t0_ns, NEVER, hungry)
+            self.engine = ClosedEngine(ready.body, t0_ns, NEVER, request_work)
         self.generation = -1
         self.shipper.serve(self.engine, control.workload, specification.ship_interval_s)
         self.claimer.serve(self.engine, control.workload)
@@ -276,12 +276,12 @@ class Session:
             ]
             self.engine = None
 
-    def _hungry(self) -> None:
-        self.claimer.hungry()
+    def _request_work(self) -> None:
+        self.claimer.wake()
         self.shipper.wake()
 
 
-def _spare_what_is_there() -> None:
+def _exempt_from_garbage_collection() -> None:
     """Have the garbage collector leave alone what the load finds here.
 
     Modules, plug-ins and what they prepared are some hundred thousand objects: to go through

@@ -1,8 +1,8 @@
 """Rally's atomic actions, recorded as they begin and end.
 
-Rally notes actions in a list of the scenario's, which services share. Here that list knows the
-iteration's recorder, and Rally's timer tells it: what a timed-out iteration has done is kept, and
-the span of an action is open while its requests are made.
+Rally collects actions in a list of the scenario, which its services share. Here that list holds
+the iteration's recorder, and Rally's timer is patched to call it. So the actions of a timed-out
+iteration are kept, and the span of an action is open while its requests are made.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from osbench.common.plugin.atomic import ActionTimer, Recorder
 
 #: Attribute of a Rally scenario that holds the recorder before its constructor runs.
 RECORDER = "_osbench_recorder"
-#: Attribute of Rally's timer that says that this was done.
+#: Attribute of Rally's timer that marks it as patched.
 MARK = "_osbench_told"
 
 _LOCK = threading.Lock()
 
 
 class Actions(list[Any]):
-    """The list in which Rally notes the actions of one iteration."""
+    """The list in which Rally collects the actions of one iteration."""
 
     __slots__ = ("_recorder",)
 
@@ -33,16 +33,16 @@ class Actions(list[Any]):
 
 
 def install() -> None:
-    """Let Rally's timers tell the recorders of their iterations; done once a process."""
+    """Patch Rally's timers to call the recorders of their iterations; once per process."""
     atomic: Any = importlib.import_module("rally.task.atomic")
     with _LOCK:
         if not hasattr(atomic.ActionTimer, MARK):
             setattr(atomic.ActionTimer, MARK, True)
-            _tell(atomic.ActionTimer)
-            _note(atomic.ActionTimerMixin)
+            _patch_timer(atomic.ActionTimer)
+            _patch_mixin(atomic.ActionTimerMixin)
 
 
-def _tell(timer: Any) -> None:
+def _patch_timer(timer: Any) -> None:
     enter, leave = timer.__enter__, timer.__exit__
 
     @functools.wraps(enter)
@@ -64,7 +64,7 @@ def _tell(timer: Any) -> None:
     timer.__enter__, timer.__exit__ = __enter__, __exit__
 
 
-def _note(mixin: Any) -> None:
+def _patch_mixin(mixin: Any) -> None:
     make = mixin.__init__
 
     @functools.wraps(make)

@@ -1,4 +1,4 @@
-"""Imports ahead of the load what Rally's clients import when they are first made."""
+"""Imports before the load what Rally's clients import when they are first created."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 #: Clients that every OpenStack scenario uses.
 _ALWAYS = ("keystone",)
-#: Parts that client libraries import when they know the version.
+#: Subpackages that client libraries import once they know the API version.
 _VERSIONS = ("v1", "v2", "v2_0", "v3")
 
 
 def import_for(rally: Any) -> None:
-    """Import the client libraries of a scenario; what cannot be imported is left to it."""
+    """Import the client libraries of a scenario; import errors are left for its iterations."""
     try:
         osclients: Any = importlib.import_module("rally_openstack.common.osclients")
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
@@ -31,7 +31,7 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Names of the services that the scenario's cleanup goes through."""
+    """Names of the services that the scenario's cleanup lists."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)

@@ -9,11 +9,11 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context
 from osbench.common.rally import importing, registry
 from osbench.common.rally.context_object import codec, orphaned_users
-from osbench.common.rally.context_object.cleanup_errors import Complaints
+from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
 from osbench.common.rally.context_object.environment import KEY, context_object
-from osbench.common.rally.context_object.rally_users import cloud_users
+from osbench.common.rally.context_object.rally_users import users_for_rally
 
-#: Key among what a context has made while its setup has not come to an end.
+#: Key in `made` while the setup of a context has not finished.
 BEGUN = "rally_begun"
 
 
@@ -24,15 +24,15 @@ class RallyContext(Context):
     RALLY: ClassVar[Any]
 
     def setup(self) -> None:
-        """Run Rally's setup, and keep the context object as it leaves it."""
+        """Run Rally's setup, and store the resulting context object."""
         carried = self._carried()
-        # its owner id is what all that is made now can be found by, should this process die
+        # if this process is killed, cleanup finds the resources by the object's owner id
         self.made[BEGUN] = True
         self._keep(carried)
         try:
             self.RALLY(carried).setup()
         except Exception:
-            self._keep_what_can_be(carried)
+            self._keep_if_possible(carried)
             raise
         del self.made[BEGUN]
         self._keep(carried)
@@ -44,15 +44,15 @@ class RallyContext(Context):
             return
         carried = codec.unpack(packed)
         if self.made.get(BEGUN):
-            # Rally's cleanup counts on what the beginning of its setup leaves
+            # Rally's cleanup relies on keys that its setup sets at the beginning
             carried = {"users": [], "tenants": {}} | carried
-        with Complaints() as complaints:
+        with CleanupErrors() as errors:
             rally = self.RALLY(carried)
             rally.cleanup()
             if self.made.get(BEGUN):
                 orphaned_users.remove(rally)
-        if complaints.messages:
-            raise ContextError(f"left behind: {'; '.join(complaints.messages)}")
+        if errors.messages:
+            raise ContextError(f"left behind: {'; '.join(errors.messages)}")
 
     def _carried(self) -> dict[str, Any]:
         packed = self.surroundings.context.get(KEY)
@@ -61,17 +61,17 @@ class RallyContext(Context):
             return carried
         begun = context_object(self.surroundings, self.surroundings.scenario)
         platform = begun["env"]["platforms"].get("openstack")
-        return begun if platform is None else begun | cloud_users(self.surroundings, platform)
+        return begun if platform is None else begun | users_for_rally(self.surroundings, platform)
 
     def _keep(self, carried: dict[str, Any]) -> None:
         self.made[KEY] = codec.pack(carried)
         self.keep()
 
-    def _keep_what_can_be(self, carried: dict[str, Any]) -> None:
+    def _keep_if_possible(self, carried: dict[str, Any]) -> None:
         try:
             self._keep(carried)
         except ContextError:
-            # what was half made may hold anything; the object from before names its owner still
+            # a half-made object may hold anything; the stored one still has the owner id
             return
 
 

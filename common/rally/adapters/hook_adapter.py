@@ -1,4 +1,4 @@
-"""Hook actions of Rally: their classes run in the coordinator, a new instance each firing."""
+"""Hook actions of Rally: their classes run in the coordinator, a new instance per firing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from osbench.common.plugin.hook import Event, Failed, Hook
 from osbench.common.rally.adapters.shared import adapted, problems
 
-#: Actions that ask Rally's database, and for what.
+#: Actions that need Rally's database, and what they read from it.
 NEEDS_DATABASE: Mapping[str, str] = {
     "fault_injection@openstack": "the configuration of the cloud's nodes in its deployment",
 }
 
-#: What Rally may say of an action that did not succeed, and reports know.
+#: Statuses of failed actions in Rally that reports know.
 _BAD = ("failed", "validation_failed")
 
 
@@ -23,31 +23,31 @@ def hook_class(name: str) -> type[Hook] | None:
 
 
 class RallyTask(dict[str, Any]):
-    """What stands in the place of Rally's task object: the run's id, and nothing of a database."""
+    """Replaces Rally's task object: has the run's id, and no database."""
 
     def __init__(self, run: str) -> None:
         super().__init__(uuid=run)
 
     def __missing__(self, key: str) -> Any:
-        raise LookupError(f"the task's {key} is in Rally's database, which osbench has not")
+        raise LookupError(f"the task's {key} is in Rally's database, which osbench does not have")
 
 
 class RallyHook(Hook):
-    """An action that a class of Rally does. It can't be ended early."""
+    """An action that is performed by a class of Rally. It cannot be ended early."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """What Rally's validators say, and whether the action can do without Rally's database."""
+        """Problems found by Rally's validators, or the action's need of Rally's database."""
         wanted = NEEDS_DATABASE.get(cls.RALLY.get_fullname())
         if wanted:
             return [f"cannot run here: it reads {wanted} from Rally's database; use sys_call"]
         return problems("hook", cls.RALLY, config)
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Act. Raises Failed with what Rally's class has noted, or what it raises itself."""
+        """Perform the action. Raises Failed with the error that Rally's class reports."""
         cause = {"event_type": event.unit, "value": event.value}
         action = self.RALLY(RallyTask(event.run), self.config, cause)
         action.run()

@@ -1,4 +1,4 @@
-"""Result rows as Rally's runners hand iterations on: one mapping each, with Rally's keys."""
+"""Result rows in the format of Rally's runners: one mapping per iteration, with Rally's keys."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Texts = Mapping[int, Sequence[str]]
 
 _RAN = frozenset(int(outcome) for outcome in RAN)
 _OK = int(Outcome.OK)
-#: Errors without a text: of iterations that were ended, and beyond the texts that are kept.
-_UNTOLD = {
+#: Errors without stored text: timeouts, and failures beyond the number that is stored.
+_NO_TEXT = {
     int(Outcome.TIMED_OUT): ("IterationTimeout", "had not ended at its timeout", ""),
     int(Outcome.FAILED): ("", "", ""),
 }
@@ -24,8 +24,8 @@ _UNTOLD = {
 def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[int, Any]]:
     """Number and record of each iteration that ran, in the order of the rows.
 
-    `failures` says what the failure numbers of the rows stand for: exception type, message and
-    traceback. `t0_at` is the instant that the rows count from, seconds since 1970-01-01 UTC.
+    `failures` maps failure numbers of the rows to exception type, message and traceback. `t0_at`
+    is the instant t0 of the rows, seconds since 1970-01-01 UTC.
     """
     charts = dict(columns.outputs)
     actions = _actions_by_row(columns, t0_at)
@@ -39,7 +39,7 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
                     "timestamp": t0_at + started / 1e9,
                     "duration": (ended - started - idle) / 1e9,
                     "idle_duration": idle / 1e9,
-                    "error": [] if outcome == _OK else [*failures.get(failure, _UNTOLD[outcome])],
+                    "error": [] if outcome == _OK else [*failures.get(failure, _NO_TEXT[outcome])],
                     "output": outputs(charts.get(iteration, ())),
                     "atomic_actions": actions.get(at, []),
                 },
@@ -68,7 +68,7 @@ def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, 
     found: dict[int, list[dict[str, Any]]] = {}
     of_row: dict[int, list[dict[str, Any]]] = {}
     for row, name, parent, started, ended, failed in columns.actions.tolist():
-        # one that has not ended was cut short with its iteration
+        # an action without end was interrupted together with its iteration
         end = ended if ended >= started else int(columns.ended[row])
         action: dict[str, Any] = {
             "name": columns.names[name],

@@ -1,4 +1,4 @@
-"""Rally's scenarios as osbench's: a class of ours for each, which runs Rally's own."""
+"""Rally's scenarios as osbench's: an adapter class for each, which runs Rally's own."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.plugins import ScenarioPlugin
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.rally import configuration, importing, registry
 from osbench.common.rally.adapters import action_recorder, client_imports, scenario_arguments
-from osbench.common.rally.context_object import codec, environment
-from osbench.common.rally.context_object.environment import KEY
+from osbench.common.rally.context_object import codec
+from osbench.common.rally.context_object.environment import KEY, context_object
 from osbench.common.rally.context_object.iteration_user import Shared
 
 
@@ -31,9 +31,9 @@ class RallyScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Import, unpack and set up all that no iteration's time may hold.
+        """Import, unpack and set up everything that must not be timed as part of an iteration.
 
-        Puts the unpacked context object into `context` in place of the packed one.
+        Replaces the packed context object in `context` by the unpacked one.
         """
         carried = codec.unpack(context[KEY])
         configuration.apply(carried["options"])
@@ -55,14 +55,14 @@ class RallyScenario(Scenario):
         self._take(scenario, strict=True)
 
     def _take(self, scenario: Any, *, strict: bool) -> None:
-        """Take over what the iteration leaves beside its actions."""
+        """Take over idle time and outputs of the iteration."""
         self._idle_ns = int(getattr(scenario, "_idle_duration", 0.0) * 1e9)
         for kind, items in getattr(scenario, "_output", {}).items():
             for item in items:
                 try:
                     self.add_output(**{kind: item})
                 except (TypeError, ValueError, OverflowError) as error:
-                    # of an iteration that has failed, the failure is what counts
+                    # for a failed iteration the original failure is reported
                     if strict:
                         raise TypeError(
                             f"{kind} output {item.get('title')!r} cannot be kept: {error}"
@@ -82,7 +82,7 @@ def scenario_plugin(name: str) -> ScenarioPlugin | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyScenario]:
-    """Our class that runs a Rally scenario."""
+    """The adapter class of a Rally scenario."""
 
     @functools.wraps(rally.run)
     def run(self: Any, **given: Any) -> None:
@@ -93,24 +93,24 @@ def adapter(rally: Any) -> type[RallyScenario]:
 
 
 def prepare(
-    rally: Any, args: Mapping[str, Any], surroundings: Surroundings
+    rally: Any, args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments and context for the workers, once the workload's contexts are set up.
 
-    The arguments are what Rally's types make of the task's. Raises ContextError.
+    The arguments are those of the task, converted by Rally's types. Raises ContextError.
     """
     types: Any = importlib.import_module("rally.task.types")
-    packed = surroundings.context.get(KEY)
+    packed = environment.context.get(KEY)
     name = rally.get_fullname()
     try:
-        carried = codec.unpack(packed) if packed else environment.context_object(surroundings, name)
+        carried = codec.unpack(packed) if packed else context_object(environment, name)
         processed = types.preprocess(name, carried, dict(args))
         ready = scenario_arguments.for_workers(processed)
         data = codec.pack({"object": carried, "options": configuration.effective()})
     except Exception as error:
-        said = str(error) if isinstance(error, ContextError) else f"{type(error).__name__}: {error}"
-        raise ContextError(f"scenario {name} cannot be prepared: {said}") from error
-    return ready, {**surroundings.context, KEY: data}
+        text = str(error) if isinstance(error, ContextError) else f"{type(error).__name__}: {error}"
+        raise ContextError(f"scenario {name} cannot be prepared: {text}") from error
+    return ready, {**environment.context, KEY: data}
 
 
 def _plugin(name: str, rally: Any) -> ScenarioPlugin:
@@ -132,12 +132,12 @@ def _file(rally: Any) -> Path:
     module = sys.modules.get(rally.__module__)
     if module is not None and module.__file__:
         return Path(module.__file__)
-    # of a file that Rally has loaded from a plug-in path there is no module to be found
+    # there is no module for a file that Rally has loaded from a plug-in path
     return Path(inspect.unwrap(rally.run).__code__.co_filename)
 
 
 def _chooses(rally: Any) -> bool:
-    """Whether the scenario has its user chosen in Rally's own way."""
+    """Whether the scenario uses Rally's own selection of users."""
     try:
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
     except ImportError:

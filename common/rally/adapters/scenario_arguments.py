@@ -1,4 +1,4 @@
-"""Arguments of Rally's scenarios on their way to an iteration."""
+"""Arguments of Rally's scenarios: serialized for workers, resolved for each iteration."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from osbench.common.errors import ContextError
 from osbench.common.rally.context_object import codec
 
-#: Key of a mapping that stands for an argument that is no plain data.
+#: Key of a mapping that replaces an argument that is not plain data.
 PACKED = "osbench.rally.packed"
 
 
 def for_workers(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments in types that messages hold. Raises ContextError for one that cannot be sent."""
+    """Arguments in types that messages support. Raises ContextError for others."""
     return {name: _sendable(name, value) for name, value in args.items()}
 
 
 def for_iteration(args: Mapping[str, Any], scenario: Any) -> dict[str, Any]:
-    """Copies of the arguments, so that what an iteration changes stays its own.
+    """Copies of the arguments, so that changes by an iteration do not affect others.
 
-    Those that Rally leaves open until the scenario is there are settled now.
+    Arguments that Rally resolves with the scenario object are resolved here.
     """
     return {name: _settled(value, scenario) for name, value in args.items()}
 

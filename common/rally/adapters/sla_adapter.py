@@ -1,4 +1,4 @@
-"""SLA criteria of Rally: their classes get each iteration as Rally's runners would give it."""
+"""SLA criteria of Rally: their classes get iterations in the format of Rally's runners."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ def sla_class(name: str) -> type[Sla] | None:
 
 
 class RallySla(Sla):
-    """A criterion that a class of Rally judges."""
+    """A criterion that is evaluated by a class of Rally."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        self._judge = self.RALLY(config)
+        self._criterion = self.RALLY(config)
         self._seen = 0
-        #: What it said when it was first not met.
+        #: The verdict when the criterion was first not met.
         self._unmet: Verdict | None = None
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """What Rally's validators say."""
+        """Problems found by Rally's validators."""
         return problems("sla", cls.RALLY, config)
 
     def add(self, columns: Columns) -> None:
-        """Hand the iterations on in the order in which results come in."""
+        """Pass the iterations on in the order in which results arrive."""
         for _, record in records(columns, columns.failures, columns.t0_at):
             self._seen += 1
-            if not self._judge.add_iteration(record) and self._unmet is None:
-                self._unmet = self._told()
+            if not self._criterion.add_iteration(record) and self._unmet is None:
+                self._unmet = self._verdict()
 
     def check(self, statistics: Statistics) -> Verdict:
-        """Rally's verdict, and a failure where nothing was seen."""
+        """Rally's verdict; a failure where no iteration has ended."""
         if not self._seen:
             return self.verdict(False, "no iteration has ended")
-        return self._told()
+        return self._verdict()
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Rally's rule: a load ends with the first iteration after which this is not met."""
+        """The first failing verdict: as in Rally, the load ends with that iteration."""
         return self._unmet
 
-    def _told(self) -> Verdict:
-        result = self._judge.result()
+    def _verdict(self) -> Verdict:
+        result = self._criterion.result()
         return self.verdict(bool(result["success"]), str(result["detail"]))

@@ -1,4 +1,4 @@
-"""Triggers of Rally: asked value by value which of them fire."""
+"""Triggers of Rally: called with each value to see which values fire."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def trigger_class(name: str) -> type[Trigger] | None:
     return adapted(RallyTrigger, "trigger", name)
 
 
-class _Noted:
-    """Stands in for Rally's action: notes for which values the trigger would run it."""
+class _ActionRecorder:
+    """Replaces Rally's action: records for which values the trigger would run it."""
 
     def __init__(self) -> None:
         self.values: list[int] = []
 
-    def __call__(self, task: Any, config: Any, triggered_by: Mapping[str, Any]) -> _Noted:
+    def __call__(self, task: Any, config: Any, triggered_by: Mapping[str, Any]) -> _ActionRecorder:
         self.values.append(int(triggered_by["value"]))
         return self
 
     def run_async(self) -> None:
-        """Nothing: the action is run elsewhere."""
+        """Do nothing: the action is run elsewhere."""
 
-    #: Rally's triggers name the action in their log.
+    #: Rally's triggers log the name of the action.
     __name__ = "action"
 
     def get_name(self) -> str:
-        """What Rally's triggers write into their log."""
+        """The name that Rally's triggers log."""
         return "action"
 
 
@@ -45,24 +45,24 @@ class RallyTrigger(Trigger):
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
-        self._noted = _Noted()
+        self._recorder = _ActionRecorder()
         # Rally's own write their defaults into the configuration
         named = (self.NAME, copy.deepcopy(dict(config)))
         described = {"action": ("action", None), "trigger": named, "description": ""}
-        self._trigger = self.RALLY(described, RallyTask(""), self._noted)
+        self._trigger = self.RALLY(described, RallyTask(""), self._recorder)
         self.unit = str(self._trigger.get_listening_event())
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """What Rally's validators say, and whether it listens to what there is here."""
+        """Problems found by Rally's validators, or an unknown unit."""
         found = problems("trigger", cls.RALLY, config)
         if not found and (unit := cls(config).unit) not in LEAST:
             found = [f"listens to {unit}; there are {' and '.join(LEAST)}"]
         return found
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Those for which Rally's class runs its action."""
+        """The values for which Rally's class runs its action."""
         for value in range(max(after + 1, LEAST[self.unit]), until + 1):
             self._trigger.on_event(self.unit, value)
-        found, self._noted.values = self._noted.values, []
+        found, self._recorder.values = self._recorder.values, []
         return found

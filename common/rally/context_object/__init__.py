@@ -1,1 +1,1 @@
-"""Rally's context object: made, stored, read and cleaned up."""
+"""Rally's context object: creation, storage, access by iterations, cleanup."""

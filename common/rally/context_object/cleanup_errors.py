@@ -1,4 +1,4 @@
-"""What Rally's cleanup could not remove: it logs such things and goes on."""
+"""Errors of Rally's cleanup, which only logs what it could not remove."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 from types import TracebackType
 from typing import Self
 
-#: Loggers that tell of it: threads that delete in parallel, the generic cleanup, the contexts.
+#: Loggers of such errors: threads that delete in parallel, the generic cleanup, the contexts.
 _SOURCES = (
     "rally.common.broker",
     "rally_openstack.task.cleanup",
     "rally_openstack.task.contexts",
 )
-#: Messages kept; characters of each.
+#: Limits: number of messages, characters of each.
 _MOST, _LONGEST = 20, 300
 
 
-class Complaints(logging.Handler):
-    """Context manager that collects what Rally's cleanup complains of while it is open."""
+class CleanupErrors(logging.Handler):
+    """Context manager that collects the warnings of Rally's cleanup while it is open."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -49,8 +49,8 @@ class Complaints(logging.Handler):
             self.messages.append(f"and {self._more} more")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message, unless it is about something that is gone already."""
-        # logged where the exception is handled
+        """Keep a message, unless it is about a resource that does not exist any more."""
+        # the message is logged inside the exception handler
         if _is_gone(sys.exc_info()[1]):
             return
         if len(self.messages) >= _MOST:

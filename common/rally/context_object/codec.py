@@ -1,8 +1,7 @@
-"""Rally's context object as bytes and back: plain data, credentials, and what is shared in it.
+"""Serializes Rally's context object: plain data, credentials, and shared references.
 
-Rally keeps a user in two places, among all users and among those of its tenant, and a context
-that changes it in one changes it in the other. So an object that is met again is written as a
-reference to its first place.
+Rally lists a user twice, among all users and among those of its tenant, and both are the same
+object. So an object that occurs again is written as a reference to its first occurrence.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ import msgpack
 
 from osbench.common.errors import ContextError
 
-#: Types that msgpack writes as they are.
+#: Types that msgpack supports directly.
 PLAIN = (type(None), bool, int, float, str, bytes)
 
 #: Codes of msgpack's extension types; `_REFERENCE` holds the number of a container.
 _REFERENCE, _CREDENTIAL, _TUPLE, _SET, _TIME, _DATE, _RESOURCE, _DEFERRED = range(1, 9)
-#: A datetime is a date, too.
+#: In this order, because a datetime is also a date.
 _TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
-#: Longest chain of containers within containers.
+#: Deepest nesting of containers.
 _DEPTH = 200
 
 
 def pack(value: Any) -> bytes:
-    """`value` as bytes. Raises ContextError naming the place of what cannot be written."""
+    """`value` as bytes. Raises ContextError naming the place of a value of another type."""
     return _Writer().pack(value, "")
 
 
 def unpack(data: bytes) -> Any:
-    """What `pack` was given; objects that were the same are the same again."""
+    """The value that was packed; shared objects are shared again."""
     return _Reader().unpack(data)
 
 
 class _Writer:
-    """Numbers containers in the order in which they are met."""
+    """Numbers containers in the order in which they are visited."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
-        #: Keeps what has a number alive, so that its id is not given to another object.
+        #: Keeps numbered objects alive, so that their id() is not reused.
         self._alive: list[Any] = []
         self._depth = 0
 
@@ -106,7 +105,7 @@ class _Writer:
         self._alive.append(value)
 
     def _extension(self, code: int, value: Any, place: str) -> Any:
-        # a fresh dict or list: it needs no number, and must not get one
+        # a temporary dict or list: it must not get a number
         if isinstance(value, dict):
             plain: Any = {k: self._plain(v, f"{place}.{k}") for k, v in value.items()}
         else:
@@ -119,7 +118,7 @@ class _Writer:
 
 
 class _Reader:
-    """Meets containers in the writer's order, so that their numbers are the same."""
+    """Visits containers in the writer's order, so that their numbers are the same."""
 
     def __init__(self) -> None:
         self._seen: list[Any] = []
@@ -155,7 +154,7 @@ class _Reader:
             return datetime.date.fromisoformat(data.decode())
         raw = _raw(data)
         if code == _CREDENTIAL:
-            # numbered before what lies within it, as the writer does
+            # numbered before its fields, as in the writer
             at = len(self._seen)
             self._seen.append(None)
             fields = {key: self._revive(item) for key, item in raw.items()}
@@ -169,13 +168,13 @@ def _raw(data: bytes) -> Any:
 
 
 def is_deferred(value: Any) -> bool:
-    """Whether an argument is to be resolved anew for each iteration (Rally 5.1 and later)."""
+    """Whether an argument is resolved for each iteration (Rally 5.1 and later)."""
     cls = getattr(importlib.import_module("rally.task.types"), "DeferredResource", None)
     return cls is not None and isinstance(value, cls)
 
 
 def copied(value: Any) -> Any:
-    """A copy, faster made than by the `copy` module; a credential's does not have its caches."""
+    """A copy, made faster than by the `copy` module; credentials are copied without caches."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -198,7 +197,7 @@ def _credential_class() -> Any:
 
 
 def _fields(credential: Any) -> dict[str, Any]:
-    """What the credential's class can be made from again; what it has cached is left out."""
+    """The constructor arguments of a credential, without its caches."""
     fields: dict[str, Any] = dict(credential.to_dict())
     fields.pop("discovery_cache", None)
     return fields
@@ -225,7 +224,7 @@ def _deferred(parts: list[Any]) -> Any:
     walk = importlib.import_module("rally.common.plugin.discover").itersubclasses
     found = [cls for cls in walk(base) if f"{cls.__module__}:{cls.__qualname__}" == named]
     if not found:
-        raise ContextError(f"{named} is not here: install the same plug-ins on both sides")
+        raise ContextError(f"{named} is not installed here: install the same plug-ins on all hosts")
     made = object.__new__(found[-1])
     vars(made).update(state)
     return made

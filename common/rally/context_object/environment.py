@@ -1,4 +1,4 @@
-"""Rally's context object before any context has added to it, made from a deployment record."""
+"""Rally's initial context object, made from a deployment record."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally import registry
 
-#: Key of the packed context object among what contexts have made.
+#: Key of the packed context object in `made`.
 KEY = "rally"
 #: Rally's name of the only platform there is.
 PLATFORM = "existing@openstack"
-#: Content of a deployment record that Rally does not know.
+#: Keys of a deployment record that Rally does not know.
 _OURS = ("enable_profiler",)
-#: From run ids to the UUIDs that Rally has for its tasks.
+#: Namespace for the UUIDs of Rally's tasks, made from run ids.
 _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 
 
-def context_object(surroundings: Surroundings, scenario: str) -> dict[str, Any]:
-    """The object that Rally's engine would begin a workload with.
+def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, Any]:
+    """The object with which Rally's engine would start a workload.
 
-    Its owner id, a new one each time, is part of the names of all that contexts and
-    scenarios make, and by it Rally's cleanup finds them.
+    Its owner id, a new one each time, is part of the names of all resources of contexts and
+    scenarios; Rally's cleanup finds them by it.
     """
     return {
-        "task": {"uuid": str(uuid.uuid5(_RUNS, surroundings.run))},
+        "task": {"uuid": str(uuid.uuid5(_RUNS, environment.run))},
         "owner_id": str(uuid.uuid4()),
         "scenario_name": scenario,
-        "config": _config(surroundings.contexts),
-        "env": _environment(surroundings.deployment),
+        "config": _config(environment.contexts),
+        "env": _environment(environment.deployment),
     }
 
 
 def platform_data(deployment: Deployment) -> dict[str, Any]:
-    """What Rally keeps of an OpenStack deployment. Raises ContextError without rally-openstack."""
+    """Rally's data of an OpenStack deployment. Raises ContextError without rally-openstack."""
     try:
         module = importlib.import_module("rally_openstack.environment.platforms.existing")
     except ImportError:

@@ -1,4 +1,4 @@
-"""What one iteration gets of Rally's context object: its user, and copies of what it looks at."""
+"""The view of one iteration on Rally's context object: its user, and lazy copies of the rest."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from osbench.common.rally.context_object.views import View, own
 
 
 class Choice:
-    """Chooses an iteration's user as Rally does, without making anything of all users."""
+    """Chooses an iteration's user as Rally does, without copying all users."""
 
     def __init__(self, shared: Mapping[str, Any]) -> None:
-        """`shared` is Rally's context object. Choices are made where it says how."""
+        """`shared` is Rally's context object; its `user_choice_method` says how to choose."""
         self._users: list[Any] = list(shared.get("users") or ())
         self._tenants: Mapping[str, Any] = shared.get("tenants") or {}
         self._method = shared.get("user_choice_method")
         self._turns = self._by_tenant() if self._users else []
 
     def _by_tenant(self) -> list[list[Any]]:
-        # a tenant of existing users does not list them: Rally ends with a KeyError there
+        # tenants of existing users do not list them: Rally fails with a KeyError there
         found: dict[Any, list[Any]] = {name: [] for name in sorted(self._tenants)}
         for user in self._users:
             found.setdefault(user["tenant_id"], []).append(user)
@@ -44,15 +44,15 @@ class Choice:
 
 
 class Shared:
-    """The context object of a workload, as all its iterations share it."""
+    """The context object of a workload, shared by all its iterations."""
 
     def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
-        """`choose` is whether iterations are given a user; other scenarios have no use for it."""
+        """`choose` says whether iterations are given a user; some scenarios need none."""
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """What an iteration, counted from 1, is given."""
+        """The context object for an iteration, counted from 1."""
         copies: dict[int, Any] = {}
         view = View(self._shared, copies)
         view["iteration"] = iteration

@@ -1,6 +1,6 @@
-"""Users and projects that Rally's `users` made and had no time to note: found by their names.
+"""Users and projects that Rally's context `users` created but did not record, found by name.
 
-Rally notes them when all are made. Other contexts look for what they made by name anyway.
+Rally records them only after all are created. Other contexts find their resources by name anyway.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-#: The context whose cleanup only knows what was noted.
+#: The context whose cleanup only removes recorded resources.
 USERS = "users@openstack"
 
 
 def remove(context: Any) -> None:
-    """Delete what a context of Rally's whose setup was cut short has left; others leave nothing."""
+    """Delete the users and projects of a `users` context whose setup did not finish."""
     if context.get_fullname() != USERS or context.existing_users:
         return
     osclients: Any = importlib.import_module("rally_openstack.common.osclients")

@@ -1,7 +1,7 @@
-"""Admin and users of a cloud as Rally's contexts look for them, beside the contexts of ours.
+"""Admin and users of a cloud in Rally's format, for Rally's contexts next to native ones.
 
-Rally's own `users` writes them into the context object. Where osbench's made the users, or nobody
-did, a context that only Rally has would not find them.
+Rally's own context `users` writes them into the context object. Without it, that is with the
+native `users` or none, other contexts of Rally would not find them.
 """
 
 from __future__ import annotations
@@ -12,41 +12,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from osbench.common.openstack.cloud_users import CHOICE, RANDOM, USERS
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 
 
-def cloud_users(surroundings: Surroundings, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """What to add to Rally's context object.
+def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries to add to Rally's context object.
 
-    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those that
-    the context `users` of ours has made or found, if it was before.
+    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those of
+    the native context `users`, if it was set up before.
     """
     added: dict[str, Any] = {}
     admin = platform.get("admin")
     if admin:
         added["admin"] = {"credential": _credential(admin, platform)}
-    kept = surroundings.context.get(USERS)
+    kept = environment.context.get(USERS)
     if not kept:
         return added
     like = admin or platform["users"][0]
     tenants: dict[str, Any] = {}
     users = []
-    for person in kept:
-        project = person["project_id"]
-        own = {key: person[key] for key in ("username", "password")}
-        own |= {key: person[key] for key in ("user_domain_name", "project_domain_name")}
-        own |= {"tenant_name": person["project_name"], "permission": "user"}
+    for one in kept:
+        project = one["project_id"]
+        own = {key: one[key] for key in ("username", "password")}
+        own |= {key: one[key] for key in ("user_domain_name", "project_domain_name")}
+        own |= {"tenant_name": one["project_name"], "permission": "user"}
         user = {
-            "id": person["id"],
+            "id": one["id"],
             "tenant_id": project,
             "credential": _credential({**like, **own}, platform),
         }
         tenant = tenants.setdefault(
-            project, {"id": project, "name": person["project_name"], "users": []}
+            project, {"id": project, "name": one["project_name"], "users": []}
         )
         tenant["users"].append(user)
         users.append(user)
-    choice = surroundings.context.get(CHOICE, RANDOM)
+    choice = environment.context.get(CHOICE, RANDOM)
     return {**added, "users": users, "tenants": tenants, "user_choice_method": choice}
 
 

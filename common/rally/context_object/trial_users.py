@@ -1,4 +1,4 @@
-"""Users made in a cloud for the time of a validation, as Rally makes them."""
+"""Temporary users in a cloud for a validation, made by Rally."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
-from osbench.common.rally.context_object import environment
-from osbench.common.rally.context_object.cleanup_errors import Complaints
+from osbench.common.plugin.context import ContextEnvironment
+from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
+from osbench.common.rally.context_object.environment import context_object, platform_data
 
 LOG = logging.getLogger(__name__)
 
-#: Rally's context of users, and what of it a validation needs.
+#: Rally's context of users, with its configuration for a validation.
 USERS = {"users@openstack": dict[str, Any]()}
 
 
@@ -27,19 +27,20 @@ def platforms(deployment: Deployment | None) -> dict[str, Any]:
     """
     known = {}
     if deployment is not None and deployment.platform == "openstack":
-        known["openstack"] = environment.platform_data(deployment)
+        known["openstack"] = platform_data(deployment)
     return {"task": {"uuid": ""}, "platforms": known}
 
 
 @contextmanager
 def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
-    """Rally's validation context for validators that ask the cloud: a new user in a new project.
+    """Rally's validation context for validators that query the cloud.
 
-    Where the record has users of its own, those. Raises ContextError where they cannot be made.
+    It has the users of the record, else a new user in a new project. Raises ContextError where
+    they cannot be made.
     """
     rally: Any = importlib.import_module("rally.task.context")
-    surroundings = Surroundings(run="validate", deployment=deployment)
-    carried = environment.context_object(surroundings, "")
+    environment = ContextEnvironment(run="validate", deployment=deployment)
+    carried = context_object(environment, "")
     carried["config"] = dict(USERS)
     manager = rally.ContextManager(carried)
     try:
@@ -52,7 +53,7 @@ def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
     try:
         yield carried
     finally:
-        with Complaints() as complaints:
+        with CleanupErrors() as errors:
             manager.cleanup()
-        for message in complaints.messages:
+        for message in errors.messages:
             LOG.warning("left behind: %s", message)

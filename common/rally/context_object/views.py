@@ -1,8 +1,8 @@
-"""Copies of nested data, made piece by piece when a piece is looked at.
+"""Lazy copies of nested data: a container is copied when it is first accessed.
 
-Rally copies its whole context object for every iteration, which costs more with every user. Here a
-container is copied when it is first looked at, and only it: what an iteration changes stays its
-own, and what it does not touch costs nothing.
+Rally copies its whole context object for every iteration, at a cost that grows with the number of
+users. Here only accessed containers are copied: changes by an iteration do not affect others, and
+what it does not access costs nothing.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, SupportsIndex
 
 from osbench.common.rally.context_object.codec import PLAIN, copied
 
-#: What is handed on as it is: it cannot be changed.
+#: Immutable types, which need no copy.
 _FIXED = frozenset(PLAIN)
 
 
 class View(dict[Any, Any]):
-    """A copy of a mapping whose values are copied when they are looked at."""
+    """A copy of a mapping whose values are copied when they are accessed."""
 
     __slots__ = ("_copies",)
 
     def __init__(self, source: Mapping[Any, Any], copies: dict[int, Any]) -> None:
         super().__init__(source)
-        #: The copies of this iteration by the id of what they were made from: what was one
-        #: object in several places is one copy.
+        #: The copies of this iteration by the id of their originals: an object that occurs in
+        #: several places has one copy.
         self._copies = copies
 
     def __getitem__(self, key: Any) -> Any:
@@ -111,7 +111,7 @@ class View(dict[Any, Any]):
 
 
 class ListView(list[Any]):
-    """A copy of a list whose items are copied when they are looked at."""
+    """A copy of a list whose items are copied when they are accessed."""
 
     __slots__ = ("_copies",)
 
@@ -183,7 +183,7 @@ class ListView(list[Any]):
 
 
 def own(value: Any, copies: dict[int, Any]) -> Any:
-    """This iteration's own copy of a value; the value itself where it cannot be changed."""
+    """This iteration's own copy of a value; the value itself where it is immutable."""
     kind = type(value)
     if kind in _FIXED or kind is View or kind is ListView:
         return value
@@ -194,14 +194,14 @@ def own(value: Any, copies: dict[int, Any]) -> Any:
         elif kind is list:
             known = ListView(value, copies)
         else:
-            # credentials above all
+            # mainly credentials
             known = keep(copied(value), copies)
         copies[id(value)] = known
     return known
 
 
 def keep(value: Any, copies: dict[int, Any]) -> Any:
-    """Note that a value is this iteration's own, so that it is not copied when looked at."""
+    """Mark a value as this iteration's own, so that it is not copied when accessed."""
     kind = type(value)
     if kind not in _FIXED and kind is not View and kind is not ListView:
         copies[id(value)] = value

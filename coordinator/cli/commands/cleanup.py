@@ -11,11 +11,11 @@ from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
-from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
-from osbench.coordinator.contexts.state_store import Objects
+from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.shortage import processes
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
@@ -31,7 +31,7 @@ LOOK_S = 0.5
 @click.argument("run")
 @plugin_path_option
 @with_settings
-def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
+def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -> None:
     """Remove what a run has left behind.
 
     That is what its iterations made, then what its contexts made. Good after any end, also
@@ -46,8 +46,8 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
     directory = RunDirectory.find(str(settings.data_dir), run)
     directory.lock()
     try:
-        objects = Objects.load(directory.path, Path(settings.data_dir))
-        count = len(objects.entries)
+        store = ContextStateStore.load(directory.path, Path(settings.data_dir))
+        count = len(store.entries)
         crashed = directory.read("summary.json") is None
         if count and crashed:
             _await_workers(settings, directory.path.name)
@@ -55,7 +55,7 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
         with Progress(quiet=False) as progress:
             began = time.monotonic()
             problems = undo(
-                objects,
+                store,
                 plugins,
                 crashed=crashed,
                 tell=lambda what, done, planned: progress(
@@ -70,7 +70,7 @@ def cleanup(settings: Settings, run: str, plugin_path: tuple[str, ...]) -> None:
         raise _left("\n".join(problems))
 
 
-def _await_workers(settings: Settings, run: str) -> None:
+def _await_workers(settings: CommandSettings, run: str) -> None:
     """Wait while shared workers run what they have claimed of a run without coordinator.
 
     Raises ContextError where they take too long.

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import Group, Settings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
 
@@ -35,7 +35,7 @@ def deployment() -> None:
 @click.option("--use/--no-use", default=None, help="Take it into use; the first one always is.")
 @with_settings
 def create(
-    settings: Settings, name: str, path: Path | None, from_env: bool, use: bool | None
+    settings: CommandSettings, name: str, path: Path | None, from_env: bool, use: bool | None
 ) -> None:
     """Keep a new record, made from a file or from the environment.
 
@@ -66,7 +66,7 @@ def create(
 
 @deployment.command("list")
 @with_settings
-def list_records(settings: Settings) -> None:
+def list_records(settings: CommandSettings) -> None:
     """Show all records; the one in use is marked.
 
     \b
@@ -97,7 +97,7 @@ def _described(record: Listed) -> tuple[str, str, str, str]:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @with_settings
-def show(settings: Settings, name: str | None, as_json: bool) -> None:
+def show(settings: CommandSettings, name: str | None, as_json: bool) -> None:
     """Show a record, or the one in use, with its secrets masked.
 
     \b
@@ -124,7 +124,7 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
     help="Seconds that an answer may take.",
 )
 @with_settings
-def check_record(settings: Settings, name: str | None, timeout_s: float) -> None:
+def check_record(settings: CommandSettings, name: str | None, timeout_s: float) -> None:
     """Try all that a record names.
 
     Those are credentials, services, profiler key and trace store. Of each service of the
@@ -158,7 +158,7 @@ def _result(finding: Finding) -> str:
 @deployment.command()
 @click.argument("name")
 @with_settings
-def use(settings: Settings, name: str) -> None:
+def use(settings: CommandSettings, name: str) -> None:
     """Make a record the one that commands take where none is named.
 
     \b
@@ -172,7 +172,7 @@ def use(settings: Settings, name: str) -> None:
 @deployment.command()
 @click.argument("name")
 @with_settings
-def delete(settings: Settings, name: str) -> None:
+def delete(settings: CommandSettings, name: str) -> None:
     """Remove a record.
 
     \b

@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import Group, Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
 
 SAMPLE = """\
 # A task: subtasks, each with a scenario, a runner and what must hold. Run it with
@@ -73,7 +73,7 @@ def config() -> None:
 
 @config.command("show")
 @with_settings
-def config_show(settings: Settings) -> None:
+def config_show(settings: CommandSettings) -> None:
     """Print every option as it is in force; secrets are masked.
 
     \b

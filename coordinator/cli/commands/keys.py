@@ -8,7 +8,7 @@ import click
 
 from osbench.common.errors import ConfigError, UsageError
 from osbench.common.protocol.keyring import KEPT, Keyring
-from osbench.coordinator.cli.base import Group, Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
 
 
 @click.group(cls=Group)
@@ -28,7 +28,7 @@ def keys() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace a key file: what it signed is refused.")
 @with_settings
-def new(settings: Settings, path: Path | None, rotate: bool, force: bool) -> None:
+def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool) -> None:
     """Write a new key file, mode 0600; no key is ever shown.
 
     \b

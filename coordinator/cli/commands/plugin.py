@@ -18,8 +18,8 @@ from osbench.common.plugin.signature import hints, placeholder
 from osbench.common.rally.importing import installed
 from osbench.common.rally.plugin_hints import INSTALL
 from osbench.coordinator.cli.base import (
+    CommandSettings,
     Group,
-    Settings,
     echo_table,
     warn_of_plugins,
     with_settings,
@@ -35,7 +35,7 @@ def plugin() -> None:
     """List and describe scenarios, runners and other plug-ins."""
 
 
-def _plugins(settings: Settings, paths: tuple[str, ...], prefer: str) -> Plugins:
+def _plugins(settings: CommandSettings, paths: tuple[str, ...], prefer: str) -> Plugins:
     return warn_of_plugins(Plugins((*settings.conf.coordinator.plugin_path, *paths), prefer))
 
 
@@ -46,7 +46,11 @@ def _plugins(settings: Settings, paths: tuple[str, ...], prefer: str) -> Plugins
 @plugin_path_option
 @with_settings
 def list_(
-    settings: Settings, kind: str | None, rally: bool, prefer: str, plugin_path: tuple[str, ...]
+    settings: CommandSettings,
+    kind: str | None,
+    rally: bool,
+    prefer: str,
+    plugin_path: tuple[str, ...],
 ) -> None:
     """List plug-ins, of one KIND or of all.
 
@@ -94,7 +98,7 @@ def _rows(
 @plugin_path_option
 @with_settings
 def show(
-    settings: Settings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]
+    settings: CommandSettings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]
 ) -> None:
     """Describe a plug-in: what it takes, with an example.
 

@@ -15,7 +15,7 @@ from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.blocks import Failure, decode_rows
-from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.outputs import SUMMED, show_iteration, show_summed
 from osbench.coordinator.report.iterations_csv import CsvRows
 from osbench.coordinator.report.rally import rally_json
@@ -71,7 +71,7 @@ SUMMARY = "summary.json"
 )
 @with_settings
 def results(
-    settings: Settings,
+    settings: CommandSettings,
     run: str,
     form: str | None,
     outputs: int | None,

@@ -20,7 +20,7 @@ from osbench.common.errors import TaskError, UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
-from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.detach import start_detached
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import (
@@ -98,7 +98,7 @@ class Wanted:
 @task_options
 @with_settings
 def run(  # noqa: PLR0913 - one per option of the command
-    settings: Settings,
+    settings: CommandSettings,
     task: str | None,
     deployment: str | None,
     workers: int | None,
@@ -143,7 +143,7 @@ def run(  # noqa: PLR0913 - one per option of the command
     sys.exit(summary["exit_code"])
 
 
-def _run(settings: Settings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
+def _run(settings: CommandSettings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
     conf = settings.conf
     logs.begin(conf.log_level)
     task, plugins = _task(conf, wanted)

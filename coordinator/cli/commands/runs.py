@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import Group, Settings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import failure
@@ -30,7 +30,7 @@ def runs() -> None:
 @click.option("--tag", multiple=True, help="Only runs with this tag; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @with_settings
-def list_(settings: Settings, tag: tuple[str, ...], as_json: bool) -> None:
+def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
     """List runs, oldest first; of those that were broken off, why.
 
     \b
@@ -52,7 +52,7 @@ def list_(settings: Settings, tag: tuple[str, ...], as_json: bool) -> None:
 @runs.command()
 @click.argument("run", default="last")
 @with_settings
-def show(settings: Settings, run: str) -> None:
+def show(settings: CommandSettings, run: str) -> None:
     """Print the report of a run, or where it is, or why it has none.
 
     RUN is an id, the beginning of one, or "last".
@@ -73,7 +73,7 @@ def show(settings: Settings, run: str) -> None:
 @runs.command()
 @click.argument("run", nargs=-1, required=True)
 @with_settings
-def delete(settings: Settings, run: tuple[str, ...]) -> None:
+def delete(settings: CommandSettings, run: tuple[str, ...]) -> None:
     """Delete runs with everything that was measured.
 
     RUN is an id, the beginning of one, or "last".
@@ -92,7 +92,7 @@ def delete(settings: Settings, run: tuple[str, ...]) -> None:
 @click.argument("run", default="last")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 @with_settings
-def status(settings: Settings, run: str, as_json: bool) -> None:
+def status(settings: CommandSettings, run: str, as_json: bool) -> None:
     """Say where a run is, or how it ended.
 
     RUN is an id, the beginning of one, or "last", which is the default.
@@ -113,7 +113,7 @@ def status(settings: Settings, run: str, as_json: bool) -> None:
 @click.argument("run", default="last")
 @click.option("--now", is_flag=True, help="Do not wait for running iterations.")
 @with_settings
-def abort(settings: Settings, run: str, now: bool) -> None:
+def abort(settings: CommandSettings, run: str, now: bool) -> None:
     """End a run as Ctrl-C would.
 
     Its coordinator must be on this machine. Running iterations end and the run reports; with

@@ -13,14 +13,14 @@ import click
 from rich.console import Console
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import Group, Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
 from osbench.coordinator.traces.collection.lookup import find_trace
-from osbench.coordinator.traces.collection.trace_set import Material, of_file, of_run
+from osbench.coordinator.traces.collection.trace_set import TraceSet, of_file, of_run
 from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
 from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
@@ -60,7 +60,12 @@ def trace() -> None:
 @as_json_option
 @with_settings
 def show(
-    settings: Settings, which: str, run: str, workload: int | None, file: Path | None, as_json: bool
+    settings: CommandSettings,
+    which: str,
+    run: str,
+    workload: int | None,
+    file: Path | None,
+    as_json: bool,
 ) -> None:
     """Print one trace as a tree, its critical path marked.
 
@@ -77,8 +82,8 @@ def show(
       osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
       osbench-coord trace show f12e75d5 --from mistral_osprofile.log
     """
-    found, material, iteration = find_trace(settings, which, run, workload, file)
-    tree, paths = material.planted(found)
+    found, trace_set, iteration = find_trace(settings, which, run, workload, file)
+    tree, paths = trace_set.tree_and_paths(found)
     rows = list(rows_of(tree, paths))
     left = left_out(tree)
     if as_json:
@@ -96,7 +101,7 @@ def show(
     if iteration is not None:
         heading += f", iteration {iteration}"
     notes = [f"left out ({one['why']}): {plain(one['span'])}" for one in left[:20]]
-    trace_text.show_trace(_console(), f"{heading} of {material.name}", rows, notes)
+    trace_text.show_trace(_console(), f"{heading} of {trace_set.name}", rows, notes)
 
 
 @trace.command()
@@ -116,7 +121,7 @@ def show(
 @as_json_option
 @with_settings
 def rank(
-    settings: Settings,
+    settings: CommandSettings,
     source: str,
     out: Path | None,
     by: str,
@@ -136,8 +141,8 @@ def rank(
       osbench-coord trace rank last --by critical
       osbench-coord trace rank last --json | jq '.ranking[0]'
     """
-    material = _material(settings, source)
-    rows = list(material.ranking)
+    trace_set = _trace_set(settings, source)
+    rows = list(trace_set.ranking)
     if out is not None:
         _write(out, mistral_table(rows))
     if mistral:
@@ -146,18 +151,18 @@ def rank(
     name = "count" if by == "count" else f"{by}_s"
     rows.sort(key=lambda row: -getattr(row, name))
     if as_json:
-        _print_json({"source": material.name, "ranking": [asdict(row) for row in rows]})
+        _print_json({"source": trace_set.name, "ranking": [asdict(row) for row in rows]})
         return
     console = _console()
     trace_text.show_ranking(console, rows[: limit or None], len(rows))
-    trace_text.show_findings(console, material.census, material.clocks, material.skipped)
+    trace_text.show_notes(console, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
 @trace.command("explain")
 @click.argument("source", metavar="RUN|FILE", default="last")
 @as_json_option
 @with_settings
-def explain_command(settings: Settings, source: str, as_json: bool) -> None:
+def explain_command(settings: CommandSettings, source: str, as_json: bool) -> None:
     """Say why the slow iterations of RUN were slow.
 
     The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
@@ -171,22 +176,22 @@ def explain_command(settings: Settings, source: str, as_json: bool) -> None:
       osbench-coord trace explain 20260401 --json | jq -r .sentence
       osbench-coord trace explain spans.json
     """
-    material = _material(settings, source)
-    found = explain(material.features)
+    trace_set = _trace_set(settings, source)
+    found = explain(trace_set.features)
     if as_json:
         _print_json(
             {
-                "source": material.name,
+                "source": trace_set.name,
                 **asdict(found),
-                "census": material.census.to_dict(),
-                "clocks": [asdict(offset) for offset in material.clocks.offsets],
-                "skipped": material.skipped,
+                "census": trace_set.coverage.to_dict(),
+                "clocks": [asdict(offset) for offset in trace_set.clocks.skews],
+                "skipped": trace_set.skipped,
             }
         )
         return
     console = _console()
     trace_text.show_explanation(console, found)
-    trace_text.show_findings(console, material.census, material.clocks, material.skipped)
+    trace_text.show_notes(console, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
 @trace.command()
@@ -194,7 +199,7 @@ def explain_command(settings: Settings, source: str, as_json: bool) -> None:
 @click.argument("after", metavar="RUN|FILE")
 @as_json_option
 @with_settings
-def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
+def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -> None:
     """Say what differs between the traces of two runs.
 
     Workloads are compared by name. A line with a star is more than chance.
@@ -204,7 +209,7 @@ def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
       osbench-coord trace compare 20260401-101500 last
       osbench-coord trace compare before.json after.json --json
     """
-    first, second = _material(settings, before), _material(settings, after)
+    first, second = _trace_set(settings, before), _trace_set(settings, after)
     found = compare_runs(first.features, second.features)
     if not found:
         raise UsageError(
@@ -244,7 +249,7 @@ def compare(settings: Settings, before: str, after: str, as_json: bool) -> None:
 )
 @with_settings
 def export(
-    settings: Settings,
+    settings: CommandSettings,
     source: str,
     form: str,
     to: Path | None,
@@ -259,21 +264,21 @@ def export(
       osbench-coord trace export last --format folded --band p99+ | flamegraph.pl > slow.svg
       osbench-coord trace export last --format otlp --trace f12e75d5 --to span.json
     """
-    material = _material(settings, source)
-    chosen = _chosen(material, ids, band)
+    trace_set = _trace_set(settings, source)
+    chosen = _chosen(trace_set, ids, band)
     if form == "folded":
-        written = "".join(f"{line}\n" for line in trace_formats.folded(material, chosen))
+        written = "".join(f"{line}\n" for line in trace_formats.folded(trace_set, chosen))
     elif form == "otlp":
         written = json.dumps(to_otlp(chosen)) + "\n"
     else:
-        written = json.dumps(trace_formats.chrome(material, chosen)) + "\n"
+        written = json.dumps(trace_formats.chrome(trace_set, chosen)) + "\n"
     if to is None:
         click.echo(written, nl=False)
     else:
         _write(to, written)
 
 
-def _material(settings: Settings, source: str) -> Material:
+def _trace_set(settings: CommandSettings, source: str) -> TraceSet:
     if Path(source).is_file():
         return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
     try:
@@ -283,20 +288,20 @@ def _material(settings: Settings, source: str) -> Material:
     return of_run(directory)
 
 
-def _chosen(material: Material, ids: tuple[str, ...], band: str | None) -> Iterable[Trace]:
+def _chosen(trace_set: TraceSet, ids: tuple[str, ...], band: str | None) -> Iterable[Trace]:
     tests: list[Callable[[Trace], bool]] = []
     if ids:
         begins = tuple(map(trace_key, ids))
         tests.append(lambda one: one.trace_id.startswith(begins))
     if band:
         try:
-            wanted = members(material.features, band)
+            wanted = members(trace_set.features, band)
         except ValueError as error:
             raise UsageError(str(error)) from None
         tests.append(lambda one: one.trace_id in wanted)
-    found = [one for one in material.traces() if all(test(one) for test in tests)]
+    found = [one for one in trace_set.traces() if all(test(one) for test in tests)]
     if not found:
-        raise UsageError(f"{material.name} has no trace like that whose spans were kept")
+        raise UsageError(f"{trace_set.name} has no trace like that whose spans were kept")
     return found
 
 

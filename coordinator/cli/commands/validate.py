@@ -13,7 +13,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import Problem, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
-from osbench.coordinator.cli.base import Settings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_with, task_options
 from osbench.coordinator.taskfile import rally_validation, read_args
 from osbench.coordinator.taskfile.semantics import notes
@@ -23,7 +23,7 @@ _BAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ValidationResult:
     """What is to be said of one task file."""
 
     #: Path of the file, or "-".
@@ -39,7 +39,7 @@ class Verdict:
 
 def examine(
     source: str, plugins: Plugins, read: Callable[[str], Task], deployment: Deployment | None
-) -> Verdict:
+) -> ValidationResult:
     """Read and check one task file, against a deployment's cloud where one is given.
 
     Raises PluginError where plug-ins cannot be read.
@@ -47,9 +47,9 @@ def examine(
     try:
         task = read(source)
     except TaskError as error:
-        return Verdict(source=source, problems=tuple(error.problems))
+        return ValidationResult(source=source, problems=tuple(error.problems))
     asks = deployment is not None
-    return Verdict(
+    return ValidationResult(
         source=source,
         task=task,
         problems=tuple(rally_validation.check(task, plugins, deployment)) if asks else (),
@@ -58,7 +58,7 @@ def examine(
     )
 
 
-def as_text(verdict: Verdict) -> str:
+def as_text(verdict: ValidationResult) -> str:
     """Lines for a reader: OK with what the file holds, or every problem."""
     if verdict.problems or verdict.task is None:
         return str(TaskError(verdict.source, list(verdict.problems)))
@@ -75,7 +75,7 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def as_object(verdict: Verdict) -> dict[str, Any]:
+def as_object(verdict: ValidationResult) -> dict[str, Any]:
     """The same for a program."""
     task = verdict.task
     return {
@@ -101,7 +101,7 @@ def _placed(problem: Problem) -> dict[str, str]:
 @task_options
 @with_settings
 def validate(
-    settings: Settings,
+    settings: CommandSettings,
     files: tuple[str, ...],
     deployment: str | None,
     offline: bool,

@@ -11,7 +11,7 @@ from rich.table import Table
 from osbench.common.errors import UsageError
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import check, connect
-from osbench.coordinator.cli.base import Settings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.shortage import unverified
 
@@ -24,7 +24,7 @@ COLUMNS = (
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
 @with_settings
-def workers(settings: Settings, as_json: bool) -> None:
+def workers(settings: CommandSettings, as_json: bool) -> None:
     """List the worker processes and what each is doing.
 
     That is: virtual users, the run that holds it, CPU, clock offset, stuck threads.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from osbench.coordinator.traces.analysis.bootstrap import Difference, difference
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH
-from osbench.coordinator.traces.model.span_keys import Key
+from osbench.coordinator.traces.model.span_keys import SpanKey
 
 Floats = NDArray[np.float64]
 
@@ -65,9 +65,9 @@ class Cause:
     hosts: tuple[tuple[str, float], ...]
 
     @property
-    def key(self) -> Key:
+    def key(self) -> SpanKey:
         """What it is."""
-        return Key(self.who, self.what, self.about)
+        return SpanKey(self.who, self.what, self.about)
 
     @property
     def host(self) -> str:
@@ -77,7 +77,7 @@ class Cause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exemplar:
+class BandExample:
     """A trace that is typical of its band."""
 
     trace_id: str
@@ -109,7 +109,7 @@ class Band:
     causes: tuple[Cause, ...] = ()
     #: What is not among the causes.
     rest_s: float = 0.0
-    exemplars: tuple[Exemplar, ...] = ()
+    exemplars: tuple[BandExample, ...] = ()
 
     @property
     def clear(self) -> Cause | None:
@@ -160,7 +160,7 @@ def compare(
     )
 
 
-def exemplars(features: Features, rows: Ints) -> tuple[Exemplar, ...]:
+def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
     """The traces nearest to the medians of all keys; those that are kept before others."""
     rows = _thinned(rows, 1000)
     if not len(rows):
@@ -171,9 +171,9 @@ def exemplars(features: Features, rows: Ints) -> tuple[Exemplar, ...]:
     return tuple(exemplar(features, at) for at in rows[order[:_EXEMPLARS]].tolist())
 
 
-def exemplar(features: Features, at: int) -> Exemplar:
+def exemplar(features: Features, at: int) -> BandExample:
     """One trace."""
-    return Exemplar(
+    return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),
         duration_s=float(features.total[at]) / 1e9,

@@ -13,7 +13,7 @@ from osbench.coordinator.traces.analysis.bootstrap import difference
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH, far_out, usable
 from osbench.coordinator.traces.analysis.sentences import gaps, words
-from osbench.coordinator.traces.model.span_keys import Key
+from osbench.coordinator.traces.model.span_keys import SpanKey
 
 _MOST = 5000
 _TESTED = 60
@@ -40,9 +40,9 @@ class Change:
     p: float
 
     @property
-    def key(self) -> Key:
+    def key(self) -> SpanKey:
         """What it is."""
-        return Key(self.who, self.what, self.about)
+        return SpanKey(self.who, self.what, self.about)
 
     @property
     def real(self) -> bool:
@@ -165,7 +165,7 @@ def _changes(
 
 
 def _change(
-    key: Key,
+    key: SpanKey,
     means: tuple[float, float],
     calls: tuple[float, float],
     interval: tuple[float, float],

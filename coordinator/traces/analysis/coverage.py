@@ -16,7 +16,7 @@ _OTHER = "(other)"
 
 
 @dataclass(kw_only=True)
-class Spans:
+class SpanCounts:
     """Spans of one service."""
 
     count: int = 0
@@ -26,7 +26,7 @@ class Spans:
 
 
 @dataclass(kw_only=True)
-class After:
+class WorkAfterReply:
     """Work that went on after the one it was done for had ended."""
 
     count: int = 0
@@ -35,7 +35,7 @@ class After:
 
 
 @dataclass(kw_only=True)
-class Census:
+class TraceCoverage:
     """Counts over all traces that were read."""
 
     traces: int = 0
@@ -51,8 +51,8 @@ class Census:
     stepped: int = 0
     #: Events or spans that came more than once.
     duplicates: int = 0
-    services: dict[str, Spans] = field(default_factory=dict)
-    after: dict[str, After] = field(default_factory=dict)
+    services: dict[str, SpanCounts] = field(default_factory=dict)
+    after: dict[str, WorkAfterReply] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> bool:
         """Count a trace; answers whether all of its spans have start and stop."""
@@ -84,7 +84,7 @@ class Census:
             name = f"{span.service} {span.name}".strip()
             if name not in self.after and len(self.after) >= _NAMES:
                 name = _OTHER
-            entry = self.after.setdefault(name, After())
+            entry = self.after.setdefault(name, WorkAfterReply())
             entry.count += 1
             entry.after_ns += tree.end[at] - tree.end[tree.parent[at]]
 
@@ -95,11 +95,11 @@ class Census:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
         """The counts that `to_dict` described."""
-        services = {name: Spans(**spans) for name, spans in form["services"].items()}
-        after = {name: After(**entry) for name, entry in form["after"].items()}
+        services = {name: SpanCounts(**spans) for name, spans in form["services"].items()}
+        after = {name: WorkAfterReply(**entry) for name, entry in form["after"].items()}
         return cls(**{**form, "services": services, "after": after})
 
-    def _service(self, name: str) -> Spans:
+    def _service(self, name: str) -> SpanCounts:
         if name not in self.services and len(self.services) >= _NAMES:
             name = _OTHER
-        return self.services.setdefault(name, Spans())
+        return self.services.setdefault(name, SpanCounts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.features import FeatureTable
 from osbench.coordinator.traces.analysis.ranking import Ranking
 from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples
@@ -44,7 +44,7 @@ class Digest:
 
     def __init__(self, survey: Survey, groups: Sequence[str] = ()) -> None:
         self.clocks = survey.clocks()
-        self.census = Census()
+        self.coverage = TraceCoverage()
         self.table = FeatureTable(groups)
         self.ranking = Ranking()
         self.usual = survey.usual()
@@ -53,37 +53,37 @@ class Digest:
         self, trace: Trace, *, group: int, iteration: int, outcome: int, kept: bool
     ) -> None:
         """Take the trace of an iteration of ours; only its own root counts."""
-        whole = self.census.add(trace)
+        whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks)
         root = tree.iteration
         for other in list(tree.roots):
             if other != root:
                 tree.leave_out(other, ORPHAN)
         if root is None:
-            self.census.rootless += 1
-            self.census.leave_out(tree)
+            self.coverage.rootless += 1
+            self.coverage.leave_out(tree)
             self.ranking.add(tree, ())
             return
         self._add(tree, root, group, iteration, outcome, whole, kept)
-        self.census.leave_out(tree)
+        self.coverage.leave_out(tree)
 
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
         """Take a trace of whatever; its roots are compared with those of the same kind."""
-        whole = self.census.add(trace)
+        whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)
-        self.census.headless += tree.headless
+        self.coverage.headless += tree.headless
         paths = []
         for root in list(tree.roots):
             span = tree.spans[root]
             leave_out_stale(tree, root, self.usual, GRACE_S)
             path = critical_path(tree, root, self.clocks)
             paths.append(path)
-            self.census.outlived(tree, path)
+            self.coverage.outlived(tree, path)
             outcome = Outcome.FAILED if span.error else Outcome.OK
             group = self.table.group(label(span))
             self.table.add(tree, root, path, group=group, outcome=outcome, whole=whole)
         self.ranking.add(tree, paths)
-        self.census.leave_out(tree)
+        self.coverage.leave_out(tree)
 
     def _add(
         self,
@@ -97,7 +97,7 @@ class Digest:
     ) -> None:
         leave_out_stale(tree, root, self.usual, GRACE_S)
         path = critical_path(tree, root, self.clocks)
-        self.census.outlived(tree, path)
+        self.coverage.outlived(tree, path)
         self.ranking.add(tree, (path,))
         self.table.add(
             tree,

@@ -11,7 +11,7 @@ from osbench.common.outcomes import Outcome
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.traces.analysis.bands import (
     Band,
-    Exemplar,
+    BandExample,
     Middle,
     compare,
     exemplar,
@@ -73,17 +73,17 @@ class Answer:
     bands: tuple[Band, ...]
     #: Traces that are too far beyond the slow ones to be compared with them, and some of these.
     far: int
-    farthest: tuple[Exemplar, ...]
+    farthest: tuple[BandExample, ...]
     #: The failed ones against the middle of those that succeeded; None without any.
     failures: Band | None
     #: Largest first; all together sum to 1.
     variance: tuple[Part, ...]
     shapes: tuple[Shape, ...]
     #: What an ordinary one looks like.
-    ordinary: tuple[Exemplar, ...]
+    ordinary: tuple[BandExample, ...]
 
     @property
-    def told(self) -> Band | None:
+    def described_band(self) -> Band | None:
         """The band that the sentence speaks of."""
         enough = [band for band in self.bands if band.enough]
         return next((band for band in enough if band.clear), enough[0] if enough else None)
@@ -111,8 +111,8 @@ def explain(features: Features, seed: int = 0) -> Explanation:
 
 
 def _is_clear(answer: Answer) -> bool:
-    told = answer.told
-    return told is not None and told.clear is not None
+    band = answer.described_band
+    return band is not None and band.clear is not None
 
 
 def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
@@ -141,8 +141,8 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
         shapes=shapes(features, ok),
         ordinary=exemplars(features, middle.base),
     )
-    told = answer.told
-    sentence = why_slow(told) if told else too_few(len(near), len(cut(near, LEAST, 100)))
+    band = answer.described_band
+    sentence = why_slow(band) if band else too_few(len(near), len(cut(near, LEAST, 100)))
     return replace(answer, sentence=sentence + gaps(answer.gaps, rows))
 
 

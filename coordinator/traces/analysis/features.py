@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.model.critical_path import Path
-from osbench.coordinator.traces.model.span_keys import Key, Vocabulary, key_of
+from osbench.coordinator.traces.model.span_keys import SpanKey, Vocabulary, key_of
 from osbench.coordinator.traces.model.tree import Tree
 
 Ints = NDArray[np.int64]
@@ -34,7 +34,7 @@ SHAPES = 1000
 class Features:
     """The table. Arrays have an entry a trace unless said otherwise."""
 
-    keys: tuple[Key, ...]
+    keys: tuple[SpanKey, ...]
     #: Number of the key and host of each place.
     places: tuple[tuple[int, str], ...]
     #: Names of what is compared only with its like: a workload, or the kind of root.
@@ -110,7 +110,7 @@ class Features:
     def from_dict(cls, form: Mapping[str, Any]) -> Features:
         """The table that `to_dict` described."""
         return cls(
-            keys=tuple(Key(*key) for key in form["keys"]),
+            keys=tuple(SpanKey(*key) for key in form["keys"]),
             places=tuple((int(key), str(host)) for key, host in form["places"]),
             groups=tuple(form["groups"]),
             shapes=tuple(tuple(shape) for shape in form["shapes"]),
@@ -189,16 +189,16 @@ class FeatureTable:
         )
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Time and calls by place, and the keys by the start of their pieces."""
+        """Time and calls by place, and the keys by the start of their segments."""
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()
         order = []
-        for piece in sorted(path.pieces, key=_START):
-            key = self._vocabulary.number(key_of(tree, piece))
-            owner = piece.span if piece.awaited < 0 else piece.awaited
+        for segment in sorted(path.segments, key=_START):
+            key = self._vocabulary.number(key_of(tree, segment))
+            owner = segment.span if segment.awaited < 0 else segment.awaited
             place = self._places.setdefault((key, tree.spans[owner].host), len(self._places))
             entry = entries.setdefault(place, [0, 0])
-            entry[0] += piece.end - piece.start
+            entry[0] += segment.end - segment.start
             if (key, owner) not in called:
                 called.add((key, owner))
                 entry[1] += 1

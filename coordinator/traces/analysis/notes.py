@@ -6,46 +6,46 @@ from collections.abc import Iterable, Iterator
 
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.traces.analysis.comparison import signed
-from osbench.coordinator.traces.analysis.coverage import Census
-from osbench.coordinator.traces.model.clock_skew import Clocks, Offset
+from osbench.coordinator.traces.analysis.coverage import TraceCoverage
+from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
 #: Services, or kinds of work, that are named; the worst ones.
 _NAMED = 10
 
 
-def findings(census: Census, clocks: Clocks, skipped: int) -> Iterable[str]:
+def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterable[str]:
     """All there is to say."""
-    yield from lacks(census)
-    for name, after in sorted(census.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
+    yield from missing_parts(coverage)
+    for name, after in sorted(coverage.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
         mean = after.after_ns / after.count / 1e9
         yield (
             f"{plain(name)} went on after its caller's end {count(after.count, 'time')},"
             f" {duration(mean)} on average: part of no path"
         )
-    yield from map(_clock, (one for one in clocks.offsets if one.add_ns or _is_bounded(one)))
-    if census.stepped:
-        yield f"{count(census.stepped, 'span')} in which a clock was set back count as no time"
+    yield from map(_clock, (one for one in clocks.skews if one.add_ns or _is_bounded(one)))
+    if coverage.stepped:
+        yield f"{count(coverage.stepped, 'span')} in which a clock was set back count as no time"
     if skipped:
         yield f"{count(skipped, 'entry', 'entries')} that could not be read"
 
 
-def lacks(census: Census) -> Iterator[str]:
+def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
     """Why the traces do not hold all that happened, or hold what was left out."""
-    if census.incomplete:
+    if coverage.incomplete:
         yield (
-            f"{count(census.incomplete)} of {count(census.traces, 'trace')} incomplete:"
-            f" {count(census.lost_stops)} stops and {count(census.lost_starts)} starts of spans"
+            f"{count(coverage.incomplete)} of {count(coverage.traces, 'trace')} incomplete:"
+            f" {count(coverage.lost_stops)} stops and {count(coverage.lost_starts)} starts of spans"
             " are missing"
         )
-    if census.rootless:
-        yield f"{count(census.rootless, 'trace')} without the span of their iteration: left out"
-    if census.headless:
+    if coverage.rootless:
+        yield f"{count(coverage.rootless, 'trace')} without the span of their iteration: left out"
+    if coverage.headless:
         yield (
-            f"{count(census.headless, 'trace')} begin in a service whose spans are not there:"
+            f"{count(coverage.headless, 'trace')} begin in a service whose spans are not there:"
             " their topmost spans are taken for roots"
         )
     worst = sorted(
-        ((name, spans) for name, spans in census.services.items() if spans.stale + spans.orphan),
+        ((name, spans) for name, spans in coverage.services.items() if spans.stale + spans.orphan),
         key=lambda item: (-item[1].stale - item[1].orphan, item[0]),
     )
     for name, spans in worst[:_NAMED]:
@@ -61,7 +61,7 @@ def lacks(census: Census) -> Iterator[str]:
         yield f"spans of {count(len(worst) - _NAMED, 'more service')} left out"
 
 
-def _clock(offset: Offset) -> str:
+def _clock(offset: HostSkew) -> str:
     host, reference = plain(offset.host), plain(offset.reference)
     if not offset.add_ns:
         low, high = (signed((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
@@ -74,5 +74,5 @@ def _clock(offset: Offset) -> str:
     return f"the clock of {host} is {apart} {ahead} that of {reference}{sure}, corrected"
 
 
-def _is_bounded(offset: Offset) -> bool:
+def _is_bounded(offset: HostSkew) -> bool:
     return offset.low_ns is not None and offset.high_ns is not None

@@ -79,10 +79,10 @@ class Ranking:
                 point.last = tree.trace_id
                 point.traces += 1
         for path in paths:
-            for piece in path.pieces:
-                span = tree.spans[piece.span]
+            for segment in path.segments:
+                span = tree.spans[segment.span]
                 point = self._point(span.service, span.name)
-                point.critical_ns += piece.end - piece.start
+                point.critical_ns += segment.end - segment.start
 
     def rows(self) -> list[Ranked]:
         """Every trace point, most time in all first; of equals the one that came first."""

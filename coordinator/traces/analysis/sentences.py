@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH, LEAST
-from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, Key
+from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
 if TYPE_CHECKING:
     from osbench.coordinator.traces.analysis.bands import Band, Cause
@@ -51,7 +51,7 @@ def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
     )
 
 
-def words(key: Key) -> str:
+def words(key: SpanKey) -> str:
     """A key as part of a sentence."""
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")

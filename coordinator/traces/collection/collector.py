@@ -17,11 +17,14 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
 from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.analysis.features import NO_GROUP
-from osbench.coordinator.traces.analysis.notes import lacks
+from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
-from osbench.coordinator.traces.collection.overhead import cost_of
+from osbench.coordinator.traces.collection.overhead import tracing_overhead
 from osbench.coordinator.traces.collection.retention import Retention
-from osbench.coordinator.traces.collection.traced_iterations import TracedRows, traced_rows
+from osbench.coordinator.traces.collection.traced_iterations import (
+    TracedIterations,
+    traced_iterations,
+)
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.sources.files import merge, open_file
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
@@ -35,7 +38,7 @@ _GAPS_S = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class CollectionSettings:
     """How traces are collected."""
 
     retention: Retention
@@ -86,7 +89,7 @@ class Collection:
         self,
         directory: RunDirectory,
         names: Sequence[str],
-        settings: Settings,
+        settings: CollectionSettings,
         *,
         warmup_ns: Mapping[int, int],
         wanted: Callable[[], bool] = lambda: True,
@@ -103,8 +106,8 @@ class Collection:
 
     def collect(self, conn_str: str | None) -> Collected:
         """Read from the store (None: there is none that can be read) and from files."""
-        rows, latencies = traced_rows(self._directory, len(self._names), self._warmup_ns)
-        costs = tuple(cost_of(one) for one in latencies)
+        rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
+        costs = tuple(tracing_overhead(one) for one in latencies)
         if not len(rows) or not (conn_str or self._settings.files):
             return Collected(costs=costs)
         spool = self._archive.spool()
@@ -116,7 +119,7 @@ class Collection:
         return Collected(costs=costs, sentences=sentences, kept=kept, notes=tuple(self._notes))
 
     def _collect(
-        self, rows: TracedRows, conn_str: str | None, spool: Spool
+        self, rows: TracedIterations, conn_str: str | None, spool: Spool
     ) -> tuple[tuple[str, ...], tuple[int, ...]]:
         everything = rows.ids()
         reasons = self._settings.retention.choose(rows)
@@ -146,7 +149,7 @@ class Collection:
         features = digest.table.close()
         sentences = {answer.name: answer.sentence for answer in explain(features).answers}
         self._archive.close(features, self._described(digest, len(rows), kept))
-        self._notes += [f"traces: {line}" for line in lacks(digest.census)]
+        self._notes += [f"traces: {line}" for line in missing_parts(digest.coverage)]
         by_workload = [0] * len(self._names)
         for at, trace_id in enumerate(everything):
             by_workload[int(rows.workload[at])] += trace_id in kept
@@ -236,7 +239,7 @@ class Collection:
 
     def _digest(
         self,
-        rows: TracedRows,
+        rows: TracedIterations,
         reasons: NDArray[np.uint8],
         drawn: NDArray[np.bool_],
         spool: Spool,
@@ -278,9 +281,9 @@ class Collection:
             "traced": traced,
             "kept": len(kept),
             "skipped": self._skipped,
-            "census": digest.census.to_dict(),
+            "census": digest.coverage.to_dict(),
             "usual": [[*kinds, number] for kinds, number in digest.usual.items()],
-            "clocks": [asdict(offset) for offset in digest.clocks.offsets],
+            "clocks": [asdict(offset) for offset in digest.clocks.skews],
             "ranking": [asdict(row) for row in digest.ranking.rows()],
             "notes": self._notes,
         }

@@ -14,8 +14,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.features import NO_GROUP
 from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.trace_set import Material, of_file, of_run
-from osbench.coordinator.traces.collection.traced_iterations import traced_rows
+from osbench.coordinator.traces.collection.trace_set import TraceSet, of_file, of_run
+from osbench.coordinator.traces.collection.traced_iterations import traced_iterations
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, trace_key
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
 
@@ -23,7 +23,7 @@ from osbench.coordinator.traces.sources.redis_store import RedisTraces
 _DIGITS = 11
 
 
-class Place(Protocol):
+class TraceLocations(Protocol):
     """What is needed of a command's settings."""
 
     @property
@@ -36,37 +36,37 @@ class Place(Protocol):
 
 
 def find_trace(
-    place: Place, which: str, run: str, workload: int | None, file: Path | None
-) -> tuple[Trace, Material, int | None]:
+    locations: TraceLocations, which: str, run: str, workload: int | None, file: Path | None
+) -> tuple[Trace, TraceSet, int | None]:
     """The trace of an iteration, of an id or of the beginning of one, and its iteration if known.
 
     `workload` counts from 1. Raises UsageError where there is no such trace.
     """
     if file is not None:
-        material = of_file(file)
-        return _only(material, trace_key(which)), material, None
-    directory = RunDirectory.find(str(place.data_dir), run)
+        trace_set = of_file(file)
+        return _only(trace_set, trace_key(which)), trace_set, None
+    directory = RunDirectory.find(str(locations.data_dir), run)
     number = int(which) if which.isdigit() and len(which) <= _DIGITS else None
     if not Archive(directory.path).exists:
-        return _from_store(place, directory, number, which, workload)
-    material = of_run(directory)
+        return _from_store(locations, directory, number, which, workload)
+    trace_set = of_run(directory)
     trace_id = trace_key(which)
     if number is not None:
-        trace_id = _id_of(material, directory, which, workload)
+        trace_id = _id_of(trace_set, directory, which, workload)
     try:
-        found = _only(material, trace_id)
+        found = _only(trace_set, trace_id)
     except UsageError:
         if is_trace_key(trace_id):
-            return _from_store(place, directory, number, trace_id, workload)
+            return _from_store(locations, directory, number, trace_id, workload)
         raise
-    features = material.features
+    features = trace_set.features
     if found.trace_id in features.traces:
         at = features.traces.index(found.trace_id)
         number = int(features.iteration[at])
         if len(features.groups) > 1 and features.group[at] >= 0:
-            name = f"{features.groups[features.group[at]]} in {material.name}"
-            material = replace(material, name=name)
-    return found, material, number
+            name = f"{features.groups[features.group[at]]} in {trace_set.name}"
+            trace_set = replace(trace_set, name=name)
+    return found, trace_set, number
 
 
 def _check_workload(workload: int | None, count: int, name: str) -> None:
@@ -74,10 +74,10 @@ def _check_workload(workload: int | None, count: int, name: str) -> None:
         raise UsageError(f"{name} has no workload {workload}, only 1 to {count}")
 
 
-def _id_of(material: Material, directory: RunDirectory, which: str, workload: int | None) -> str:
+def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: int | None) -> str:
     """The trace id of an iteration, or the one that begins with these digits."""
-    features, number = material.features, int(which)
-    _check_workload(workload, len(features.groups), material.name)
+    features, number = trace_set.features, int(which)
+    _check_workload(workload, len(features.groups), trace_set.name)
     rows = np.flatnonzero(features.iteration == number)
     if workload is not None:
         in_it = features.group[rows] == workload - 1
@@ -90,7 +90,7 @@ def _id_of(material: Material, directory: RunDirectory, which: str, workload: in
         if len(begun) == 1 and workload is None:
             return begun[0]
         raise UsageError(
-            f"iteration {number} of {material.name} has no trace: it was not sampled, did not run,"
+            f"iteration {number} of {trace_set.name} has no trace: it was not sampled, did not run,"
             " or warmed up; `osbench-coord trace explain` names some that have"
         )
     if len(rows) > 1:
@@ -98,25 +98,29 @@ def _id_of(material: Material, directory: RunDirectory, which: str, workload: in
     return features.traces[int(rows[0])]
 
 
-def _only(material: Material, begin: str) -> Trace:
-    found = [trace for trace in material.traces() if trace.trace_id.startswith(begin)]
+def _only(trace_set: TraceSet, begin: str) -> Trace:
+    found = [trace for trace in trace_set.traces() if trace.trace_id.startswith(begin)]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{begin!r} could be any of {len(found)} traces of {material.name}")
-    raise UsageError(f"{material.name} has kept no trace {begin!r}")
+        raise UsageError(f"{begin!r} could be any of {len(found)} traces of {trace_set.name}")
+    raise UsageError(f"{trace_set.name} has kept no trace {begin!r}")
 
 
 def _from_store(
-    place: Place, directory: RunDirectory, number: int | None, which: str, workload: int | None
-) -> tuple[Trace, Material, int | None]:
+    locations: TraceLocations,
+    directory: RunDirectory,
+    number: int | None,
+    which: str,
+    workload: int | None,
+) -> tuple[Trace, TraceSet, int | None]:
     trace_id = trace_key(which)
     if number is not None:
         trace_id = _id_in_results(directory, number, workload)
     name = (directory.read("run.json") or {}).get("deployment")
     refusal = UsageError(f"run {directory.path.name} has kept no trace {trace_id!r}")
     try:
-        conn_str = place.deployments.get(name).profiler_conn_str if name else None
+        conn_str = locations.deployments.get(name).profiler_conn_str if name else None
         if not conn_str:
             raise refusal
         found = list(RedisTraces(conn_str).read([trace_id]))
@@ -125,24 +129,24 @@ def _from_store(
     if not found:
         raise UsageError(f"{refusal}, and its trace store has none")
     digest = digest_of(found)
-    material = Material(
+    trace_set = TraceSet(
         name=f"{directory.path.name}, from the trace store",
         features=digest.table.close(),
         clocks=digest.clocks,
         usual=digest.usual,
-        census=digest.census,
+        coverage=digest.coverage,
         ranking=(),
         traces=lambda: iter(found),
         traced=1,
         skipped=0,
     )
-    return found[0], material, number
+    return found[0], trace_set, number
 
 
 def _id_in_results(directory: RunDirectory, number: int, workload: int | None) -> str:
     workloads = (directory.read("run.json") or {}).get("workloads", [])
     _check_workload(workload, len(workloads), f"run {directory.path.name}")
-    rows, _ = traced_rows(directory, len(workloads), {})
+    rows, _ = traced_iterations(directory, len(workloads), {})
     chosen = rows.iteration == number
     if workload is not None:
         chosen &= rows.workload == workload - 1

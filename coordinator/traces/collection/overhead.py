@@ -16,7 +16,7 @@ from osbench.coordinator.traces.collection.traced_iterations import Latencies
 _Z = 1.96
 
 
-def cost_of(latencies: Latencies) -> Cost | None:
+def tracing_overhead(latencies: Latencies) -> Cost | None:
     """The cost of tracing; None where all or none of the iterations were traced."""
     traced, untraced = latencies.traced, latencies.untraced
     if not traced.count or not untraced.count:

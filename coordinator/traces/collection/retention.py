@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.traces.collection.traced_iterations import TracedRows
+from osbench.coordinator.traces.collection.traced_iterations import TracedIterations
 
 #: Why a trace is kept; 0: it is not.
 SLOW, FAILED, RANDOM = 1, 2, 3
@@ -26,7 +26,7 @@ class Retention:
     #: Bytes on disk; beyond half of them no others are kept, beyond all nothing is.
     limit: int
 
-    def choose(self, rows: TracedRows) -> NDArray[np.uint8]:
+    def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
         """Why each of the traced iterations is kept."""
         kept = np.where(rows.drawn(self.share), RANDOM, 0).astype(np.uint8)
         kept[rows.warming] = 0

@@ -11,7 +11,7 @@ EVENT_BYTES = 450
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SampleRatePlan:
     """What a sample is planned for."""
 
     #: Percentile above which traces are wanted, and how many.

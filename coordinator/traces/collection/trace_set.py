@@ -10,7 +10,7 @@ from typing import Any
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.digest import GRACE_S, digest_of
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.ranking import Ranked, ranked_from
@@ -25,7 +25,7 @@ from osbench.coordinator.traces.sources.files import open_file
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Material:
+class TraceSet:
     """Traces, and what they came to."""
 
     #: Run id or file name.
@@ -33,7 +33,7 @@ class Material:
     features: Features
     clocks: Clocks
     usual: Usual
-    census: Census
+    coverage: TraceCoverage
     ranking: tuple[Ranked, ...]
     #: Iterates over the traces whose spans there are.
     traces: Callable[[], Iterator[Trace]]
@@ -43,7 +43,7 @@ class Material:
     #: Of traces that have no root the topmost spans are: their callers write elsewhere.
     any_root: bool = False
 
-    def planted(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
+    def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
         tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
@@ -54,7 +54,7 @@ class Material:
         return tree, paths
 
 
-def of_run(directory: RunDirectory) -> Material:
+def of_run(directory: RunDirectory) -> TraceSet:
     """What a run has kept of its traces. Raises UsageError where it has collected none."""
     archive = Archive(directory.path)
     if not archive.exists:
@@ -66,12 +66,12 @@ def of_run(directory: RunDirectory) -> Material:
             " its deployment has profiler_hmac_key and a profiler_conn_str of redis://"
         )
     found = archive.collection()
-    return Material(
+    return TraceSet(
         name=directory.path.name,
         features=archive.features(),
         clocks=clocks_from(found["clocks"]),
         usual=_usual(found["usual"]),
-        census=Census.from_dict(found["census"]),
+        coverage=TraceCoverage.from_dict(found["census"]),
         ranking=tuple(ranked_from(found["ranking"])),
         traces=archive.traces,
         traced=found["traced"],
@@ -79,7 +79,7 @@ def of_run(directory: RunDirectory) -> Material:
     )
 
 
-def of_file(path: Path, *, everything: bool = False) -> Material:
+def of_file(path: Path, *, everything: bool = False) -> TraceSet:
     """The traces in a file. Raises UsageError where it holds none."""
     source = open_file(path, everything=everything)
     found = list(source.all())
@@ -93,12 +93,12 @@ def of_file(path: Path, *, everything: bool = False) -> Material:
             )
         )
     digest = digest_of(found, any_root=True)
-    return Material(
+    return TraceSet(
         name=path.name,
         features=digest.table.close(),
         clocks=digest.clocks,
         usual=digest.usual,
-        census=digest.census,
+        coverage=digest.coverage,
         ranking=tuple(digest.ranking.rows()),
         traces=lambda: iter(found),
         traced=len(found),

@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TracedRows:
+class TracedIterations:
     """Traced iterations, an entry each in all arrays."""
 
     workload: Ints
@@ -56,9 +56,9 @@ class Latencies:
     untraced: Histogram
 
 
-def traced_rows(
+def traced_iterations(
     directory: RunDirectory, workloads: int, warmup_ns: Mapping[int, int]
-) -> tuple[TracedRows, list[Latencies]]:
+) -> tuple[TracedIterations, list[Latencies]]:
     """The traced iterations of a run, each once, and the latencies of each workload."""
     found: list[tuple[Ints, ...]] = []
     ids: list[NDArray[np.uint8]] = []
@@ -86,7 +86,7 @@ def traced_rows(
     parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 5
     workload, iteration, outcome, service, warm = (np.concatenate(part) for part in parts)
     return (
-        TracedRows(
+        TracedIterations(
             workload=workload,
             iteration=iteration,
             outcome=outcome,

@@ -34,7 +34,7 @@ _Edge = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offset:
+class HostSkew:
     """How two clocks differ."""
 
     #: The clock that is taken as right, and the other one.
@@ -59,11 +59,11 @@ class Offset:
 class Clocks:
     """Offsets between hosts; hosts nobody knows anything of agree."""
 
-    def __init__(self, offsets: Iterable[Offset] = ()) -> None:
-        self.offsets = tuple(offsets)
+    def __init__(self, offsets: Iterable[HostSkew] = ()) -> None:
+        self.skews = tuple(offsets)
         self._add: dict[_Pair, int] = {}
         self._width: dict[_Pair, int] = {}
-        for one in self.offsets:
+        for one in self.skews:
             self._add[one.reference, one.host] = one.add_ns
             self._add[one.host, one.reference] = -one.add_ns
             self._width[one.reference, one.host] = one.width_ns
@@ -152,7 +152,7 @@ class _Samples:
         return (-high, -low) if self.turned else (low, high)
 
 
-def _estimate(pair: _Pair, edges: Iterable[_Samples]) -> Offset:
+def _estimate(pair: _Pair, edges: Iterable[_Samples]) -> HostSkew:
     weighed = [(*samples.bounds(), samples.count) for samples in edges]
     low, high = _most_agreed(weighed)
     if low <= 0 <= high:
@@ -163,7 +163,7 @@ def _estimate(pair: _Pair, edges: Iterable[_Samples]) -> Offset:
         add = low
     else:
         add = (low + high) / 2
-    return Offset(
+    return HostSkew(
         reference=pair[0],
         host=pair[1],
         add_ns=round(add),
@@ -188,4 +188,4 @@ def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
 
 def clocks_from(rows: Iterable[Mapping[str, object]]) -> Clocks:
     """The clocks whose offsets were written as mappings."""
-    return Clocks(Offset(**row) for row in rows)  # type: ignore[arg-type]  # written by us
+    return Clocks(HostSkew(**row) for row in rows)  # type: ignore[arg-type]  # written by us

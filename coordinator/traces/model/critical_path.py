@@ -4,7 +4,7 @@ Walking back from a span's end, the child that ended last before that moment was
 waited for; then the one that ended last before that child began, and so on. What lies between
 them is the span's own time. So every nanosecond of the root is given to exactly one span, and
 the parts sum to the whole. The walk is that of CRISP (Zhang et al., USENIX ATC 2022, section 3),
-with the own times kept as pieces where CRISP subtracts, which loses time where children overlap.
+with the own times kept as segments where CRISP subtracts, which loses time where children overlap.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from osbench.coordinator.traces.model.tree import Tree
 _TOLERANCE = 0.01
 
 
-class Piece(NamedTuple):
-    """A piece of the critical path."""
+class PathSegment(NamedTuple):
+    """A segment of the critical path."""
 
     #: Position of the span that the time is given to.
     span: int
@@ -35,7 +35,7 @@ class Path(NamedTuple):
     """The critical path of one root."""
 
     #: In no order; their lengths sum to the root's duration.
-    pieces: list[Piece]
+    segments: list[PathSegment]
     #: Spans on the path, some of which have no time of their own on it.
     visited: list[int]
     #: Spans that went on after the one around them had ended: nobody waited for them.
@@ -44,7 +44,7 @@ class Path(NamedTuple):
 
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
     """Divide the time of `root` among the spans that it was spent on."""
-    pieces: list[Piece] = []
+    segments: list[PathSegment] = []
     visited: list[int] = []
     outlived: list[int] = []
     waiting = [(root, tree.start[root], tree.end[root])]
@@ -64,12 +64,12 @@ def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
             if begin >= now or end <= low:
                 continue
             if end < now:
-                pieces.append(Piece(at, following, end, now))
+                segments.append(PathSegment(at, following, end, now))
             waiting.append((inner, begin, end))
             now, following = begin, inner if _is_call(tree, at, inner) else -1
         if now > low:
-            pieces.append(Piece(at, following, low, now))
-    return Path(pieces, visited, outlived)
+            segments.append(PathSegment(at, following, low, now))
+    return Path(segments, visited, outlived)
 
 
 def _last_first(tree: Tree, at: int) -> list[int]:

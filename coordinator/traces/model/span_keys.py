@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from osbench.coordinator.traces.model.critical_path import Piece
+from osbench.coordinator.traces.model.critical_path import PathSegment
 from osbench.coordinator.traces.model.tree import Tree
 
-#: Keys kept apart, and details of one piece of work that are.
+#: Limits on distinct keys, and on distinct details of one kind of work.
 KEYS, DETAILS = 2000, 100
 
 OTHER = "(other)"
@@ -15,7 +15,7 @@ OTHER = "(other)"
 WAIT_SERVICE, WAIT_QUEUE = "wait for service", "wait in queue"
 
 
-class Key(NamedTuple):
+class SpanKey(NamedTuple):
     """A kind of work, or of waiting; then `who` is caller and callee."""
 
     who: str
@@ -26,15 +26,15 @@ class Key(NamedTuple):
         return " ".join(part for part in self if part)
 
 
-def key_of(tree: Tree, piece: Piece) -> Key:
-    """What a piece of a critical path was spent on."""
-    span = tree.spans[piece.span]
-    if piece.awaited < 0:
-        return Key(span.service, span.name, span.detail)
-    other = tree.spans[piece.awaited]
+def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
+    """What a segment of a critical path was spent on."""
+    span = tree.spans[segment.span]
+    if segment.awaited < 0:
+        return SpanKey(span.service, span.name, span.detail)
+    other = tree.spans[segment.awaited]
     queued = "rpc" in (span.name, other.name) or "rpc" in span.name.split("-")
     queued = queued or span.kind == "producer" or other.kind == "consumer"
-    return Key(
+    return SpanKey(
         f"{span.service} -> {other.service}",
         WAIT_QUEUE if queued else WAIT_SERVICE,
         f"{span.name} -> {other.name}",
@@ -45,11 +45,11 @@ class Vocabulary:
     """Numbers for keys; what is new once there are many is counted as `OTHER`."""
 
     def __init__(self) -> None:
-        self.keys: list[Key] = []
-        self._numbers: dict[Key, int] = {}
+        self.keys: list[SpanKey] = []
+        self._numbers: dict[SpanKey, int] = {}
         self._details: dict[tuple[str, str], int] = {}
 
-    def number(self, key: Key) -> int:
+    def number(self, key: SpanKey) -> int:
         """The number of a key."""
         found = self._numbers.get(key)
         if found is None:
@@ -59,12 +59,12 @@ class Vocabulary:
                 self._numbers = {known: at for at, known in enumerate(self.keys)}
         return found
 
-    def _new(self, key: Key) -> int:
+    def _new(self, key: SpanKey) -> int:
         details = self._details.get(key[:2], 0)
         if details >= DETAILS:
             key = key._replace(about=OTHER)
         elif len(self.keys) >= KEYS:
-            key = Key("", OTHER, "")
+            key = SpanKey("", OTHER, "")
         if key in self._numbers:
             return self._numbers[key]
         self._details[key[:2]] = details + 1

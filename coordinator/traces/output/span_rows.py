@@ -19,7 +19,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class SpanRow:
     """One span. Times are seconds; `start_s` counts from the start of the trace."""
 
     depth: int
@@ -60,14 +60,14 @@ def duration_s(tree: Tree) -> float:
     return (max(map(tree.end.__getitem__, roots)) - min(map(tree.start.__getitem__, roots))) / 1e9
 
 
-def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[Row]:
+def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
     """The spans of a trace in the order in which a tree shows them."""
     own: dict[int, int] = {}
     waited: dict[int, int] = {}
     for path in paths:
-        for piece in path.pieces:
-            target, at = (own, piece.span) if piece.awaited < 0 else (waited, piece.awaited)
-            target[at] = target.get(at, 0) + piece.end - piece.start
+        for segment in path.segments:
+            target, at = (own, segment.span) if segment.awaited < 0 else (waited, segment.awaited)
+            target[at] = target.get(at, 0) + segment.end - segment.start
     visited = {at for path in paths for at in path.visited}
     outlived = {at for path in paths for at in path.outlived}
     if not tree.roots:
@@ -77,7 +77,7 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[Row]:
     while waiting:
         at, depth = waiting.pop()
         span = tree.spans[at]
-        yield Row(
+        yield SpanRow(
             depth=depth,
             span_id=span.span_id,
             parent_id=span.parent_id,

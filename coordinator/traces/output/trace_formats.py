@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from osbench.coordinator.traces.collection.trace_set import Material
+from osbench.coordinator.traces.collection.trace_set import TraceSet
 from osbench.coordinator.traces.model.spans import Trace, uuid_form
 from osbench.coordinator.traces.model.tree import Tree, label
 
 
-def folded(material: Material, traces: Iterable[Trace]) -> Iterator[str]:
+def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
     """A line for each stack of spans: labels by `;`, and microseconds on critical paths in all.
 
     Time in which a span was waited for to begin is a frame on top of it. All lines sum to the
@@ -22,7 +22,7 @@ def folded(material: Material, traces: Iterable[Trace]) -> Iterator[str]:
     """
     sums: dict[str, int] = {}
     for trace in traces:
-        tree, paths = material.planted(trace)
+        tree, paths = trace_set.tree_and_paths(trace)
         stacks: dict[int, str] = {}
         for path in paths:
             # a span is visited after the one around it
@@ -31,22 +31,22 @@ def folded(material: Material, traces: Iterable[Trace]) -> Iterator[str]:
                 frame = label(tree.spans[at]).replace(";", ",").replace("\n", " ")
                 above = stacks.get(tree.parent[at])
                 stacks[at] = f"{above};{frame}" if above else frame
-            for piece in path.pieces:
-                stack = stacks[piece.span]
-                if piece.awaited >= 0:
-                    stack = f"{stacks[piece.awaited]};(waited for)"
-                sums[stack] = sums.get(stack, 0) + piece.end - piece.start
+            for segment in path.segments:
+                stack = stacks[segment.span]
+                if segment.awaited >= 0:
+                    stack = f"{stacks[segment.awaited]};(waited for)"
+                sums[stack] = sums.get(stack, 0) + segment.end - segment.start
     for stack in sorted(sums):
         yield f"{stack} {round(sums[stack] / 1000)}"
 
 
-def chrome(material: Material, traces: Iterable[Trace]) -> dict[str, Any]:
+def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
     """Trace events: a process for each service and host, a thread for each trace in it."""
     events: list[dict[str, Any]] = []
     processes: dict[tuple[str, str], int] = {}
     threads = 0
     for trace in traces:
-        tree, paths = material.planted(trace)
+        tree, paths = trace_set.tree_and_paths(trace)
         critical = {at for path in paths for at in path.visited}
         lanes = _Lanes(threads)
         for at in sorted(_inside(tree), key=lambda at: (tree.start[at], -tree.end[at])):

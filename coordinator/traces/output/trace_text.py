@@ -11,17 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, three_digits
-from osbench.coordinator.traces.analysis.bands import Band, Cause, Exemplar
+from osbench.coordinator.traces.analysis.bands import Band, BandExample, Cause
 from osbench.coordinator.traces.analysis.comparison import Comparison, signed
-from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.explanation import Answer, Explanation
-from osbench.coordinator.traces.analysis.notes import findings
+from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.analysis.ranking import Ranked
 from osbench.coordinator.traces.analysis.sentences import percent
 from osbench.coordinator.traces.model.clock_skew import Clocks
-from osbench.coordinator.traces.model.span_keys import Key
+from osbench.coordinator.traces.model.span_keys import SpanKey
 from osbench.coordinator.traces.model.spans import uuid_form
-from osbench.coordinator.traces.output.span_rows import Row
+from osbench.coordinator.traces.output.span_rows import SpanRow
 
 #: Spans of the same kind side by side that are shown; the rest is one line.
 _ALIKE = 5
@@ -32,7 +32,9 @@ _LINE = 10_000
 _USUAL = 0.01
 
 
-def show_trace(console: Console, heading: str, rows: Sequence[Row], notes: Sequence[str]) -> None:
+def show_trace(
+    console: Console, heading: str, rows: Sequence[SpanRow], notes: Sequence[str]
+) -> None:
     """A trace as a tree, with what it says of itself below."""
     _line(console, heading, "bold")
     table = _table("start", "time", "own", "on path", "")
@@ -127,9 +129,9 @@ def show_comparison(console: Console, found: Comparison) -> None:
         _line(console, "* more than chance, corrected for the number of all parts")
 
 
-def show_findings(console: Console, census: Census, clocks: Clocks, skipped: int) -> None:
+def show_notes(console: Console, coverage: TraceCoverage, clocks: Clocks, skipped: int) -> None:
     """What was left out, and how far clocks are apart."""
-    for line in findings(census, clocks, skipped):
+    for line in trace_notes(coverage, clocks, skipped):
         _line(console, line)
 
 
@@ -152,7 +154,7 @@ def _answer(console: Console, answer: Answer) -> None:
         )
     if answer.variance:
         parts = (
-            f"{100 * part.share:.0f} % {_words(Key(part.who, part.what, part.about))}"
+            f"{100 * part.share:.0f} % {_words(SpanKey(part.who, part.what, part.about))}"
             for part in answer.variance[:_CAUSES]
             if part.share >= 0.005
         )
@@ -208,7 +210,7 @@ def _split(cause: Cause) -> str:
     )
 
 
-def _exemplars(exemplars: Iterable[Exemplar]) -> str:
+def _exemplars(exemplars: Iterable[BandExample]) -> str:
     found = []
     for one in exemplars:
         which = f"iteration {one.iteration}, " if one.iteration >= 0 else ""
@@ -217,7 +219,7 @@ def _exemplars(exemplars: Iterable[Exemplar]) -> str:
     return "; ".join(found) or "none"
 
 
-def _collapsed(rows: Sequence[Row]) -> Iterable[tuple[Row, int]]:
+def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
     """Rows, the many alike beside each other as one; then the number of them is not 0."""
     at = 0
     while at < len(rows):
@@ -238,15 +240,15 @@ def _collapsed(rows: Sequence[Row]) -> Iterable[tuple[Row, int]]:
         at = end
 
 
-def _same(row: Row, other: Row) -> bool:
+def _same(row: SpanRow, other: SpanRow) -> bool:
     return (row.depth, row.label, row.error) == (other.depth, other.label, other.error)
 
 
-def _summed(row: Row, duration_s: float, self_s: float) -> Row:
+def _summed(row: SpanRow, duration_s: float, self_s: float) -> SpanRow:
     return replace(row, duration_s=duration_s, self_s=self_s)
 
 
-def _words(key: Key) -> str:
+def _words(key: SpanKey) -> str:
     return plain(str(key))
 
 

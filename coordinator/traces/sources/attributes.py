@@ -28,7 +28,7 @@ _HARMLESS = frozenset(
 _TEXT = 200
 
 
-class Saying(NamedTuple):
+class SpanAttributes(NamedTuple):
     """What a span says of itself, as it is kept."""
 
     detail: str = ""
@@ -36,7 +36,7 @@ class Saying(NamedTuple):
     attributes: Mapping[str, Any] = {}
 
 
-def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> Saying:
+def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
     """From the `info` of OSProfiler's events, start and stop put together."""
     error = str(info["etype"])[:_TEXT] if info.get("etype") else ""
     if everything:
@@ -54,16 +54,16 @@ def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> Saying:
             status = request.get("status_code")
             kept |= {"http.status_code": status} if isinstance(status, int) else {}
         method = str(request.get("method", ""))[:16]
-        return Saying(f"{method} {path(str(request.get('path', '')))}".strip(), error, kept)
+        return SpanAttributes(f"{method} {path(str(request.get('path', '')))}".strip(), error, kept)
     db, function = info.get("db"), info.get("function")
     if isinstance(db, dict) and db.get("statement"):
-        return Saying(statement(str(db["statement"])), error, kept)
+        return SpanAttributes(statement(str(db["statement"])), error, kept)
     if isinstance(function, dict) and function.get("name"):
-        return Saying(cut(str(function["name"])), error, kept)
-    return Saying("", error, kept)
+        return SpanAttributes(cut(str(function["name"])), error, kept)
+    return SpanAttributes("", error, kept)
 
 
-def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Saying:
+def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
     """From the attributes of an OpenTelemetry span, by its semantic conventions."""
 
     def first(*names: str) -> str:
@@ -73,16 +73,16 @@ def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Sayi
     error = first("error.type", "exception.type")[:_TEXT]
     sql = first("db.query.text", "db.statement")
     if sql:
-        return Saying(statement(sql), error, kept)
+        return SpanAttributes(statement(sql), error, kept)
     target = first("http.route", "url.path", "http.target", "url.full", "http.url")
     if target:
         method = first("http.request.method", "http.method")[:16]
-        return Saying(f"{method} {path(target)}".strip(), error, kept)
+        return SpanAttributes(f"{method} {path(target)}".strip(), error, kept)
     # our own has been through this
     called = first(DETAIL) or title(
         first("rpc.method", "messaging.destination.name", "code.function.name")
     )
-    return Saying(cut(called), error, kept)
+    return SpanAttributes(cut(called), error, kept)
 
 
 def _harmless(attributes: Mapping[str, Any]) -> dict[str, Any]:

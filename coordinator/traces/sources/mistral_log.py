@@ -18,7 +18,7 @@ from typing import Any
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.traces.model.spans import LATEST_S, Trace, trace_key
-from osbench.coordinator.traces.sources.pairing import Event, instant_us, pair, split_name
+from osbench.coordinator.traces.sources.pairing import SpanEvent, instant_us, pair, split_name
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _LINE = re.compile(
@@ -56,7 +56,7 @@ class MistralLog:
     def _pair(self, is_wanted: Callable[[str], bool]) -> Iterator[Trace]:
         yield from pair(self._events(is_wanted), everything=self._everything).values()
 
-    def _events(self, is_wanted: Callable[[str], bool]) -> Iterator[Event]:
+    def _events(self, is_wanted: Callable[[str], bool]) -> Iterator[SpanEvent]:
         try:
             with self._path.open(encoding="utf-8", errors="replace") as file:
                 for line in file:
@@ -72,7 +72,7 @@ class MistralLog:
             raise UsageError(f"cannot read {self._path}: {error.strerror}") from None
 
 
-def _event(found: re.Match[str]) -> Event | None:
+def _event(found: re.Match[str]) -> SpanEvent | None:
     """The event of a line; None where its instant or its seconds are none."""
     name, is_stop = split_name(found["name"])
     seconds = float(found["seconds"] or 0.0)
@@ -82,7 +82,7 @@ def _event(found: re.Match[str]) -> Event | None:
         return None
     if abs(seconds) > LATEST_S:
         return None
-    return Event(
+    return SpanEvent(
         found["trace"],
         found["span"],
         found["parent"],

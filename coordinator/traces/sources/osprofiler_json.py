@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from osbench.coordinator.traces.model.spans import Trace
-from osbench.coordinator.traces.sources.pairing import Event, event_of, pair
+from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
 _RAW = "meta.raw_payload."
 
@@ -40,7 +40,7 @@ class OsprofilerReports:
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[SpanEvent]:
         nodes: list[Any] = list(self._reports)
         while nodes:
             node = nodes.pop()

@@ -24,7 +24,7 @@ from osbench.coordinator.traces.model.spans import (
 )
 from osbench.coordinator.traces.sources.attributes import DETAIL, of_opentelemetry
 from osbench.coordinator.traces.sources.details import title
-from osbench.coordinator.traces.sources.sanitizing import clean_span, clean_text
+from osbench.coordinator.traces.sources.sanitizing import sanitize_span, sanitize_text
 
 #: Attribute of a span that is exported though its start or its stop was never recorded.
 _LOST = "osbench.lost"
@@ -82,8 +82,8 @@ class OtlpSpans:
                 scopes = _list(group.get("scopeSpans") or group.get("instrumentationLibrarySpans"))
                 for written in (span for scope in scopes for span in _list(scope.get("spans"))):
                     try:
-                        found = clean_span(self._span(written, about))
-                        trace_id = clean_text(trace_key(written["traceId"]))
+                        found = sanitize_span(self._span(written, about))
+                        trace_id = sanitize_text(trace_key(written["traceId"]))
                     except (*_WRONG, RecursionError):
                         self.skipped += 1
                     else:

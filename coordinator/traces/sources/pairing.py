@@ -22,13 +22,13 @@ from osbench.coordinator.traces.model.spans import (
     span_key,
     trace_key,
 )
-from osbench.coordinator.traces.sources.attributes import Saying, of_osprofiler
-from osbench.coordinator.traces.sources.sanitizing import clean_span, clean_text
+from osbench.coordinator.traces.sources.attributes import SpanAttributes, of_osprofiler
+from osbench.coordinator.traces.sources.sanitizing import sanitize_span, sanitize_text
 
 START, STOP = "-start", "-stop"
 
 
-class Event(NamedTuple):
+class SpanEvent(NamedTuple):
     """That a span started or stopped."""
 
     #: Ids as they were written.
@@ -47,7 +47,7 @@ class Event(NamedTuple):
     duration_ns: int | None = None
 
 
-def event_of(written: Mapping[str, Any]) -> Event:
+def event_of(written: Mapping[str, Any]) -> SpanEvent:
     """An event of OSProfiler, as its drivers store it. Raises ValueError for anything else."""
     try:
         name: str = written["name"]
@@ -55,7 +55,7 @@ def event_of(written: Mapping[str, Any]) -> Event:
         ids = (written["base_id"], written["trace_id"], written["parent_id"])
         if not all(isinstance(one, str) for one in ids):
             raise ValueError("an event whose ids are no text")
-        return Event(
+        return SpanEvent(
             *ids,
             *split_name(name),
             instant_us(written["timestamp"]),
@@ -122,25 +122,25 @@ def _second(text: str) -> int:
     return second
 
 
-def pair(events: Iterable[Event], *, everything: bool = False) -> dict[str, Trace]:
+def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, Trace]:
     """The traces that some events are of, by trace id.
 
     `everything` keeps arguments, parameters and queries. Neither the order of the events nor
     how often each came changes the spans: of several starts the first counts, of several stops
     the last.
     """
-    by_trace: dict[str, list[Event]] = {}
+    by_trace: dict[str, list[SpanEvent]] = {}
     for event in events:
         by_trace.setdefault(event.trace_id, []).append(event)
-    groups: dict[str, list[Event]] = {}
+    groups: dict[str, list[SpanEvent]] = {}
     for written, group in by_trace.items():
-        groups.setdefault(clean_text(trace_key(written)), []).extend(group)
+        groups.setdefault(sanitize_text(trace_key(written)), []).extend(group)
     return {trace_id: _trace(trace_id, group, everything) for trace_id, group in groups.items()}
 
 
-def _trace(trace_id: str, events: Iterable[Event], everything: bool) -> Trace:
-    starts: dict[str, Event] = {}
-    stops: dict[str, Event] = {}
+def _trace(trace_id: str, events: Iterable[SpanEvent], everything: bool) -> Trace:
+    starts: dict[str, SpanEvent] = {}
+    stops: dict[str, SpanEvent] = {}
     count = 0
     for event in events:
         count += 1
@@ -154,7 +154,7 @@ def _trace(trace_id: str, events: Iterable[Event], everything: bool) -> Trace:
     return Trace(trace_id=trace_id, spans=tuple(spans), duplicates=count - len(starts) - len(stops))
 
 
-def _order(event: Event) -> tuple[Any, ...]:
+def _order(event: SpanEvent) -> tuple[Any, ...]:
     # of two with the same instant always the same one, whatever they say
     return event[5], event[3], event[2], event[6], event[7], _repr(event[8]), event[9] or 0
 
@@ -170,7 +170,7 @@ def _place(span: Span) -> tuple[int, str]:
     return span.start_ns, span.span_id
 
 
-def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
+def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> Span:
     event = start or stop
     assert event is not None
     duration = 0
@@ -190,7 +190,7 @@ def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
     if duration < 0:
         duration, marks = 0, STEPPED
     said = _said(start, stop, everything)
-    return clean_span(
+    return sanitize_span(
         Span(
             span_key(event.span_id),
             "" if event.parent_id == event.trace_id else span_key(event.parent_id),
@@ -212,7 +212,7 @@ def _span(start: Event | None, stop: Event | None, everything: bool) -> Span:
 _SHARED = ("db", "function", "request", "requests")
 
 
-def _said(start: Event | None, stop: Event | None, everything: bool) -> Saying:
+def _said(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> SpanAttributes:
     first: Mapping[str, Any] = start.info if start is not None else {}
     last: Mapping[str, Any] = stop.info if stop is not None else {}
     info: dict[str, Any] = {**first, **last}
@@ -222,4 +222,4 @@ def _said(start: Event | None, stop: Event | None, everything: bool) -> Saying:
     try:
         return of_osprofiler(info, everything=everything)
     except RecursionError:
-        return Saying()
+        return SpanAttributes()

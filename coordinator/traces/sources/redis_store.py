@@ -18,7 +18,7 @@ from osbench.common.errors import StoreError
 from osbench.common.masking import mask_url
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
-from osbench.coordinator.traces.sources.pairing import Event, event_of, pair
+from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
 #: Lists of events, and what a service with `filter_error_trace` leaves of a failed one beside it.
 _EVENTS, _ERRORS = "osprofiler_opt", "osprofiler_error"
@@ -103,7 +103,7 @@ class RedisTraces:
                 events += more
             yield group
 
-    def _events(self, raw: Sequence[bytes]) -> Iterator[Event]:
+    def _events(self, raw: Sequence[bytes]) -> Iterator[SpanEvent]:
         for written in self._decoded(raw):
             try:
                 yield event_of(written)

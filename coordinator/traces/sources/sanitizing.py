@@ -16,12 +16,12 @@ _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 _LEVELS = 32
 
 
-def clean_text(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """A text with `?` for what UTF-8 cannot say."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def clean_span(span: Span) -> Span:
+def sanitize_span(span: Span) -> Span:
     """A span whose texts can be encoded, and whose attributes MessagePack takes."""
     attributes = span.attributes
     if attributes:
@@ -31,19 +31,19 @@ def clean_span(span: Span) -> Span:
     if "".join(texts).isascii():
         return span
     return span._replace(
-        span_id=clean_text(span.span_id),
-        parent_id=clean_text(span.parent_id),
-        name=clean_text(span.name),
-        service=clean_text(span.service),
-        host=clean_text(span.host),
-        detail=clean_text(span.detail),
-        error=clean_text(span.error),
+        span_id=sanitize_text(span.span_id),
+        parent_id=sanitize_text(span.parent_id),
+        name=sanitize_text(span.name),
+        service=sanitize_text(span.service),
+        host=sanitize_text(span.host),
+        detail=sanitize_text(span.detail),
+        error=sanitize_text(span.error),
     )
 
 
 def _clean(value: Any, levels: int) -> Any:
     if isinstance(value, str):
-        return clean_text(value)
+        return sanitize_text(value)
     if isinstance(value, int):
         return value if _LOWEST <= value <= _HIGHEST else str(value)
     if isinstance(value, dict | list) and not levels:
@@ -56,4 +56,4 @@ def _clean(value: Any, levels: int) -> Any:
 
 
 def _clean_members(members: Mapping[str, Any], levels: int) -> dict[str, Any]:
-    return {clean_text(name): _clean(value, levels) for name, value in members.items()}
+    return {sanitize_text(name): _clean(value, levels) for name, value in members.items()}

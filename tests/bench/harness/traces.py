@@ -18,7 +18,7 @@ from helpers.synthetic_traces import Fault, Work, events_of, find, slow_query, t
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.collector import Collection, Settings
+from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.model.spans import Trace, uuid_form
 from servers import RedisServer, redis_server
@@ -70,7 +70,7 @@ def collect(url: str, found: Sequence[Trace], folder: str) -> tuple[float, int]:
     directory = RunDirectory.create(folder, "bench")
     columns = encode_rows(rows, (), 0)
     directory.keep([{"workload": 0, "incarnation": "w", "columns": columns, "failures": []}])
-    settings = Settings(
+    settings = CollectionSettings(
         retention=Retention(slowest=500, failed=200, share=0.05, limit=256 << 20),
         late_s=5.0,
         expiry_s=600,

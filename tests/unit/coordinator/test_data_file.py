@@ -16,7 +16,7 @@ from osbench.common.protocol.messages import Batch
 from osbench.coordinator import data_file
 from osbench.coordinator.dispatch import batch_sizes
 from osbench.coordinator.taskfile import load
-from osbench.worker.session.row_feed import Feed
+from osbench.worker.session.row_feed import RowFeed
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
@@ -39,7 +39,7 @@ def fed(file, numbers):
         intervals=list(intervals),
         rows=file.sealed(intervals),
     )
-    feed = Feed(file.header, file.key)
+    feed = RowFeed(file.header, file.key)
     feed.add(batch)
     arguments = feed.over(lambda iteration: {"given": iteration})
     return {number: arguments(number) for number in intervals.members().tolist()}
@@ -132,7 +132,7 @@ def test_rows_travel_closed(tmp_path):
 
 def test_rows_that_cannot_be_read_fail_their_iterations(tmp_path):
     file, _ = made(tmp_path, "a\n1\n")
-    feed = Feed(file.header, file.key)
+    feed = RowFeed(file.header, file.key)
 
     feed.add(Batch(run="r", epoch="e", incarnation="w", workload=0, batch=1, intervals=[(1, 2)]))
 

@@ -300,7 +300,7 @@ def test_a_record_survives_the_encrypted_way_to_a_worker():
 
 
 def test_a_record_of_another_shape_is_refused():
-    with pytest.raises(DeploymentError, match="another shape"):
+    with pytest.raises(DeploymentError, match="malformed deployment record"):
         Deployment.from_dict({"name": "cloud"})
 
 

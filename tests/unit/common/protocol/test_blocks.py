@@ -105,7 +105,7 @@ def test_an_iteration_may_have_very_many_actions():
     ids=str,
 )
 def test_what_does_not_fit_is_refused(changes):
-    with pytest.raises(Untrusted, match="result block of another shape"):
+    with pytest.raises(Untrusted, match="malformed result block"):
         decode_rows(encoded(**changes))
 
 

@@ -12,8 +12,8 @@ from osbench.common.rally import importing
 from osbench.common.rally.adapters.hook_adapter import hook_class
 from osbench.common.rally.adapters.sla_adapter import sla_class
 from osbench.common.rally.adapters.trigger_adapter import trigger_class
-from osbench.common.task import Hook, Named
-from osbench.coordinator.hooks.executor import Hooks
+from osbench.common.task import HookConfig, Named
+from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 pytestmark = pytest.mark.skipif(
@@ -149,11 +149,11 @@ def test_configurations_are_checked_by_rallys_validators():
 
 def fired(action, config, trigger="event", **more):
     """Results of a hook by the first five iterations, oldest first."""
-    described = Hook(
+    described = HookConfig(
         action=Named(name=action, config=config),
         trigger=Named(name=trigger, config={"unit": "iteration", **more}),
     )
-    hooks = Hooks([described], Plugins(), run="r1")
+    hooks = HookExecutor([described], Plugins(), run="r1")
     hooks.look(1, 5)
     deadline = time.monotonic() + 30
     while hooks.running:

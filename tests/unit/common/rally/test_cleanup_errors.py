@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from osbench.common.errors import ContextError
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally.adapters import context_adapter as contexts
-from osbench.common.rally.context_object.cleanup_errors import Complaints
+from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
 
 BROKER = logging.getLogger("rally.common.broker")
 
@@ -30,7 +30,7 @@ def complain(error: Exception) -> None:
 
 
 def test_what_is_gone_already_is_no_complaint() -> None:
-    with Complaints() as complaints:
+    with CleanupErrors() as errors:
         complain(Refused("still in\nuse"))
         complain(Gone("not found"))
         BROKER.info("all is well")
@@ -39,7 +39,7 @@ def test_what_is_gone_already_is_no_complaint() -> None:
         )
         logging.getLogger("elsewhere").warning("of no interest")
 
-    assert complaints.messages == [
+    assert errors.messages == [
         "Failed to consume a task from the queue: still in use",
         "timeout for nova.servers: 7",
     ]
@@ -48,13 +48,13 @@ def test_what_is_gone_already_is_no_complaint() -> None:
 def test_complaints_are_heard_where_rally_is_silenced_and_do_not_go_on_for_ever() -> None:
     BROKER.setLevel(logging.CRITICAL)
     try:
-        with Complaints() as complaints:
+        with CleanupErrors() as errors:
             for number in range(25):
                 complain(Refused(str(number)))
         BROKER.error("later")
 
-        assert len(complaints.messages) == 21
-        assert complaints.messages[-1] == "and 5 more"
+        assert len(errors.messages) == 21
+        assert errors.messages[-1] == "and 5 more"
         assert BROKER.level == logging.CRITICAL
         assert BROKER.handlers == []
     finally:
@@ -66,7 +66,7 @@ def test_a_context_that_left_something_is_kept_to_be_tried_again() -> None:
     dummy = contexts.context_class("dummy_context@default")
     assert dummy is not None
     made: dict[str, object] = {}
-    context = dummy({}, Surroundings(run="r"), made)
+    context = dummy({}, ContextEnvironment(run="r"), made)
     context.setup()
 
     class Careless(contexts.RallyContext):
@@ -80,5 +80,5 @@ def test_a_context_that_left_something_is_kept_to_be_tried_again() -> None:
             return Rally
 
     with pytest.raises(ContextError, match=r"left behind: Failed to consume .*: True"):
-        Careless({}, Surroundings(run="r"), made).cleanup()
+        Careless({}, ContextEnvironment(run="r"), made).cleanup()
     assert set(made) == {"rally"}

@@ -93,7 +93,7 @@ def test_what_rally_has_removed_is_named_as_such(request, extra, kind, name, rel
 
     said = look(Plugins(), kind, name)
 
-    assert said.endswith(f"{name!r} is no more: removed from Rally in rally-openstack {release}")
+    assert said.endswith(f"{name!r} was removed from Rally in rally-openstack {release}")
 
 
 def test_of_the_last_release_with_them_17_scenarios_and_9_contexts_are_gone():

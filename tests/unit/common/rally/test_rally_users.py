@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.openstack.cloud_users import Person
-from osbench.common.plugin.context import Surroundings
+from osbench.common.openstack.cloud_users import CloudUser
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally.adapters import context_adapter
 from osbench.common.rally.context_object import codec
 
@@ -30,15 +30,20 @@ def seen_by_flavors(before: dict[str, Any]) -> Any:
     """Rally's context object as its context `flavors` is given it."""
     flavors = context_adapter.context_class("flavors@openstack")
     assert flavors is not None
-    surroundings = Surroundings(run="a-run", deployment=DEPLOYMENT, context=before)
-    return codec.unpack(codec.pack(flavors({}, surroundings, {})._carried()))
+    environment = ContextEnvironment(run="a-run", deployment=DEPLOYMENT, context=before)
+    return codec.unpack(codec.pack(flavors({}, environment, {})._carried()))
 
 
 def kept(user: str, project: str) -> dict[str, Any]:
     made = DEPLOYMENT.admin
     assert made is not None
-    person = Person(credential=made, user_id=f"id-{user}", project_id=f"id-{project}")
-    return {**person.to_dict(), "username": user, "password": f"p-{user}", "project_name": project}
+    cloud_user = CloudUser(credential=made, user_id=f"id-{user}", project_id=f"id-{project}")
+    return {
+        **cloud_user.to_dict(),
+        "username": user,
+        "password": f"p-{user}",
+        "project_name": project,
+    }
 
 
 def test_the_admin_is_there_where_nobody_made_users() -> None:
@@ -50,9 +55,9 @@ def test_the_admin_is_there_where_nobody_made_users() -> None:
 
 
 def test_users_of_ours_are_found_with_their_tenants() -> None:
-    everybody = [kept("a", "one"), kept("b", "one"), kept("c", "two")]
+    users = [kept("a", "one"), kept("b", "one"), kept("c", "two")]
 
-    seen = seen_by_flavors({"users": everybody, "user_choice_method": "round_robin"})
+    seen = seen_by_flavors({"users": users, "user_choice_method": "round_robin"})
 
     assert [(one["id"], one["tenant_id"]) for one in seen["users"]] == [
         ("id-a", "id-one"),

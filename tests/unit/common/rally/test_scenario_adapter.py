@@ -11,7 +11,7 @@ import pytest
 
 from osbench.common.errors import ContextError
 from osbench.common.plugin.atomic import WIDTH, Names, Recorder
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.rally import importing
@@ -82,7 +82,9 @@ class Iterations:
     def __init__(self, plugin: ScenarioPlugin, args: Mapping[str, Any]) -> None:
         assert plugin.prepare is not None
         self.plugin = plugin
-        self.args, self.context = plugin.prepare(args, Surroundings(run="r", scenario=plugin.name))
+        self.args, self.context = plugin.prepare(
+            args, ContextEnvironment(run="r", scenario=plugin.name)
+        )
         plugin.cls.warm_up(self.context)
         self.names = Names()
         self.recorder = Recorder(self.names)

@@ -167,11 +167,11 @@ def test_version_1_with_plugins_of_older_releases(tmp_path):
     assert [(problem["place"], problem["message"]) for problem in told["problems"]] == [
         (
             "NovaServers.boot_server[0].context.sahara_image",
-            "context 'sahara_image' is no more: removed from Rally in rally-openstack 4.0.0",
+            "context 'sahara_image' was removed from Rally in rally-openstack 4.0.0",
         ),
         (
             "MuranoPackages.import_and_list_packages[0]",
-            "scenario 'MuranoPackages.import_and_list_packages' is no more: removed from Rally"
+            "scenario 'MuranoPackages.import_and_list_packages' was removed from Rally"
             " in rally-openstack 4.0.0",
         ),
     ]

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from helpers.corpus import corpus
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.cli.base import Group, Settings, config_option, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, config_option, with_settings
 from osbench.coordinator.cli.commands.deployment import deployment
 from osbench.coordinator.cli.commands.keys import keys
 
@@ -225,7 +225,7 @@ def test_new_keys_are_written_privately_and_never_shown(run, home):
     assert path.read_text().strip() not in said.output
     assert str(path) in said.stdout
     assert "copy it to every worker" in said.stdout
-    assert Settings().keyring().keys == Keyring.load(path).keys
+    assert CommandSettings().keyring().keys == Keyring.load(path).keys
 
 
 def test_existing_keys_are_kept_unless_told_otherwise(run, home):

@@ -288,7 +288,7 @@ def kept(tmp_path):
             )
             archive.keep(trace)
         described = {"traced": 8, "skipped": 0, "usual": [], "clocks": [], "ranking": []}
-        archive.close(digest.table.close(), described | {"census": digest.census.to_dict()})
+        archive.close(digest.table.close(), described | {"census": digest.coverage.to_dict()})
         directory.close()
         return found
 
@@ -322,7 +322,7 @@ def test_a_trace_kept_but_not_drawn_is_found_in_its_workload(call, tmp_path):
         columns = encode_rows([row], [], 0)
         directory.keep([{"workload": number, "columns": columns, "incarnation": "w1"}])
     described = {"traced": 2, "skipped": 0, "usual": [], "clocks": [], "ranking": []}
-    archive.close(digest.table.close(), described | {"census": digest.census.to_dict()})
+    archive.close(digest.table.close(), described | {"census": digest.coverage.to_dict()})
     directory.close()
 
     for number, trace in enumerate((drawn, other), 1):

@@ -9,8 +9,8 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
-from osbench.coordinator.contexts.context_stack import Contexts, contexts_of, undo
-from osbench.coordinator.contexts.state_store import FILE, KEY, Entry, Objects
+from osbench.coordinator.contexts.context_stack import ContextStack, contexts_of, undo
+from osbench.coordinator.contexts.state_store import FILE, KEY, ContextStateStore, Entry
 from osbench.coordinator.taskfile import checked
 
 PLUGIN = """
@@ -92,7 +92,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def objects(folder):
-    return Objects(folder, folder.parents[1], "r1", None)
+    return ContextStateStore(folder, folder.parents[1], "r1", None)
 
 
 def workload(scenario="Mine.run", **configs):
@@ -107,7 +107,7 @@ def workload(scenario="Mine.run", **configs):
 
 
 def around(objects, plugins, one, check=lambda: None):
-    contexts = Contexts(objects, plugins)
+    contexts = ContextStack(objects, plugins)
     return contexts, contexts.around(0, one, check=check, poll=lambda: None)
 
 
@@ -179,19 +179,19 @@ def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plug
     with manager:
         pass
     del log[:]
-    found = Objects.load(folder, folder.parents[1])
+    found = ContextStateStore.load(folder, folder.parents[1])
     again = undo(found, plugins)
 
     told = ["context second cannot be undone: OSError", "context first is kept for context second"]
     assert contexts.left == again == told
-    history = {passage.name: passage for passage in contexts.history.of(0)}
+    history = {record.name: record for record in contexts.history.of(0)}
     assert list(history) == ["first", "second", "third"]
     assert history["second"].setup.error is None
     assert history["second"].cleanup.error.etype == "OSError"
     assert history["second"].cleanup.started_at >= history["third"].cleanup.finished_at
     assert history["first"].cleanup is None
     assert log == ["cleanup second {'second': 'made by second'}"]
-    left = Objects.load(folder, folder.parents[1]).entries
+    left = ContextStateStore.load(folder, folder.parents[1]).entries
     assert [entry.name for entry in left] == ["first", "second"]
 
 
@@ -224,7 +224,7 @@ def test_a_coordinator_that_died_leaves_what_cleanup_needs(plugins, log, folder)
     deployment = Deployment.from_spec(
         "shop", {"osbench": {"services": {"shop": "http://shop.example"}}}
     )
-    objects = Objects(folder, folder.parents[1], "r1", deployment)
+    objects = ContextStateStore(folder, folder.parents[1], "r1", deployment)
     pid = os.fork()
     if pid == 0:
         _, manager = around(objects, plugins, workload(first={}))
@@ -232,7 +232,7 @@ def test_a_coordinator_that_died_leaves_what_cleanup_needs(plugins, log, folder)
             os._exit(9)
 
     os.waitpid(pid, 0)
-    found = Objects.load(folder, folder.parents[1])
+    found = ContextStateStore.load(folder, folder.parents[1])
     problems = undo(found, plugins)
 
     assert [len(found.entries), problems] == [0, []]
@@ -274,14 +274,14 @@ def test_files_of_contexts_are_private_and_need_their_key(objects, plugins, fold
         modes = [(data / KEY).stat().st_mode & 0o777, (folder / FILE).stat().st_mode & 0o777]
         (data / KEY).rename(data / "elsewhere")
         with pytest.raises(ContextError, match="another key"):
-            Objects.load(folder, data)
+            ContextStateStore.load(folder, data)
         (data / "elsewhere").rename(data / KEY)
 
     assert modes == [0o600, 0o600]
 
 
 def test_a_run_without_contexts_has_nothing_to_undo(folder):
-    assert Objects.load(folder, folder.parents[1]).entries == []
+    assert ContextStateStore.load(folder, folder.parents[1]).entries == []
 
 
 def test_the_task_goes_over_the_scenario(plugins):

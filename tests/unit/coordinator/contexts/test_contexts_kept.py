@@ -8,8 +8,8 @@ from osbench.common.openstack import resource_names
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts import cloud_access, resource_cleanup
-from osbench.coordinator.contexts.context_stack import Contexts, undo
-from osbench.coordinator.contexts.state_store import Objects
+from osbench.coordinator.contexts.context_stack import ContextStack, undo
+from osbench.coordinator.contexts.state_store import ContextStateStore
 
 RUN = "20260401-120000-ab12"
 
@@ -38,7 +38,7 @@ def test_what_a_failing_sweep_left_is_removed_by_the_next(cloud, tmp_path):
             Named(name="zaqar_queues", config={}),
         ),
     )
-    contexts = Contexts(Objects(folder, folder.parents[1], RUN, deployment), plugins)
+    contexts = ContextStack(ContextStateStore(folder, folder.parents[1], RUN, deployment), plugins)
 
     with contexts.around(0, workload, check=lambda: None, poll=lambda: None) as made:
         for user in made["users"]:
@@ -46,10 +46,10 @@ def test_what_a_failing_sweep_left_is_removed_by_the_next(cloud, tmp_path):
             cloud.make("queues", {"id": name, "name": name, "project": user["project_id"]})
         cloud.faults.append([r"GET /zaqar/v2/queues", 503, 10_000])
     left = len(cloud.named("queues")), len(cloud.named("users")), len(cloud.named("projects"))
-    found = Objects.load(folder, folder.parents[1])
+    found = ContextStateStore.load(folder, folder.parents[1])
     again = undo(found, plugins)
     cloud.faults.clear()
-    last = undo(Objects.load(folder, folder.parents[1]), plugins)
+    last = undo(ContextStateStore.load(folder, folder.parents[1]), plugins)
 
     assert left == (4, 3, 3)
     for told in (contexts.left, again):

@@ -9,7 +9,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, DeploymentError
 from osbench.common.openstack import resource_names
 from osbench.common.openstack.request_errors import RequestFailed
-from osbench.common.plugin.context import Surroundings
+from osbench.common.plugin.context import ContextEnvironment
 from osbench.coordinator.contexts import resource_cleanup as sweeping
 from osbench.coordinator.contexts.api_versions import ApiVersions
 from osbench.coordinator.contexts.cleanup import Cleanup
@@ -42,11 +42,11 @@ class Chain:
         self.kept: list[dict] = []
         self.told: list[tuple[str, int, int]] = []
 
-    def surroundings(self, count: int) -> Surroundings:
+    def environment(self, count: int) -> ContextEnvironment:
         context: dict = {}
         for _, _, made in self.made[:count]:
             context |= made
-        return Surroundings(
+        return ContextEnvironment(
             run=RUN,
             workload=self.workload,
             deployment=self.deployment,
@@ -57,14 +57,14 @@ class Chain:
     def set_up(self, kind, config=None):
         made: dict = {}
         self.made.append((kind, config if config is not None else {}, made))
-        surroundings = self.surroundings(len(self.made) - 1)
-        kind(self.made[-1][1], surroundings, made, lambda: self.kept.append(dict(made))).setup()
+        environment = self.environment(len(self.made) - 1)
+        kind(self.made[-1][1], environment, made, lambda: self.kept.append(dict(made))).setup()
         return made
 
     def undo(self):
         while self.made:
             kind, config, made = self.made[-1]
-            kind(config, self.surroundings(len(self.made) - 1), made).cleanup()
+            kind(config, self.environment(len(self.made) - 1), made).cleanup()
             self.made.pop()
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.coordinator.deployments import services
-from osbench.coordinator.deployments.services import Said, look, version_in
+from osbench.coordinator.deployments.services import ServiceAnswer, check_services, version_in
 from servers import redis_server
 
 
@@ -27,12 +27,12 @@ def cloud(traces, monkeypatch):
         client.close()
 
 
-def found(cloud: FakeCloud, traces, key: str | None = "right") -> dict[str, Said]:
+def found(cloud: FakeCloud, traces, key: str | None = "right") -> dict[str, ServiceAnswer]:
     more = {"profiler_hmac_key": key} if key else {}
     spec = cloud.deployment(profiler_conn_str=traces.url, **more)
     deployment = Deployment.from_spec("cloud", spec)
     assert deployment.admin
-    return {said.service: said for said in look(deployment, deployment.admin, 5.0)}
+    return {said.service: said for said in check_services(deployment, deployment.admin, 5.0)}
 
 
 def test_services_that_take_the_key_are_told_from_those_that_do_not(cloud, traces):

@@ -16,7 +16,7 @@ from osbench.common.protocol.store import MemoryStore
 from osbench.coordinator.dispatch.dispatcher import IDLE_S, Dispatcher
 from osbench.coordinator.dispatch.open_load import AHEAD_S
 from osbench.coordinator.dispatch.port import PlannedBatch
-from osbench.coordinator.fleet.worker import Preparation, WorkerHandle
+from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
 
 EPOCH, BOOT = "e", "b"
@@ -56,7 +56,7 @@ class Desk:
 
 
 def worker(name: str, share: int = 2) -> WorkerHandle:
-    return WorkerHandle(heartbeat(name), preparation=Preparation.READY, share=share)
+    return WorkerHandle(heartbeat(name), readiness=Readiness.READY, share=share)
 
 
 def size(batch: PlannedBatch) -> int:

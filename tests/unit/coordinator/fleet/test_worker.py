@@ -10,7 +10,7 @@ from helpers.heartbeats import heartbeat
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.fleet.worker import (
     LossReason,
-    Preparation,
+    Readiness,
     WorkerHandle,
     WorkerState,
 )
@@ -44,7 +44,7 @@ def test_an_old_beat_that_is_sent_again_is_not_heard():
 
 @pytest.mark.parametrize("state", ["draining", "stuck"])
 def test_a_worker_that_leaves_has_no_capacity(state):
-    worker = WorkerHandle(BEAT, preparation=Preparation.READY)
+    worker = WorkerHandle(BEAT, readiness=Readiness.READY)
     assert worker.capacity == 10
 
     worker.hear(beat(2, state=state), 0.5)
@@ -56,7 +56,7 @@ def test_a_worker_that_leaves_has_no_capacity(state):
 
 def lost(state: WorkerState, **fields) -> WorkerHandle:
     """A worker that has come so far on its way out."""
-    worker = WorkerHandle(BEAT, preparation=Preparation.READY, **fields)
+    worker = WorkerHandle(BEAT, readiness=Readiness.READY, **fields)
     worker.declare_lost(LossReason.SILENT)
     if state is not WorkerState.FENCING:
         worker.fence_read()
@@ -147,7 +147,7 @@ def test_speed_follows_a_change_within_seconds():
 def test_a_new_workload_starts_from_nothing():
     worker = WorkerHandle(
         BEAT,
-        preparation=Preparation.READY,
+        readiness=Readiness.READY,
         share=3,
         held=3,
         target=3,
@@ -182,10 +182,10 @@ def test_a_worker_is_idle_while_it_has_nothing_in_hand_and_nothing_waiting():
 
 
 def test_a_worker_that_cannot_prepare_is_not_used_for_this_workload():
-    worker = WorkerHandle(BEAT, preparation=Preparation.FAILED)
+    worker = WorkerHandle(BEAT, readiness=Readiness.FAILED)
     assert worker.capacity == 0
     assert worker.incarnation == "w1"
 
     worker.begin(1)
 
-    assert worker.preparation is Preparation.PENDING
+    assert worker.readiness is Readiness.PENDING

@@ -15,12 +15,12 @@ from helpers.readme import REPOSITORY
 from osbench.common.errors import TaskError
 from osbench.common.plugin.hook import Event, Failed
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.task import Hook, Named
-from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, Hooks
+from osbench.common.task import HookConfig, Named
+from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, HookExecutor
 from osbench.coordinator.hooks.sys_call import SysCall
 from osbench.coordinator.taskfile import load
-from osbench.coordinator.triggers.event import Event as EventTrigger
-from osbench.coordinator.triggers.periodic import Periodic
+from osbench.coordinator.triggers.event import EventTrigger
+from osbench.coordinator.triggers.periodic import PeriodicTrigger
 
 SAMPLE = REPOSITORY / "samples" / "plugins" / "hook.py"
 NOW = Event(unit="time", value=1)
@@ -81,11 +81,11 @@ def hooks_of(plugins, name, config=None, unit="iteration", **trigger):
     """One hook; it fires at iteration 1 where nothing is said."""
     trigger = trigger or {"at": [1]}
     kind = "event" if "at" in trigger else "periodic"
-    described = Hook(
+    described = HookConfig(
         action=Named(name=name, config=config),
         trigger=Named(name=kind, config={"unit": unit, **trigger}),
     )
-    return Hooks([described], plugins)
+    return HookExecutor([described], plugins)
 
 
 def settled(hooks):
@@ -119,7 +119,7 @@ def test_an_event_is_due_once_when_its_value_is_passed():
     ],
 )
 def test_periods_have_a_start_and_an_end(config, expected):
-    assert list(Periodic(config).due(-1, 15)) == expected
+    assert list(PeriodicTrigger(config).due(-1, 15)) == expected
 
 
 VALUES = st.integers(min_value=1, max_value=300)
@@ -133,7 +133,7 @@ VALUES = st.integers(min_value=1, max_value=300)
     st.lists(VALUES, min_size=1).map(sorted),
 )
 def test_it_does_not_matter_how_often_one_looks(config, looks):
-    kind = EventTrigger if "at" in config else Periodic
+    kind = EventTrigger if "at" in config else PeriodicTrigger
     trigger = kind({"unit": "iteration", **config})
     jsonschema.validate(trigger.config, trigger.CONFIG_SCHEMA)
 

@@ -213,8 +213,8 @@ def test_the_wait_at_the_end_of_all_work_does_not_count():
 
 
 def test_waiting_for_work_until_the_stop_instant_counts():
-    hungry = threading.Event()
-    with closed(hungry=hungry.set) as engine:
+    request_work = threading.Event()
+    with closed(request_work=request_work.set) as engine:
         begin_ns = monotonic_ns()
         stop_ns = begin_ns + 80 * MS
         engine.stop(stop_ns)
@@ -223,7 +223,7 @@ def test_waiting_for_work_until_the_stop_instant_counts():
         until(lambda: engine.want_ns)
         until(lambda: monotonic_ns() > stop_ns + 20 * MS)
         counted, rows = engine.want_ns, list(engine.rows)
-        hungry.clear()
+        request_work.clear()
 
     assert len(rows) == 1
     assert counted <= 2 * (stop_ns - engine.t0_ns)
@@ -258,7 +258,7 @@ def test_users_that_the_share_has_no_place_for_do_not_wait_for_work():
 
 def test_users_say_that_they_are_hungry():
     asked = threading.Event()
-    with closed(hungry=asked.set) as engine:
+    with closed(request_work=asked.set) as engine:
         engine.set_share(1)
         assert asked.wait(10)
         asked.clear()

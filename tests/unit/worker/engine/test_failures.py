@@ -14,7 +14,7 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import NEVER
-from osbench.worker.engine.failures import DISTINCT_LIMIT, Failures, spoken
+from osbench.worker.engine.failures import DISTINCT_LIMIT, Failures, message_of
 from osbench.worker.tracing.profiling import Tracer
 
 ITERATION, OUTCOME, FAILURE, EXTRA = 0, 1, 6, 8
@@ -244,7 +244,7 @@ def test_threads_that_fail_alike_at_once_share_a_number():
             try:
                 raise ValueError(n % 5)
             except ValueError as error:
-                found.append((n % 5, failures.number(error, spoken(error))))
+                found.append((n % 5, failures.number(error, message_of(error))))
 
     threads = [threading.Thread(target=fail) for _ in range(8)]
     for thread in threads:

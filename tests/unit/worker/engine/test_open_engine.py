@@ -227,7 +227,7 @@ def test_pushes_pops_and_taking_back_at_once_lose_nothing():
 
 def test_a_dry_engine_asks_once_for_more():
     asked = []
-    with opened(t0_in_ns=0, hungry=lambda: asked.append(1)) as engine:
+    with opened(t0_in_ns=0, request_work=lambda: asked.append(1)) as engine:
         engine.set_share(2)
         until(lambda: len(asked) == 2)
         time.sleep(0.05)

@@ -83,7 +83,7 @@ def test_users_take_turns_by_iteration_number(keystone):
 
 def test_connections_are_kept_but_cookies_are_not(keystone):
     context = prepared(deployment(keystone.url + "/v3"))
-    sessions: Sessions = context["actors"].sessions
+    sessions: Sessions = context["user_selector"].sessions
 
     for iteration in (1, 2):
         authenticate(context, iteration)
@@ -101,7 +101,7 @@ def test_trace_headers_stay_with_the_cloud(keystone):
     tracer = Tracer("key", "r", 1.0, None, 0)
     with recording_server() as listed, recording_server() as foreign:
         keystone.catalogued = f"{listed.url}/service"
-        sessions: Sessions = prepared(deployment(keystone.url + "/v3"))["actors"].sessions
+        sessions: Sessions = prepared(deployment(keystone.url + "/v3"))["user_selector"].sessions
         profiler = tracer.begin(1)
         try:
             sessions.session().get(f"{listed.url}/early", authenticated=False)

@@ -17,14 +17,14 @@ from helpers.recording_server import recording_server
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import account, resource_names, services
-from osbench.common.openstack.cloud_users import Person, turn
+from osbench.common.openstack.cloud_users import CloudUser, turn
 from osbench.common.openstack.request_errors import NotReady, RequestFailed, explanation
 from osbench.common.openstack.services import ApiVersion
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.engine.failures import Failures
 from osbench.worker.http import jsonpath
-from osbench.worker.openstack.user_selector import Actors
+from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.nova import sought
 from osbench.worker.tracing.profiling import Tracer
@@ -131,7 +131,7 @@ def test_a_new_token_is_not_taken_for_a_request_to_the_same_address(cloud):
 
 def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud):
     workload = Workload(cloud, "KeystoneBasic.add_and_remove_user_role")
-    user = workload.context["actors"].user(1)
+    user = workload.context["user_selector"].user(1)
     workload.run()
     cloud.seen.clear()
     user.login.auth_ref._data["token"]["expires_at"] = "2026-01-01T00:00:00.000000Z"
@@ -146,7 +146,7 @@ def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud)
 
 def test_threads_refused_with_one_token_get_one_new_one(cloud):
     workload = Workload(cloud, "KeystoneBasic.create_user")
-    admin = workload.context["actors"].admin
+    admin = workload.context["user_selector"].admin
     workload.run()
     client = workload.last.admin
     answered = []
@@ -180,7 +180,7 @@ def test_redirects_are_timed_apart_and_secrets_do_not_follow_them(cloud):
         found = {}
         workload.run()
         client = workload.last.cloud
-        workload.context["actors"].sessions.hosts.add(f"127.0.0.1:{foreign.server_port}")
+        workload.context["user_selector"].sessions.hosts.add(f"127.0.0.1:{foreign.server_port}")
         profiler = tracer.begin(1)
         try:
             client.send("GET", f"{foreign.url}/to?code=302&url={foreign.elsewhere}/status/200")
@@ -202,7 +202,7 @@ def test_users_are_those_of_the_context_in_turn(cloud):
     users = []
     for name in ("ann", "bob"):
         cloud.make("users", {"name": name, "password": PASSWORD, "domain_id": "default"})
-        kept = Person(credential=record.admin).to_dict()
+        kept = CloudUser(credential=record.admin).to_dict()
         users.append({**kept, "username": name, "project_id": name})
     workload = Workload(
         cloud, "Authenticate.keystone", users=users, user_choice_method="round_robin"
@@ -218,14 +218,14 @@ def test_users_are_those_of_the_context_in_turn(cloud):
 
 def test_users_chosen_at_random_are_the_same_in_every_process(cloud):
     record = Deployment.from_spec("cloud", cloud.deployment())
-    kept = Person(credential=record.admin).to_dict()
+    kept = CloudUser(credential=record.admin).to_dict()
     users = [{**kept, "username": f"user{n}", "project_id": str(n % 3)} for n in range(12)]
     chosen = []
 
     for _ in range(2):
         context = {"users": users, "user_choice_method": "random", "run": RUN, "workload": 0}
-        actors = Actors(context, record, None)
-        chosen.append([actors.user(number).credential.username for number in range(1, 601)])
+        selector = UserSelector(context, record, None)
+        chosen.append([selector.user(number).credential.username for number in range(1, 601)])
 
     assert chosen[0] == chosen[1]
     assert all(25 < chosen[0].count(user["username"]) < 85 for user in users)
@@ -492,7 +492,7 @@ def test_a_refusal_tells_request_status_reason_and_an_id(cloud):
 
 def test_an_address_that_cannot_be_reached_is_the_one_told(cloud):
     workload = Workload(cloud, "ZaqarBasic.create_queue")
-    workload.context["actors"].someone.login.auth_url = "http://127.0.0.1:1/v3"
+    workload.context["user_selector"].any_user.login.auth_url = "http://127.0.0.1:1/v3"
     cloud.tokens.clear()
 
     with pytest.raises(ConnectionError, match=r"^POST http://127\.0\.0\.1:1/v3/auth/tokens: "):
@@ -603,7 +603,7 @@ def test_what_is_not_there_is_told_before_the_load(cloud, name, args, said):
 
 
 def test_credentials_without_names_need_users_of_the_run(cloud):
-    user = {**Person(credential=record(cloud).admin).to_dict(), "temporary": False}
+    user = {**CloudUser(credential=record(cloud).admin).to_dict(), "temporary": False}
 
     with pytest.raises(DeploymentError, match="have the context users make some"):
         Workload(cloud, "KeystoneBasic.create_and_list_ec2credentials", users=[user])

@@ -51,7 +51,7 @@ class Wire:
 @contextmanager
 def claiming(wire: Wire) -> Iterator[Claimer]:
     claimer = Claimer(intake=Intake("r", "e", "w"), epoch="e", incarnation="w", store=wire)
-    claimer.boot = "b"
+    claimer.server_run_id = "b"
     try:
         yield claimer
     finally:
@@ -137,7 +137,7 @@ def test_nothing_is_claimed_while_the_share_is_none():
         time.sleep(0.15)
         before = wire.asked
         engine.set_share(1)
-        claimer.hungry()
+        claimer.wake()
         until(lambda: len(engine.rows) == 2)
 
     assert before == 0
@@ -265,7 +265,7 @@ def test_nothing_is_claimed_after_a_pause():
         until(lambda: engine.rows)
         claimer.pause()
         offer(claimer, *singles([2]))
-        claimer.hungry()
+        claimer.wake()
         time.sleep(0.15)
 
         assert wire.claimed == [1]
@@ -278,7 +278,7 @@ def test_nothing_is_claimed_after_the_stop_instant():
         engine.set_share(1)
         engine.stop(monotonic_ns())
         offer(claimer, *singles([1]))
-        claimer.hungry()
+        claimer.wake()
         time.sleep(0.15)
 
         assert wire.claimed == []

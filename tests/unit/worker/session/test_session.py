@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from helpers.engines import arrivals, batch, body, until
-from osbench.common.clock import Offset
+from osbench.common.clock import ClockOffset
 from osbench.common.errors import PluginError
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
@@ -29,7 +29,7 @@ from osbench.worker.session.session import Session
 RING = Keyring.generate()
 SEALER, VAULT = Sealer(RING), Vault(RING)
 #: Redis time is this process's monotonic clock.
-CLOCK = Offset(monotonic_ns=0, uncertainty_ns=0)
+CLOCK = ClockOffset(monotonic_ns=0, uncertainty_ns=0)
 
 
 class Preparing:
@@ -71,7 +71,7 @@ class Desk:
             spool=folder / "spool",
             spool_limit_bytes=1 << 20,
         )
-        self.session.claimer.boot = "b"
+        self.session.claimer.server_run_id = "b"
 
     def specify(self, workload: int, scenario: str, **more: Any) -> None:
         values = {

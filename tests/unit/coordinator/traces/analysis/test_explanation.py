@@ -22,7 +22,7 @@ from osbench.coordinator.traces.analysis.digest import Digest, Survey, digest_of
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.quantiles import cut, limits, slow_bands
-from osbench.coordinator.traces.model.span_keys import DETAILS, KEYS, OTHER, Key, Vocabulary
+from osbench.coordinator.traces.model.span_keys import DETAILS, KEYS, OTHER, SpanKey, Vocabulary
 
 MS = 1e-3
 
@@ -93,7 +93,7 @@ def test_a_fault_below_the_highest_band_is_found_there():
     top, below = answer.bands
     assert top.clear is None
     assert str(below.clear.key) == "shop/api db SELECT items"
-    assert answer.told == below
+    assert answer.described_band == below
 
 
 def test_a_queue_between_hosts_whose_clocks_differ():
@@ -103,7 +103,7 @@ def test_a_queue_between_hosts_whose_clocks_differ():
 
     assert answer.bands[0].clear.what == "wait in queue"
     assert "waiting in the queue to stock/engine (from shop/api, rpc -> reserve)" in sentence
-    apart = {(one.reference, one.host): one.add_ns / 1e6 for one in digest.clocks.offsets}
+    apart = {(one.reference, one.host): one.add_ns / 1e6 for one in digest.clocks.skews}
     assert apart["b", "c"] == pytest.approx(20, abs=0.6)
     assert apart["b", "w1"] == pytest.approx(10, abs=0.6)
 
@@ -119,7 +119,7 @@ def test_a_slow_answer_of_one_service_with_work_after_the_reply():
 
     assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
     assert not any(cause.what == "notify" for cause in answer.bands[0].causes)
-    after = digest.census.after["bus notify"]
+    after = digest.coverage.after["bus notify"]
     assert after.count == 1500
     assert after.after_ns / 1500 == pytest.approx(499.9e6, rel=0.03)
 
@@ -134,11 +134,11 @@ def test_lost_stops_and_missing_parents_are_counted_and_do_not_hide_the_fault():
     _, answer, digest = explained(Fault(share=0.03, harm=slow_query), count=2000, change=lose)
 
     assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
-    census = digest.census
-    assert census.incomplete == census.lost_stops == answer.incomplete
-    assert 150 < census.incomplete < 250
-    assert 150 < census.services["stock/engine"].orphan < 250
-    assert census.services["shop/api"].orphan == 0
+    coverage = digest.coverage
+    assert coverage.incomplete == coverage.lost_stops == answer.incomplete
+    assert 150 < coverage.incomplete < 250
+    assert 150 < coverage.services["stock/engine"].orphan < 250
+    assert coverage.services["shop/api"].orphan == 0
 
 
 def test_the_traces_of_a_band_are_those_that_are_explained():
@@ -389,14 +389,14 @@ def test_features_come_back_as_they_were_written():
 def test_keys_are_bounded_in_number():
     vocabulary = Vocabulary()
 
-    numbers = {vocabulary.number(Key("s", "db", f"SELECT {n}")) for n in range(5 * KEYS)}
-    many = {vocabulary.number(Key("s", f"name-{n}", "")) for n in range(5 * KEYS)}
+    numbers = {vocabulary.number(SpanKey("s", "db", f"SELECT {n}")) for n in range(5 * KEYS)}
+    many = {vocabulary.number(SpanKey("s", f"name-{n}", "")) for n in range(5 * KEYS)}
 
     assert len(numbers) == DETAILS + 1
-    assert Key("s", "db", OTHER) in vocabulary.keys
+    assert SpanKey("s", "db", OTHER) in vocabulary.keys
     assert len(many) <= KEYS
     assert len(vocabulary.keys) <= KEYS + 1
-    assert vocabulary.number(Key("s", "db", "SELECT 0")) in numbers
+    assert vocabulary.number(SpanKey("s", "db", "SELECT 0")) in numbers
 
 
 def test_p_values_are_corrected_for_their_number():

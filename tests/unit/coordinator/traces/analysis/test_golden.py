@@ -22,7 +22,7 @@ from helpers.synthetic_traces import (
 from osbench.coordinator.formatting import duration
 from osbench.coordinator.traces.analysis.digest import GRACE_S, digest_of
 from osbench.coordinator.traces.analysis.explanation import explain
-from osbench.coordinator.traces.analysis.notes import findings
+from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.model.critical_path import critical_path
 from osbench.coordinator.traces.model.stale_spans import leave_out_stale
 from osbench.coordinator.traces.model.tree import Tree
@@ -89,13 +89,13 @@ def story_of(found):
             how = "more calls" if band.clear.more_calls_s > band.clear.slower_calls_s else "slower"
             where = f" on {band.clear.host}" if band.clear.host else ""
             print(f"stands out: {band.clear.key}{where}, by {how}", file=file)
-    for line in findings(digest.census, digest.clocks, 0):
+    for line in trace_notes(digest.coverage, digest.clocks, 0):
         print(line, file=file)
     slowest = max(found, key=lambda one: (not one.is_whole, _length(one), one.trace_id))
     tree = Tree(slowest, digest.clocks)
     leave_out_stale(tree, tree.iteration, digest.usual, GRACE_S)
     path = critical_path(tree, tree.iteration, digest.clocks)
-    assert sum(piece.end - piece.start for piece in path.pieces) == _length(slowest)
+    assert sum(segment.end - segment.start for segment in path.segments) == _length(slowest)
     rows = list(rows_of(tree, [path]))
     left = [f"left out ({one['why']}): {one['span']}" for one in left_out(tree)[:5]]
     trace_text.show_trace(console, f"The slowest, {duration(rows[0].duration_s)}", rows, left)

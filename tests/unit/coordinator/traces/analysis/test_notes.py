@@ -1,15 +1,15 @@
 import pytest
 
 from helpers.synthetic_traces import Work, find, spans_of, traces
-from osbench.coordinator.traces.analysis.coverage import Census, Spans
+from osbench.coordinator.traces.analysis.coverage import SpanCounts, TraceCoverage
 from osbench.coordinator.traces.analysis.digest import digest_of
-from osbench.coordinator.traces.analysis.notes import findings
-from osbench.coordinator.traces.model.clock_skew import Clocks, Offset
+from osbench.coordinator.traces.analysis.notes import trace_notes
+from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
 
 def told(found):
     digest = digest_of(found)
-    return list(findings(digest.census, digest.clocks, 0))
+    return list(trace_notes(digest.coverage, digest.clocks, 0))
 
 
 def test_orphans_are_told_by_service():
@@ -48,9 +48,11 @@ def test_incomplete_traces_and_work_after_the_reply_are_told():
 
 
 def test_of_many_services_the_worst_are_named():
-    census = Census(services={f"s{n}": Spans(count=100, orphan=n) for n in range(1, 31)})
+    coverage = TraceCoverage(
+        services={f"s{n}": SpanCounts(count=100, orphan=n) for n in range(1, 31)}
+    )
 
-    first, *_, last = findings(census, Clocks(), 0)
+    first, *_, last = trace_notes(coverage, Clocks(), 0)
 
     assert first.startswith("s30: 30 spans left out (30 %)")
     assert last == "spans of 20 more services left out"
@@ -69,7 +71,7 @@ def test_clocks_are_told_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
     def ns(value):
         return None if value is None else value * 10**6
 
-    offset = Offset(
+    offset = HostSkew(
         reference="a",
         host="b",
         add_ns=ns(add_ms),
@@ -78,7 +80,7 @@ def test_clocks_are_told_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
         samples=9,
     )
 
-    assert list(findings(Census(), Clocks([offset]), 0)) == [line]
+    assert list(trace_notes(TraceCoverage(), Clocks([offset]), 0)) == [line]
 
 
 def test_a_clock_that_only_one_bound_is_known_of():
@@ -93,8 +95,8 @@ def test_a_clock_that_only_one_bound_is_known_of():
 
 
 def test_names_that_services_write_cannot_steer_a_terminal():
-    census = Census(services={"a\x1b[2Jb": Spans(count=2, orphan=1)})
+    coverage = TraceCoverage(services={"a\x1b[2Jb": SpanCounts(count=2, orphan=1)})
 
-    (line,) = findings(census, Clocks(), 0)
+    (line,) = trace_notes(coverage, Clocks(), 0)
 
     assert "\x1b" not in line

@@ -11,7 +11,7 @@ from osbench.common.protocol.blocks import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection import collector
 from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.collector import Collection, Settings
+from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.trace_set import of_run
 from osbench.coordinator.traces.model.spans import Trace
@@ -67,7 +67,7 @@ def collect(monkeypatch, tmp_path):
         directory.close()
         monkeypatch.setattr(collector, "RedisTraces", lambda *_, **__: store)
         keep = Retention(slowest=1, failed=0, share=0.0, limit=1 << 30)
-        settings = Settings(retention=keep, late_s=0.0, expiry_s=600, files=files)
+        settings = CollectionSettings(retention=keep, late_s=0.0, expiry_s=600, files=files)
         return directory, Collection(directory, ["a"], settings, warmup_ns={}).collect("redis://h")
 
     return collect_from
@@ -99,8 +99,8 @@ def test_spans_that_come_into_files_while_the_store_is_read_are_in(collect, tmp_
 
     directory, collected = collect(store, found, file, tmp_path / "nothing")
 
-    census = of_run(directory).census
-    assert (census.traces, census.services["stock/engine"].count) == (10, 10)
+    coverage = of_run(directory).coverage
+    assert (coverage.traces, coverage.services["stock/engine"].count) == (10, 10)
     assert len(collected.notes) == 1
     (kept,) = Archive(directory.path).traces()
     assert kept.is_whole

@@ -2,7 +2,7 @@ import numpy as np
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.collection.retention import FAILED, RANDOM, SLOW, Retention
-from osbench.coordinator.traces.collection.traced_iterations import TracedRows
+from osbench.coordinator.traces.collection.traced_iterations import TracedIterations
 
 KEEP = Retention(slowest=3, failed=4, share=0.0, limit=1000)
 
@@ -13,7 +13,7 @@ def rows(service, failed=(), warming=(), workload=None):
     outcome[list(failed)] = Outcome.FAILED
     warm = np.zeros(count, bool)
     warm[list(warming)] = True
-    return TracedRows(
+    return TracedIterations(
         workload=np.zeros(count, int) if workload is None else np.array(workload),
         iteration=np.arange(count),
         outcome=outcome,

@@ -5,11 +5,11 @@ import pytest
 
 from osbench.common.histogram import Histogram
 from osbench.coordinator.run.sampling import planned_in_all
-from osbench.coordinator.traces.collection.overhead import cost_of
-from osbench.coordinator.traces.collection.sample_rate import Plan
+from osbench.coordinator.traces.collection.overhead import tracing_overhead
+from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 from osbench.coordinator.traces.collection.traced_iterations import Latencies
 
-PLAN = Plan(tail_percent=99, tail_traces=50, budget=512 << 20, spans_per_trace=30)
+PLAN = SampleRatePlan(tail_percent=99, tail_traces=50, budget=512 << 20, spans_per_trace=30)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_rate_is_planned_for_slow_traces_enough(iterations, rate, reason):
 
 
 def test_the_budget_of_the_store_comes_first():
-    plan = Plan(tail_percent=99.9, tail_traces=50, budget=10 << 20, spans_per_trace=100)
+    plan = SampleRatePlan(tail_percent=99.9, tail_traces=50, budget=10 << 20, spans_per_trace=100)
 
     rate, reason = plan.rate(10_000)
 
@@ -46,7 +46,7 @@ def test_the_budget_of_the_store_comes_first():
 
 
 def test_workloads_divide_the_budget_by_their_iterations():
-    plan = Plan(tail_percent=99, tail_traces=50, budget=10 << 20, spans_per_trace=100)
+    plan = SampleRatePlan(tail_percent=99, tail_traces=50, budget=10 << 20, spans_per_trace=100)
 
     rates = [plan.rate(number, 40_000) for number in (10_000, 30_000)]
 
@@ -74,7 +74,7 @@ def latencies(traced_ms, untraced_ms, count=4000):
 
 
 def test_what_tracing_costs_has_an_interval():
-    cost = cost_of(latencies(11.0, 10.0))
+    cost = tracing_overhead(latencies(11.0, 10.0))
 
     assert cost.p50.low_s < 0.001 < cost.p50.high_s
     assert cost.p50.low_s > 0.0005
@@ -83,13 +83,13 @@ def test_what_tracing_costs_has_an_interval():
 
 
 def test_no_cost_is_found_where_there_is_none():
-    cost = cost_of(latencies(10.0, 10.0))
+    cost = tracing_overhead(latencies(10.0, 10.0))
 
     assert cost.p50.low_s < 0 < cost.p50.high_s
 
 
 def test_few_iterations_give_no_interval():
-    cost = cost_of(latencies(10.0, 10.0, count=5))
+    cost = tracing_overhead(latencies(10.0, 10.0, count=5))
 
     assert cost.p50.low_s is None
     assert cost.traced == cost.untraced == 5
@@ -98,5 +98,5 @@ def test_few_iterations_give_no_interval():
 def test_without_a_control_group_the_cost_is_not_known():
     some = latencies(10.0, 10.0)
 
-    assert cost_of(Latencies(traced=some.traced, untraced=Histogram())) is None
-    assert cost_of(Latencies(traced=Histogram(), untraced=some.untraced)) is None
+    assert tracing_overhead(Latencies(traced=some.traced, untraced=Histogram())) is None
+    assert tracing_overhead(Latencies(traced=Histogram(), untraced=some.untraced)) is None

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.synthetic_traces import MS, Work, iteration, spans_of, traces
 from osbench.coordinator.traces.model import clock_skew, stale_spans
-from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples, Offset
+from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples, HostSkew
 from osbench.coordinator.traces.model.critical_path import critical_path
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.model.stale_spans import LateWork, leave_out_stale
@@ -24,11 +24,11 @@ def shares(trace, clocks=None):
     tree = Tree(trace, clocks)
     path = critical_path(tree, tree.iteration, clocks)
     found = {}
-    for piece in path.pieces:
-        name = tree.spans[piece.span].name
-        if piece.awaited >= 0:
-            name = f"> {tree.spans[piece.awaited].name}"
-        found[name] = found.get(name, 0) + (piece.end - piece.start) / MS
+    for segment in path.segments:
+        name = tree.spans[segment.span].name
+        if segment.awaited >= 0:
+            name = f"> {tree.spans[segment.awaited].name}"
+        found[name] = found.get(name, 0) + (segment.end - segment.start) / MS
     return found, [tree.spans[at].name for at in path.outlived]
 
 
@@ -139,7 +139,7 @@ def test_what_ends_late_by_no_more_than_the_clocks_uncertainty_was_waited_for():
     api = Work(name="api", start=20, length=40, host="b")
     late = root(100, Work(name="get", start=10, length=48).add(api))
     (trace,) = [spans_of(late)]
-    width = Offset(reference="b", host="w1", add_ns=0, low_ns=-3 * MS, high_ns=3 * MS, samples=9)
+    width = HostSkew(reference="b", host="w1", add_ns=0, low_ns=-3 * MS, high_ns=3 * MS, samples=9)
 
     _, without = shares(trace)
     found, outlived = shares(trace, Clocks([width]))
@@ -156,7 +156,7 @@ def test_casts_alone_say_nothing_of_a_clock():
         start = api.start + chance.uniform(0, 5 * api.length)
         api.inner = [Work(name="cast", start=start, length=1, host="c")]
 
-    (offset,) = (one for one in clocks_of(traces(200, change=cast)).offsets if one.host == "c")
+    (offset,) = (one for one in clocks_of(traces(200, change=cast)).skews if one.host == "c")
 
     assert (offset.add_ns, offset.high_ns) == (0, None)
 
@@ -164,8 +164,8 @@ def test_casts_alone_say_nothing_of_a_clock():
 def test_clocks_that_may_agree_are_left_as_they_are():
     clock_skew = clocks_of(traces(100))
 
-    assert [offset.add_ns for offset in clock_skew.offsets] == [0, 0]
-    assert all(offset.low_ns < 0 < offset.high_ns for offset in clock_skew.offsets)
+    assert [offset.add_ns for offset in clock_skew.skews] == [0, 0]
+    assert all(offset.low_ns < 0 < offset.high_ns for offset in clock_skew.skews)
 
 
 def test_casts_and_stale_threads_do_not_move_a_clock():
@@ -293,4 +293,4 @@ def test_names_made_up_from_data_do_not_fill_the_memory(monkeypatch):
         samples.add(trace)
 
     assert len(late.usual()) == 2
-    assert sum(offset.samples for offset in samples.estimate().offsets) == 3
+    assert sum(offset.samples for offset in samples.estimate().skews) == 3

@@ -11,24 +11,24 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as OtlpSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from helpers.synthetic_traces import Fault, many_queries, traces
-from osbench.coordinator.traces.analysis.coverage import Census
+from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.explanation import explain
-from osbench.coordinator.traces.analysis.notes import findings
-from osbench.coordinator.traces.collection.trace_set import Material, of_file
+from osbench.coordinator.traces.analysis.notes import trace_notes
+from osbench.coordinator.traces.collection.trace_set import TraceSet, of_file
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Span, Trace
 from osbench.coordinator.traces.output.trace_formats import chrome, folded
 from osbench.coordinator.traces.sources.otlp import OtlpSpans, to_otlp
 
 
-def material(found):
-    return Material(
+def trace_set(found):
+    return TraceSet(
         name="some",
         features=digest_of(found).table.close(),
         clocks=Clocks(),
         usual={},
-        census=Census(),
+        coverage=TraceCoverage(),
         ranking=(),
         traces=lambda: iter(found),
         traced=len(found),
@@ -131,7 +131,7 @@ def test_trace_events_have_the_fields_that_the_format_requires():
     """By the Trace Event Format: metadata, and complete events with instant and duration in us."""
     found = list(traces(3))
 
-    document = chrome(material(found), found)
+    document = chrome(trace_set(found), found)
 
     events = document["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X"}
@@ -157,7 +157,7 @@ def test_folded_stacks_have_frames_and_a_number():
     odd = Span("1" * 16, "", "a;b\nc 7", "s", "h", 10**18, 5_000)
     found = [*traces(3), Trace(trace_id="0" * 32, spans=(odd,))]
 
-    lines = list(folded(material(found), found))
+    lines = list(folded(trace_set(found), found))
 
     assert all(re.fullmatch(r"[^;\n]+(;[^;\n]+)* \d+", line) for line in lines)
     assert "s a,b c 7 5" in lines
@@ -179,7 +179,7 @@ def test_a_file_of_one_service_whose_callers_write_elsewhere_is_shown_by_itself(
     some = of_file(path)
 
     first = next(some.traces())
-    tree, paths = some.planted(first)
+    tree, paths = some.tree_and_paths(first)
     assert len(paths) == len(tree.roots) > 0
     assert not tree.left_out
     assert len(some.features) == 700
@@ -187,7 +187,7 @@ def test_a_file_of_one_service_whose_callers_write_elsewhere_is_shown_by_itself(
     assert explain(some.features).answers[0].sentence
     assert chrome(some, [first])["traceEvents"]
     assert list(folded(some, [first]))
-    assert next(iter(findings(some.census, some.clocks, 0))) == (
+    assert next(iter(trace_notes(some.coverage, some.clocks, 0))) == (
         "700 traces begin in a service whose spans are not there: their topmost spans are taken"
         " for roots"
     )
@@ -201,5 +201,5 @@ def test_a_trace_with_its_root_keeps_what_has_lost_its_parent_left_out(tmp_path)
 
     some = of_file(path)
 
-    assert some.census.headless == 0
-    assert sum(service.orphan for service in some.census.services.values()) > 0
+    assert some.coverage.headless == 0
+    assert sum(service.orphan for service in some.coverage.services.values()) > 0
