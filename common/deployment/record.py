@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from osbench.common.deployment.record_sources import read_spec, spec_from_environment
 from osbench.common.deployment.schema import PLATFORMS, problems_of
-from osbench.common.deployment.sources import read_spec, spec_from_environment
 from osbench.common.errors import DeploymentError
 from osbench.common.masking import mask
 

@@ -13,7 +13,7 @@ from osbench.common.deployment.record import Credential, network_location
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.error_mapping import refusal
 from osbench.common.openstack.login import Login, login
-from osbench.common.openstack.services import Service
+from osbench.common.openstack.service_catalogue import Service
 
 
 class Account:

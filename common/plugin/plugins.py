@@ -25,9 +25,9 @@ from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
 from osbench.common.plugin.sla import Sla
 from osbench.common.plugin.trigger import Trigger
-from osbench.common.rally import files as rally_files
 from osbench.common.rally import plugin_hints as rally_names
-from osbench.common.rally import registry
+from osbench.common.rally import plugin_paths as rally_files
+from osbench.common.rally import plugin_registry
 from osbench.common.rally.bridge import Bridge
 from osbench.common.rally.importing import installed
 
@@ -219,7 +219,7 @@ class Plugins:
             why = rally_names.why_absent(kind, wanted.in_rally)
             if why is not None:
                 return errors.PluginError(f"{word} {name!r} {why}")
-            if wanted.source == RALLY and kind not in registry.BASES:
+            if wanted.source == RALLY and kind not in plugin_registry.BASES:
                 return errors.PluginError(
                     f"{word} {name!r}: osbench has {word}s of its own and runs none of Rally's"
                 )

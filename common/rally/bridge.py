@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import PluginError
-from osbench.common.rally import importing, plugin_hints, registry
+from osbench.common.rally import importing, plugin_hints, plugin_registry
 
 if TYPE_CHECKING:
     from osbench.common.plugin.plugins import ScenarioPlugin
@@ -63,7 +63,11 @@ class Bridge:
 
     def registered(self, kind: str, name: str) -> Any:
         """Rally's own class of a plug-in. Raises PluginError where there is none."""
-        found = registry.plugin(kind, name) if kind in registry.BASES and self.ready() else None
+        found = (
+            plugin_registry.plugin(kind, name)
+            if kind in plugin_registry.BASES and self.ready()
+            else None
+        )
         if found is None:
             raise PluginError(f"there is no {kind} {name!r} in Rally")
         return found
@@ -73,9 +77,11 @@ class Bridge:
 
         Empty where Rally is not installed.
         """
-        if kind not in registry.BASES or not self.ready():
+        if kind not in plugin_registry.BASES or not self.ready():
             return {}
-        return {one.get_fullname(): one.get_info()["title"] for one in registry.plugins(kind)}
+        return {
+            one.get_fullname(): one.get_info()["title"] for one in plugin_registry.plugins(kind)
+        }
 
 
 def _module(name: str) -> Any:

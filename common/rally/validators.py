@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from osbench.common.rally import registry
+from osbench.common.rally import plugin_registry
 from osbench.common.task import Workload
 
 #: Rally's types of validation: `SYNTAX` needs nothing, `PLATFORM` a deployment record, `SEMANTIC`
@@ -41,10 +41,10 @@ def problems(
     Rally's: `platforms`, or what its context of users has created. A validator that raises an
     unexpected exception counts as a problem, too.
     """
-    if within == SYNTAX and within not in dict(_validators(registry.plugin(kind, name))):
+    if within == SYNTAX and within not in dict(_validators(plugin_registry.plugin(kind, name))):
         return []
     try:
-        said: list[str] = registry.base(kind).validate(
+        said: list[str] = plugin_registry.base(kind).validate(
             name=name,
             context=validation_context,
             config=as_rally(workload) if workload is not None else None,
@@ -59,7 +59,7 @@ def problems(
 
 def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
     """Type and name of each validator of a plug-in whose type is not `SYNTAX`."""
-    for within, validator in _validators(registry.plugin(kind, name)):
+    for within, validator in _validators(plugin_registry.plugin(kind, name)):
         if within != SYNTAX:
             yield within, validator
 

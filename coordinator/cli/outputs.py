@@ -15,7 +15,7 @@ from osbench.common.errors import UsageError
 from osbench.common.rally.adapters.records import outputs
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report import text_extras
-from osbench.coordinator.report.charts import chart_text
+from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: In the place of an iteration number: charts added up over all of them.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.errors import ContextError
-from osbench.common.openstack.services import SERVICES
+from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.plugin.context import Context
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 

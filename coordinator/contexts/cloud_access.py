@@ -16,7 +16,7 @@ from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import CloudUser, by_project, cloud_users, openstack_of
 from osbench.common.openstack.error_mapping import AuthenticationFailed
 from osbench.common.openstack.request_errors import RequestFailed
-from osbench.common.openstack.services import ApiVersion
+from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.context import ContextEnvironment
 

@@ -15,7 +15,7 @@ from keystoneauth1.identity import generic
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
 from osbench.common.protocol import redis_client
-from osbench.coordinator.deployments.services import check_services
+from osbench.coordinator.deployments.service_check import check_services
 
 _AT_ONCE = 8
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")

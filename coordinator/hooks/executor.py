@@ -17,7 +17,7 @@ from osbench.common.masking import mask_url
 from osbench.common.plugin import hook
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.trigger import Trigger
-from osbench.coordinator.hooks import output
+from osbench.coordinator.hooks import action_output
 
 LOG = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Firing:
             status, error = FAILED, Error(etype=etype, msg=_cut(failure), details=details)
         kept = None
         try:
-            kept = output.read(found) if found is not None else None
+            kept = action_output.read(found) if found is not None else None
         except Exception as failure:  # noqa: BLE001 - the output is a plug-in's, too
             status, error = REFUSED, Error(etype=type(failure).__name__, msg=_cut(failure))
         self.result = Result(

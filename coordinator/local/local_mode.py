@@ -21,7 +21,7 @@ from osbench.coordinator.local.server import PrivateServer
 from osbench.coordinator.local.settings import worker_environment, write_config
 
 #: -P keeps the user's working directory out of the import path, where it could hide modules.
-WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.cli")
+WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 #: Seconds on top of the workers' own drain time before they are killed.
 _DRAIN_MARGIN_S = 8.0
 

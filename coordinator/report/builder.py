@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from osbench.common.task import Task
 from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.report.generator_limits import generator_limits
-from osbench.coordinator.report.model import RunReport
+from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.traces.collection.collector import Collected
 

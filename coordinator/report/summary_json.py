@@ -16,7 +16,7 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
-from osbench.coordinator.report.model import RunReport
+from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics

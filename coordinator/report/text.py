@@ -14,7 +14,7 @@ from rich.text import Text
 from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.coordinator.formatting import count, duration, plain, three_digits
-from osbench.coordinator.report.charts import chart_text
+from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.text_extras import (
     CHARTS,
     Line,

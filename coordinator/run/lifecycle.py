@@ -16,14 +16,13 @@ from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd, left_behind
-from osbench.coordinator.report.model import RunReport
+from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run import release
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.load_loop import LoadLoop
-from osbench.coordinator.run.outcomes import outcome_of
 from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.specification import specify
@@ -31,6 +30,7 @@ from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.stop_rules import StopRules
 from osbench.coordinator.run.trace_collection import collect_traces
 from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload_outcome import outcome_of
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure

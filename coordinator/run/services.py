@@ -26,7 +26,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
 from osbench.coordinator.transport.receiver import Receiver
-from osbench.coordinator.transport.server import Server
+from osbench.coordinator.transport.server_identity import Server
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.plugin.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.shared_schema import (
+from osbench.coordinator.runners.runner_schema import (
     DRAFT,
     MAX_CPU_COUNT,
     RAMP_UP,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.plugin.runner import Runner, Step, Totals, split
-from osbench.coordinator.runners.shared_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
+from osbench.coordinator.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 
 #: Rally's bound of an iteration where the task names none, seconds.
 DEFAULT_TIMEOUT_S = 600

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from osbench.common.plugin.runner import Runner, Step, Totals
 from osbench.coordinator.runners.rates import Ramp, exact
-from osbench.coordinator.runners.schedule import Schedule, schedule
-from osbench.coordinator.runners.shared_schema import (
+from osbench.coordinator.runners.runner_schema import (
     ARRIVALS,
     DRAFT,
     FASTEST,
@@ -23,6 +22,7 @@ from osbench.coordinator.runners.shared_schema import (
     seed_without_effect,
     without_effect,
 )
+from osbench.coordinator.runners.schedule import Schedule, schedule
 
 _AT_LEAST_ONE: Mapping[str, Any] = {"type": "number", "minimum": 1}
 

@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from osbench.common.plugin.runner import Runner, Step, Totals
-from osbench.coordinator.runners import shared_schema
+from osbench.coordinator.runners import runner_schema
 from osbench.coordinator.runners.rates import Stages
 from osbench.coordinator.runners.schedule import Schedule, schedule
 
 #: Arrivals of one workload: as many as can be drawn and counted.
 MOST_PLANNED = 10**10
 
-_RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": shared_schema.FASTEST}
+_RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": runner_schema.FASTEST}
 
 #: Shortest stage, seconds; a shorter one is meant as a jump.
 SHORTEST_S = 1e-3
@@ -29,7 +29,7 @@ def _too_small(config: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} must be 0 or at least {least:g} {unit}, got {value}"
         for values, least, unit in (
-            (rates, shared_schema.SLOWEST, "arrivals a second"),
+            (rates, runner_schema.SLOWEST, "arrivals a second"),
             (lengths, SHORTEST_S, "seconds"),
         )
         for name, value in values.items()
@@ -48,7 +48,7 @@ class StagedRate(Runner):
     NAME: ClassVar[str] = "stages"
     OPEN: ClassVar[bool] = True
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "$schema": shared_schema.DRAFT,
+        "$schema": runner_schema.DRAFT,
         "type": "object",
         "properties": {
             "start": {**_RATE, "description": "arrivals a second at the beginning; 0 by default"},
@@ -71,10 +71,10 @@ class StagedRate(Runner):
                     "additionalProperties": False,
                 },
             },
-            "max_concurrency": shared_schema.MAX_CONCURRENCY,
-            "timeout": shared_schema.TIMEOUT,
-            "arrivals": shared_schema.ARRIVALS,
-            "seed": shared_schema.SEED,
+            "max_concurrency": runner_schema.MAX_CONCURRENCY,
+            "timeout": runner_schema.TIMEOUT,
+            "arrivals": runner_schema.ARRIVALS,
+            "seed": runner_schema.SEED,
         },
         "required": ["stages"],
         "additionalProperties": False,
@@ -96,7 +96,7 @@ class StagedRate(Runner):
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
         """Say that a seed has no effect on even arrivals."""
-        return shared_schema.seed_without_effect(config)
+        return runner_schema.seed_without_effect(config)
 
     @property
     def concurrency(self) -> int:
@@ -125,7 +125,7 @@ class StagedRate(Runner):
         """Plan the arrivals of the next seconds that are not planned yet."""
         count = self._schedule.count
         assert count is not None
-        horizon_s = elapsed_s + shared_schema.HORIZON_S
+        horizon_s = elapsed_s + runner_schema.HORIZON_S
         return Step(
             arrivals=self._schedule.due(totals.allotted, count, horizon_s).tolist(),
             done=totals.allotted >= count and totals.settled >= count,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.common.plugin.trigger import Trigger
-from osbench.coordinator.triggers.schema import closed
+from osbench.coordinator.triggers.trigger_schema import closed
 
 
 class EventTrigger(Trigger):

@@ -287,7 +287,7 @@ def test_a_private_process_that_dies_is_told_and_ends_the_run_soon(
 ) -> None:
     run = here.start("osbench-coord", "run", "--json", here.task(LONG))
     run.await_said("running")
-    names = {"osbench-worker": "osbench.worker.cli"}.get(victim, victim)
+    names = {"osbench-worker": "osbench.worker.main"}.get(victim, victim)
     (first, *_) = [one for one in here.private() if re.search(names, " ".join(one.cmdline()[:5]))]
 
     first.kill()

@@ -1,6 +1,7 @@
 """Reports with known numbers, for tests of what is made from them."""
 
 import random
+from dataclasses import replace
 
 import msgpack
 
@@ -11,7 +12,8 @@ from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.hooks.executor import Error, HookReport, Result
-from osbench.coordinator.report.model import RunReport
+from osbench.coordinator.report.run_report import RunReport
+from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Cost, Offered, Shift, Tracing
@@ -218,6 +220,11 @@ def run_report(*workloads, exit_code=0, notes=()):
         workloads=workloads,
         notes=notes,
     )
+
+
+def shown(statistics):
+    """All that a report shows of statistics."""
+    return to_json(run_report(replace(constant_workload(), statistics=statistics)))
 
 
 def full_report():

@@ -1,11 +1,8 @@
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.sample_reports import constant_workload, run_report
+from helpers.sample_reports import shown
 from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
-from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 NAMES = ("boot", "wait")
@@ -45,11 +42,6 @@ def statistics_of(parts):
     for part in parts:
         statistics.add(decode_rows(encode_rows(part, NAMES, 0)), worker="w1")
     return statistics
-
-
-def shown(statistics):
-    """All that a report shows of them."""
-    return to_json(run_report(replace(constant_workload(), statistics=statistics)))
 
 
 @given(rows(), st.data())

@@ -9,7 +9,7 @@ import requests
 
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.services import ApiVersion
+from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.openstack.cloud_sessions import Call, Sessions
 

@@ -17,7 +17,7 @@ from osbench.common.openstack.cloud_users import (
     cloud_users,
     turn,
 )
-from osbench.common.openstack.services import ApiVersion
+from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.worker.openstack.cloud_sessions import Sessions
 from osbench.worker.tracing.sampler import mix, seed_of
 

@@ -143,7 +143,7 @@ class Supervisor:
         worker = self._conf.worker
         complaints, pipe = os.pipe()
         os.set_blocking(complaints, False)
-        command = [sys.executable, "-P", "-m", "osbench.worker.cli"]
+        command = [sys.executable, "-P", "-m", "osbench.worker.main"]
         command += ["--lifeline", str(lifeline), "--complaints", str(pipe)]
         for path in self._config_files:
             command += ["--config-file", path]

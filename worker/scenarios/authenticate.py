@@ -6,7 +6,7 @@ from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.openstack.user_selector import UserSelector
-from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
+from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
 #: An image that nobody has: the answer is short.
 MISSING_IMAGE = "__intentionally_non_existent_image___"

@@ -10,7 +10,7 @@ from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.nova import sought
-from osbench.worker.scenarios.openstack import ACCEPTED, OpenStackScenario, openstack
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario, openstack
 
 _SCENARIO: Mapping[str, Any] = {"services": ("cinder",), "cleanup": ("cinder",)}
 

@@ -16,7 +16,7 @@ from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.nova import Servers, sought
-from osbench.worker.scenarios.openstack import ACCEPTED, openstack
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
 
 _BLOCK = 1024 * 1024
 _DATA = {"Content-Type": "application/octet-stream"}

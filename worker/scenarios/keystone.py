@@ -10,7 +10,7 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.openstack import OpenStackScenario, openstack, without_none
+from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack, without_none
 
 #: What of an update would keep the clean-up from finding a user again.
 _NAMES = ("name", "domain_name")

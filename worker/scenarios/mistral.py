@@ -9,7 +9,7 @@ import yaml
 
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.openstack import (
+from osbench.worker.scenarios.openstack_scenario import (
     ACCEPTED,
     OpenStackScenario,
     openstack,

@@ -12,7 +12,7 @@ from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios import server_arguments
-from osbench.worker.scenarios.openstack import ACCEPTED, OpenStackScenario, openstack
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario, openstack
 
 _SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova",)}
 #: Images or flavors asked for at once; services may give fewer.

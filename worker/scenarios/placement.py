@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
+from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
 
 class Placement(OpenStackScenario):

@@ -8,7 +8,7 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.worker.http import jsonpath
-from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
+from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
 
 class OpenStack(OpenStackScenario):

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.openstack import OpenStackScenario, openstack
+from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
 #: Seconds after which a message is gone, as in Rally.
 _TTL_S = 360

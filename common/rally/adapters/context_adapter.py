@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context
-from osbench.common.rally import importing, registry
+from osbench.common.rally import importing, plugin_registry
 from osbench.common.rally.context_object import codec, orphaned_users
 from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
 from osbench.common.rally.context_object.environment import KEY, context_object
@@ -82,7 +82,7 @@ def context_class(name: str) -> type[Context] | None:
     """
     if not importing.load():
         return None
-    found = registry.plugin("context", name)
+    found = plugin_registry.plugin("context", name)
     return None if found is None else adapter(found)
 
 

@@ -16,7 +16,7 @@ from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.plugins import ScenarioPlugin
 from osbench.common.plugin.scenario import Scenario
-from osbench.common.rally import configuration, importing, registry
+from osbench.common.rally import configuration, importing, plugin_registry
 from osbench.common.rally.adapters import action_recorder, client_imports, scenario_arguments
 from osbench.common.rally.context_object import codec
 from osbench.common.rally.context_object.environment import KEY, context_object
@@ -76,7 +76,7 @@ def scenario_plugin(name: str) -> ScenarioPlugin | None:
     """
     if not importing.load():
         return None
-    found = registry.plugin("scenario", name)
+    found = plugin_registry.plugin("scenario", name)
     return None if found is None else _plugin(name, found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, TypeVar
 
-from osbench.common.rally import importing, registry, validators
+from osbench.common.rally import importing, plugin_registry, validators
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ def adapted(adapter: type[T], kind: str, name: str) -> type[T] | None:
 
     Its attribute RALLY is the plug-in. Raises PluginError where several platforms have one.
     """
-    found = registry.plugin(kind, name) if importing.load() else None
+    found = plugin_registry.plugin(kind, name) if importing.load() else None
     key: Any = (adapter, found)
     made: type[T] | None = None if found is None else _class(*key)
     return made

@@ -11,7 +11,7 @@ from typing import Any
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import ContextEnvironment
-from osbench.common.rally import registry
+from osbench.common.rally import plugin_registry
 
 #: Key of the packed context object in `made`.
 KEY = "rally"
@@ -77,7 +77,7 @@ def _config(contexts: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of Rally's contexts among `contexts`, by full name."""
     found = {}
     for name, config in contexts.items():
-        cls = registry.plugin("context", name)
+        cls = plugin_registry.plugin("context", name)
         if cls is not None:
             found[cls.get_fullname()] = copy.deepcopy(config)
     return found

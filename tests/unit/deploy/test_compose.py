@@ -14,7 +14,7 @@ from helpers.composefile import NotSet, read, seconds
 from helpers.readme import REPOSITORY
 from osbench.common.config.options import OPTIONS
 from osbench.coordinator.cli import main as coord
-from osbench.worker.cli import main as worker
+from osbench.worker.main import main as worker
 
 DEPLOY = REPOSITORY / "deploy"
 FILE = DEPLOY / "compose.yaml"

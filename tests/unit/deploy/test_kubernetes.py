@@ -21,7 +21,7 @@ from helpers.kustomization import Manifest, containers, render
 from helpers.readme import REPOSITORY
 from osbench.common.config.config import load
 from osbench.coordinator.cli import main as coord
-from osbench.worker.cli import main as worker
+from osbench.worker.main import main as worker
 
 DEPLOY = REPOSITORY / "deploy"
 VERSIONS = ("1.28", "1.31", "1.34")

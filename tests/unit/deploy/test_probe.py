@@ -18,7 +18,7 @@ from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
-from osbench.worker.cli import main
+from osbench.worker.main import main
 from osbench.worker.process import presence
 from servers import RedisServer, redis_server
 

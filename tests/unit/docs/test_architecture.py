@@ -156,3 +156,15 @@ def test_a_class_name_means_one_thing() -> None:
     twice = {name: paths for name, paths in definitions(ast.ClassDef).items() if len(paths) > 1}
 
     assert twice == {}
+
+
+def test_a_module_name_means_one_thing() -> None:
+    """But for modules of commands, and a module that has its package's name."""
+    found: dict[str, set[Path]] = {}
+    for path in modules():
+        if path.parent.name == "commands" or path.stem == path.parent.name:
+            continue
+        if path.stem not in ("__init__", "__main__", "main"):
+            found.setdefault(path.stem, set()).add(path)
+
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}

@@ -12,7 +12,7 @@ import pytest
 from osbench.common.errors import PluginError
 from osbench.common.plugin.plugin_names import NATIVE, RALLY
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.rally import plugin_hints, registry
+from osbench.common.rally import plugin_hints, plugin_registry
 
 INSTALL = "which is not installed: pip install 'osbench[rally]'"
 
@@ -112,7 +112,7 @@ def test_all_that_rally_has_is_known_without_it(kind):
     # other tests leave plug-ins of their own in Rally's registry
     theirs = {
         one.get_name() if kind == "scenario" else one.get_fullname()
-        for one in registry.plugins(kind)
+        for one in plugin_registry.plugins(kind)
         if one.__module__.partition(".")[0] in ("rally", "rally_openstack")
     }
 
@@ -125,7 +125,7 @@ def test_a_plugin_that_is_newer_than_the_rally_here_is_named_as_such():
     name = "NeutronFWaaS.create_and_list_firewall_rules"
     plugins = Plugins()
     plugins.rally.ready()
-    if registry.plugin("scenario", name) is not None:
+    if plugin_registry.plugin("scenario", name) is not None:
         pytest.skip("the rally-openstack here has it")
 
     assert "installed here: it came after 4.1.0" in look(plugins, "scenario", name)

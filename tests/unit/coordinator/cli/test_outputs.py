@@ -13,7 +13,7 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
 from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.results import results
-from osbench.coordinator.report.charts import chart_text
+from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.storage.run_directory import RunDirectory
 

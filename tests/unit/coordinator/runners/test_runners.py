@@ -8,9 +8,9 @@ from osbench.common.plugin.runner import Totals
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.runners.rps import Rps
+from osbench.coordinator.runners.runner_schema import HORIZON_S
 from osbench.coordinator.runners.schedule import MOST
 from osbench.coordinator.runners.serial import Serial
-from osbench.coordinator.runners.shared_schema import HORIZON_S
 from osbench.coordinator.runners.stages import StagedRate
 
 NOTHING = Totals(allotted=0, settled=0)

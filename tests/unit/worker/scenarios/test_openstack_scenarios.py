@@ -16,10 +16,10 @@ from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
 from helpers.recording_server import recording_server
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack import account, resource_names, services
+from osbench.common.openstack import account, resource_names, service_catalogue
 from osbench.common.openstack.cloud_users import CloudUser, turn
 from osbench.common.openstack.request_errors import NotReady, RequestFailed, explanation
-from osbench.common.openstack.services import ApiVersion
+from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.engine.failures import Failures
@@ -309,7 +309,9 @@ def test_domains_are_looked_for_before_the_load(cloud):
     ],
 )
 def test_a_version_that_is_wished_is_that_of_the_address(service, path, version, address):
-    known = services.overridden(services.SERVICES[service], ApiVersion(version=version))
+    known = service_catalogue.overridden(
+        service_catalogue.SERVICES[service], ApiVersion(version=version)
+    )
 
     found = account.versioned(f"http://host:1/{path}".rstrip("/"), known)
 

@@ -6,8 +6,8 @@ import pytest
 
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
-from osbench.coordinator.deployments import services
-from osbench.coordinator.deployments.services import ServiceAnswer, check_services, version_in
+from osbench.coordinator.deployments import service_check
+from osbench.coordinator.deployments.service_check import ServiceAnswer, check_services, version_in
 from servers import redis_server
 
 
@@ -19,7 +19,7 @@ def traces():
 
 @pytest.fixture
 def cloud(traces, monkeypatch):
-    monkeypatch.setattr(services, "SPANS_S", 0.3)
+    monkeypatch.setattr(service_check, "SPANS_S", 0.3)
     with fake_cloud() as server:
         client = traces.client()
         server.traces = client

@@ -25,7 +25,7 @@ from osbench.common.errors import DeploymentError, StoreError
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.error_mapping import AuthenticationFailed
-from osbench.common.openstack.services import SERVICES
+from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
 
