@@ -156,7 +156,7 @@ def test_casts_alone_say_nothing_of_a_clock():
         start = api.start + chance.uniform(0, 5 * api.length)
         api.inner = [Work(name="cast", start=start, length=1, host="c")]
 
-    (offset,) = (one for one in clocks_of(traces(200, change=cast)).offsets if one.host == "c")
+    (offset,) = (one for one in clocks_of(traces(200, change=cast)).skews if one.host == "c")
 
     assert (offset.add_ns, offset.high_ns) == (0, None)
 
@@ -164,8 +164,8 @@ def test_casts_alone_say_nothing_of_a_clock():
 def test_clocks_that_may_agree_are_left_as_they_are():
     clock_skew = clocks_of(traces(100))
 
-    assert [offset.add_ns for offset in clock_skew.offsets] == [0, 0]
-    assert all(offset.low_ns < 0 < offset.high_ns for offset in clock_skew.offsets)
+    assert [offset.add_ns for offset in clock_skew.skews] == [0, 0]
+    assert all(offset.low_ns < 0 < offset.high_ns for offset in clock_skew.skews)
 
 
 def test_casts_and_stale_threads_do_not_move_a_clock():
@@ -293,4 +293,4 @@ def test_names_made_up_from_data_do_not_fill_the_memory(monkeypatch):
         samples.add(trace)
 
     assert len(late.usual()) == 2
-    assert sum(offset.samples for offset in samples.estimate().offsets) == 3
+    assert sum(offset.samples for offset in samples.estimate().skews) == 3
