@@ -571,12 +571,12 @@ def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
         (
             "NovaServers.boot_server",
             {"flavor": {"id": "f"}, "block_device_mapping": {"vda": "v"}},
-            "^block_device_mapping: no argument for servers that .* NAME@rally does it",
+            "^block_device_mapping: unknown argument for servers; .* use NAME@rally",
         ),
         (
             "NovaServers.boot_server",
             {"nics": [{"net-name": "n"}]},
-            "^nics: net-name is not known, .* NAME@rally does it",
+            "^nics: unknown key net-name; .* use NAME@rally",
         ),
         (
             "NovaServers.boot_server",
