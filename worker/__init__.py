@@ -1,1 +1,1 @@
-"""The side that runs iterations: Celery worker, engine, profiling, scenarios."""
+"""The workers, which run iterations: Celery consumer, engine, profiling, scenarios."""

@@ -22,7 +22,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import connect
 from osbench.worker.process.supervisor import Supervisor, process_count
 
-#: Loggers that have two lines to say, at INFO, of each message.
+#: Loggers that write two lines per message at INFO.
 _VERBOSE_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
 
 EPILOG = """
@@ -31,9 +31,9 @@ Examples:
   osbench-worker                                one process per core, osbench.conf as found
   osbench-worker --processes 4 --label rack-7
   osbench-worker --plugin-path ./scenarios      the same plug-ins as the coordinator has
-  osbench-worker --check --processes 4          are they at work? for probes and scripts
+  osbench-worker --check --processes 4          are they running? for probes and scripts
 
-SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
+SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
 """
 
 
@@ -46,7 +46,7 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
     "--virtual-users",
     type=click.IntRange(1),
     metavar="N",
-    help="Most iterations at the same time, a process.",
+    help="Virtual users (concurrent iterations) of each process.",
 )
 @click.option("--label", help="Name shown for this host's workers.")
 @click.option(
@@ -58,11 +58,11 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is handed back.
 @click.option(
     "--check",
     is_flag=True,
-    help="Start nothing; exit with 0 if all worker processes of this host are heard in Redis, "
-    "1 if some are not, 3 if Redis does not answer.",
+    help="Start nothing; exit with 0 if all worker processes of this host have a heartbeat in "
+    "Redis, 1 if some have none, 3 if Redis does not respond.",
 )
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
-@click.option("--complaints", type=int, hidden=True, help="Pipe for why a process cannot start.")
+@click.option("--complaints", type=int, hidden=True, help="Pipe for the error of a failed start.")
 @click.version_option(__version__, prog_name="osbench-worker")
 def main(
     config_file: tuple[str, ...],
@@ -74,7 +74,7 @@ def main(
     lifeline: int | None,
     complaints: int | None,
 ) -> None:
-    """Serve runs: claim iterations from a coordinator, run them, send back what was measured.
+    """Serve runs: claim iterations from a coordinator, run them, send back the measurements.
 
     Workers find their coordinator through the Redis of osbench.conf ([messaging] redis_url)
     and accept only messages signed with its key file ([security] key_file).
@@ -96,7 +96,7 @@ def main(
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints)
         click.echo(_startup_line(conf, plugin_path), err=True)
-        # what every process would stumble over is told once
+        # problems that every process would have are reported once
         _ready(conf, plugin_path)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
     except OsbenchError as error:
@@ -105,7 +105,7 @@ def main(
 
 
 def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -> None:
-    # Celery takes longer to load than all else: neither a probe nor the supervisor needs it
+    # Celery is slow to import, and neither a probe nor the supervisor needs it
     from osbench.worker.process import process  # noqa: PLC0415 - see above
 
     with os.fdopen(complaints, "w") as pipe:
@@ -121,7 +121,7 @@ def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -
 
 
 def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
-    """The line that a start is told with."""
+    """The line printed at start."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""
     places = [f"Redis {mask_url(conf.messaging.redis_url)}"]
@@ -136,7 +136,7 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
 
 
 def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
-    """Raise OsbenchError where keys, Redis or a plug-in path are missing."""
+    """Raise OsbenchError where the keys, Redis or a plug-in path are missing."""
     Keyring.load(conf.security.key_file)
     url = conf.messaging.redis_url
     with connect(url, conf.messaging.redis_timeout_s) as client:
@@ -146,7 +146,7 @@ def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
 
 
 def _check(conf: Any) -> int:
-    # nor does the supervisor need what reads messages
+    # the supervisor does not need the modules that read messages
     from osbench.worker.process import presence  # noqa: PLC0415 - see above
 
     expected = process_count(conf)

@@ -32,7 +32,7 @@ On more hosts, once `osbench-worker` runs there:
 """
 
 
-#: Command -> the module of `commands` that has it.
+#: Command -> the module of `commands` that defines it.
 COMMANDS = {
     "abort": "runs",
     "cleanup": "cleanup",
@@ -53,7 +53,7 @@ COMMANDS = {
 
 
 class Commands(Group):
-    """The commands, each imported when it is asked for: together they take a second."""
+    """The commands, each imported when it is used: importing all of them takes a second."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, None where there is none."""
@@ -66,7 +66,7 @@ class Commands(Group):
 
 @click.group(
     cls=Commands,
-    # what click lists, and looks through for a name that is nearly right
+    # click lists these, and suggests similar ones for an unknown name
     commands=[click.Command(name) for name in COMMANDS],
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},

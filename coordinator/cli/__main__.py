@@ -1,4 +1,4 @@
-"""Lets `python -m osbench.coordinator.cli` be the command `osbench-coord`."""
+"""Makes `python -m osbench.coordinator.cli` the command `osbench-coord`."""
 
 from osbench.coordinator.cli import main
 

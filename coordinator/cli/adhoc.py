@@ -16,7 +16,7 @@ from osbench.common.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class Adhoc:
-    """What the options say; `scenario` is None where there is a task file."""
+    """The values of the options; `scenario` is None if there is a task file."""
 
     scenario: str | None
     #: Texts `name=value`, the value in YAML.
@@ -65,28 +65,28 @@ class Adhoc:
         users = self.concurrency or 1
         if self.duration is not None:
             if self.times is not None:
-                raise UsageError("--times and --duration do not go together without --rps")
+                raise UsageError("--times and --duration cannot be combined without --rps")
             config = {"duration": self.duration, "concurrency": users, **limit}
             return {"constant_for_duration": config}
         return {"constant": {"times": self.times or users, "concurrency": users, **limit}}
 
     def _arrivals(self, rps: float) -> int:
         if self.concurrency is not None:
-            raise UsageError("--rps and --concurrency do not go together: arrivals do not wait")
+            raise UsageError("--rps and --concurrency cannot be combined: arrivals do not wait")
         if (self.times is None) == (self.duration is None):
             raise UsageError("--rps needs --duration or --times, not both")
         return self.times or max(1, math.floor(rps * float(self.duration or 0)))
 
 
 def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a click command: its options come as one `Adhoc` named `adhoc`."""
+    """Decorate a click command: it gets its options as one `Adhoc` named `adhoc`."""
 
     @click.option("--scenario", metavar="NAME", help="Run one scenario, without a task file.")
     @click.option(
-        "--arg", multiple=True, metavar="NAME=VALUE", help="Its argument; may be repeated."
+        "--arg", multiple=True, metavar="NAME=VALUE", help="Argument of it; may be repeated."
     )
     @click.option(
-        "--rps", type=click.FloatRange(0, min_open=True), metavar="N", help="Its arrivals a second."
+        "--rps", type=click.FloatRange(0, min_open=True), metavar="N", help="Arrivals per second."
     )
     @click.option(
         "--duration", type=click.FloatRange(0), metavar="SECONDS", help="For how long it runs."
@@ -96,10 +96,10 @@ def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--concurrency",
         type=click.IntRange(1),
         metavar="N",
-        help="Its virtual users, without --rps; 1.",
+        help="Virtual users, without --rps; default: 1.",
     )
     @click.option(
-        "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Longest iteration."
+        "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Timeout of an iteration."
     )
     @functools.wraps(command)
     def collected(*args: Any, **given: Any) -> Any:

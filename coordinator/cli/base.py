@@ -1,4 +1,4 @@
-"""What every command shares: the configuration option, and errors as one message and exit code."""
+"""Shared by all commands: the configuration option, and errors as one message and exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from osbench.coordinator.report.summary_json import to_error_json
 #: Exit code of a command that was interrupted.
 INTERRUPTED = 130
 
-#: Columns of a table that goes into a file or a pipe.
+#: Width of a table that is written to a file or a pipe.
 _WIDE = 1000
 
 _FILES = "osbench.config_files"
@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 
 class CommandSettings:
-    """What the configuration files say, read when it is first asked for."""
+    """The configuration, read from its files on first use."""
 
     def __init__(self, files: tuple[str, ...] = ()) -> None:
         self._files = files
@@ -68,15 +68,15 @@ class CommandSettings:
         return self.deployments.get(name)
 
     def keyring(self) -> Keyring:
-        """The keys of the key file. Raises ConfigError where it is missing or not safe."""
+        """The keys of the key file. Raises ConfigError where it is missing or not private."""
         return Keyring.load(self.key_file)
 
 
 class Group(click.Group):
-    """A group of commands that end with one message and its exit code, never a traceback.
+    """A group of commands that report errors as one message and exit code, not as a traceback.
 
-    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130. Where
-    `--json` was given the message is a JSON object on stdout, as docs/results.schema.json says.
+    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130. With
+    `--json` the message is a JSON object on stdout, as docs/results.schema.json describes.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
@@ -112,7 +112,7 @@ def _print_error(given: Sequence[str], error: OsbenchError, text: str) -> int:
 
 
 def _remember(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
-    # Contexts of nested commands share `meta`, so the option is good before and after a command.
+    # Contexts of nested commands share `meta`, so the option works before and after a command.
     ctx.meta[_FILES] = (*ctx.meta.get(_FILES, ()), *files)
 
 
@@ -140,13 +140,13 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
 
 
 def warn_of_plugins(plugins: Plugins) -> Plugins:
-    """Say what in plug-in files looks like a plug-in and is none. Raises PluginError."""
+    """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError."""
     for note in plugins.notes():
         click.echo(f"Warning: {note}", err=True)
     return plugins
 
 
 def echo_table(table: Table) -> None:
-    """Print a table: folded to the width of a terminal, a row a line where it is no terminal."""
+    """Print a table: folded to the width of a terminal; one line per row elsewhere."""
     width = None if sys.stdout.isatty() else _WIDE
     Console(width=width, markup=False, highlight=False).print(table)

@@ -14,7 +14,7 @@ BEGIN_S = 20.0
 
 
 def start_detached(data_dir: str, run_id: str) -> str:
-    """Start this very command in the background; answers the run's id once it has begun.
+    """Start this command again in the background; returns the run's id once it has begun.
 
     Its output goes to `<data_dir>/detached/RUN.log`. Raises OsbenchError, with the end of that
     file, where the run does not begin.
@@ -35,8 +35,8 @@ def start_detached(data_dir: str, run_id: str) -> str:
     deadline = time.monotonic() + BEGIN_S
     while not begun.exists():
         if child.poll() is not None or time.monotonic() > deadline:
-            said = log.read_text("utf-8", "replace").strip().removeprefix("Error: ")
-            error = OsbenchError(said or "it did not begin")
+            text = log.read_text("utf-8", "replace").strip().removeprefix("Error: ")
+            error = OsbenchError(text or "the run did not begin")
             error.exit_code = child.returncode or 2
             raise error
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What `results --outputs` prints: charts added up, or those of one iteration."""
+"""The output of `results --outputs`: aggregated charts, or those of one iteration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from osbench.coordinator.report import text_extras
 from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.storage.run_directory import RunDirectory
 
-#: In the place of an iteration number: charts added up over all of them.
+#: Replaces an iteration number: charts aggregated over all iterations.
 SUMMED = 0
 #: Rows of a chart that are printed.
 ROWS = 1000
@@ -61,7 +61,7 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
 
 
 def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
-    """Workload numbers and outputs; of rows for one iteration the first counts."""
+    """Workload numbers and outputs; of several rows for an iteration the first one counts."""
     seen = set()
     for number, columns in directory.rows():
         if number not in seen and iteration in columns.iteration:

@@ -21,14 +21,14 @@ BAR = 20
 
 
 class Progress:
-    """Shows snapshots, a line for each workload under load. `quiet` shows none."""
+    """Shows snapshots, one line per workload under load. With `quiet` it shows none."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
-        #: By workload: when it was last printed, elapsed time and settled iterations at its last
-        #: snapshot, and for the live display its line and when that was made.
+        #: By workload: when it was last printed; elapsed time and settled iterations of its last
+        #: snapshot; for the live display, its line and the time of it.
         self._shown_at: dict[int, float] = {}
         self._before: dict[int, tuple[float, int]] = {}
         self._lines: dict[int, tuple[float, str]] = {}
@@ -49,12 +49,12 @@ class Progress:
             self._live.stop()
 
     def say(self, sentence: str) -> None:
-        """A sentence beside the progress."""
+        """Print a sentence."""
         if not self._quiet:
             self._console.print(sentence, markup=False, soft_wrap=True)
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show where the run is."""
+        """Show a snapshot of the run's progress."""
         if self._quiet:
             return
         now = time.monotonic()
@@ -72,7 +72,7 @@ class Progress:
         if snapshot.workload < 0:
             return self._contexts_line(snapshot)
         plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
-        away = ", Redis or the broker is away" if snapshot.away else ""
+        away = ", Redis or the broker is unreachable" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "

@@ -1,4 +1,4 @@
-"""docs/task-reference.md: every key, plug-in, option and exit code, from what checks them."""
+"""Generates docs/task-reference.md: every key, plug-in, option and exit code, from the schemas."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Written from the schemas that check task files, by
 
     python -m osbench.coordinator.cli.reference > docs/task-reference.md
 
-Keys in bold are required. `osbench-coord plugin show KIND NAME` tells the same of any plug-in,
-yours included. The [user guide](user-guide.md) says what to use when."""
+Keys in bold are required. `osbench-coord plugin show KIND NAME` shows the same for any plug-in,
+including your own. The [user guide](user-guide.md) says what to use when."""
 
 #: Heading of a kind of plug-ins, and the sentence below it.
 _KINDS = {
@@ -109,15 +109,15 @@ def _plugin(name: str, cls: type) -> Iterator[str]:
         yield f"Takes {_kind(schema)}: {schema['description']}."
     elif isinstance(schema.get("additionalProperties"), Mapping):
         each = schema["additionalProperties"]
-        told = each.get("description", "")
-        yield f"Takes an object of names, each with {_kind(each)}" + (f": {told}." if told else ".")
+        text = each.get("description", "")
+        yield f"Takes an object of names, each with {_kind(each)}" + (f": {text}." if text else ".")
     for found in (schema.get("examples") or shape.get("examples") or [])[:1]:
         text = yaml.safe_dump({name: found}, sort_keys=False)
         yield f"```yaml\n{text}```"
 
 
 def _shape(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object that a schema describes, where it may be one of several things."""
+    """The schema of an object, also where it is one of several alternatives."""
     if schema.get("properties"):
         return schema
     branches: list[Mapping[str, Any]] = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
@@ -170,15 +170,15 @@ def _range(schema: Mapping[str, Any]) -> str:
         "maximum": "at most {:g}",
         "maxLength": "up to {} characters",
     }
-    said = [text.format(schema[key]) for key, text in words.items() if key in schema]
-    return ", " + ", ".join(said) if said else ""
+    bounds = [text.format(schema[key]) for key, text in words.items() if key in schema]
+    return ", " + ", ".join(bounds) if bounds else ""
 
 
 def _options() -> Iterator[str]:
     yield "## Configuration"
     yield (
-        "Options of `osbench.conf`, by section. A variable of the environment goes before the file:"
-        " `OS_SECTION__OPTION`, in capitals."
+        "Options of `osbench.conf`, by section. An environment variable, `OS_SECTION__OPTION` in"
+        " capitals, overrides the file."
     )
     for group, options in OPTIONS.items():
         yield f"### [{group}]"

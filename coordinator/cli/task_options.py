@@ -1,4 +1,4 @@
-"""Options that say which task and which plug-ins, for every command that reads a task."""
+"""Options that select task and plug-ins, for every command that reads a task."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class TaskOptions:
     task_args_file: tuple[str, ...] = ()
     #: Texts of `--set`, in order.
     overrides: tuple[str, ...] = ()
-    #: Paths of `--plugin-path`, beside the configured ones.
+    #: Paths of `--plugin-path`, in addition to the configured ones.
     plugin_path: tuple[str, ...] = ()
-    #: Of `--prefer`.
+    #: Value of `--prefer`.
     prefer: str = NATIVE
-    #: Of `--subtask` and `--workload`.
+    #: Values of `--subtask` and `--workload`.
     selection: Selection = field(default_factory=Selection)
 
 
@@ -50,12 +50,12 @@ prefer_option = click.option(
     type=click.Choice(SOURCES),
     default=NATIVE,
     show_default=True,
-    help="Whose plug-in a name means that osbench and Rally both have.",
+    help="Which plug-in to use for a name that both osbench and Rally have.",
 )
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a click command: its options come as one `TaskOptions` named `options`."""
+    """Decorate a click command: it gets its options as one `TaskOptions` named `options`."""
 
     @click.option(
         "--task-args",
@@ -67,7 +67,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--task-args-file",
         multiple=True,
         metavar="FILE",
-        help="YAML or JSON file of template arguments; later files, and --task-args, win.",
+        help="YAML or JSON file of template arguments; overridden by later files and --task-args.",
     )
     @click.option(
         "--set",
@@ -80,13 +80,13 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--subtask",
         multiple=True,
         metavar="TITLE|N",
-        help="Take only this subtask, by title or position from 0; may be repeated.",
+        help="Run only this subtask, by title or position from 0; may be repeated.",
     )
     @click.option(
         "--workload",
         multiple=True,
         metavar="SCENARIO|N",
-        help="Take only this workload, by scenario or position from 0; may be repeated.",
+        help="Run only this workload, by scenario or position from 0; may be repeated.",
     )
     @plugin_path_option
     @prefer_option
@@ -116,7 +116,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
-    """Plug-ins of the configured paths and of those on the command line. Raises PluginError."""
+    """Plug-ins of the configured paths and of the command line. Raises PluginError."""
     paths = (*conf.coordinator.plugin_path, *options.plugin_path)
     return warn_of_plugins(Plugins(paths, options.prefer))
 
@@ -134,7 +134,7 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
 def read_with(source: str, plugins: Plugins, args: Mapping[str, Any], options: TaskOptions) -> Task:
     """The checked task of a path, or of standard input, with arguments that have been read.
 
-    Raises UsageError where the options pick what the task does not have, and TaskError.
+    Raises UsageError if the options select what the task does not have, and TaskError.
     """
     return load(
         source,

@@ -1,1 +1,1 @@
-"""Contexts, one a file, and what sets them up and removes them."""
+"""The built-in contexts, one per file, and the stack that sets them up and undoes them."""

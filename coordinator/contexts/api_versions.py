@@ -1,4 +1,4 @@
-"""The context `api_versions`: other versions and catalogue types than the usual ones."""
+"""The context `api_versions`: other API versions and catalogue types than the default ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from osbench.coordinator.contexts.cloud_access import CloudAccess
 
 
 class ApiVersions(Context):
-    """Has scenarios use a version of an API, or a service type of the catalogue.
+    """Makes scenarios use a version of an API, or a service type of the catalogue.
 
-    The version of nova, cinder and placement is a microversion where it has a dot, and stands in
-    quotes then.
+    The version of nova, cinder and placement is a microversion if it has a dot; write it in
+    quotes.
     """
 
     NAME: ClassVar[str] = "api_versions"
@@ -37,7 +37,7 @@ class ApiVersions(Context):
     }
 
     def setup(self) -> None:
-        """Keep what was asked for; a service's name is looked up for its type."""
+        """Store the configuration, with service names replaced by their types."""
         self.made["api_versions"] = {
             name: {
                 "version": _version(name, wish.get("version", "")),
@@ -47,7 +47,7 @@ class ApiVersions(Context):
         }
 
     def cleanup(self) -> None:
-        """Nothing was made."""
+        """Nothing to remove."""
 
     def _type(self, name: str | None) -> str:
         if name is None:

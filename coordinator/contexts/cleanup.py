@@ -1,8 +1,8 @@
-"""The hidden context `cleanup`: removes what iterations have left, whatever has become of them.
+"""The hidden context `cleanup`: removes resources that iterations have left, however they ended.
 
-That it is set up is on disk before the first iteration begins: from then on it is known which
-services to look through, and the name of everything that an iteration makes says and proves which
-run and workload has made it (`osbench.common.openstack.resource_names`).
+Its setup is on disk before the first iteration begins. It records which services to search, and
+the key that identifies resource names given by iterations of the run and workload
+(`osbench.common.openstack.resource_names`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from osbench.coordinator.contexts.resources import NAMES, kinds, probe
 
 
 class Cleanup(Context):
-    """Removes what iterations have left in the services named, and nothing else."""
+    """Removes the resources, and only those, that iterations have left in the given services."""
 
     NAME: ClassVar[str] = "cleanup"
     ORDER: ClassVar[int] = 1_000_000
     HIDDEN: ClassVar[bool] = True
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "array",
-        "description": "services to look through, or kinds of objects in them",
+        "description": "services to search, or kinds of objects in them",
         "items": {"enum": NAMES},
     }
 
     def setup(self) -> None:
-        """See that the services are there, and that they let us look through them."""
+        """Check that the services exist and that their resources may be listed."""
         access = CloudAccess(self.surroundings, self.NAME)
         for kind in (kind for name in self.config for kind in kinds(name)):
             cloud = access.admin if kind.everywhere else access.projects[0]
@@ -41,10 +41,10 @@ class Cleanup(Context):
         self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:
-        """Remove what is left. Raises ContextError where something stays."""
+        """Remove what is left. Raises ContextError if something cannot be removed."""
         key = self.made.get(NAMES_KEY)
         if key is None:
-            # no iteration has begun
+            # no iteration has started
             return
         access = CloudAccess(self.surroundings, self.NAME)
         late = self.surroundings.crashed or self.surroundings.unanswered

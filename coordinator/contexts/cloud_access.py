@@ -23,18 +23,18 @@ from osbench.common.plugin.context import ContextEnvironment
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Seconds an answer may take.
+#: Timeout of a request, seconds.
 TIMEOUT_S = 120.0
-#: Requests at the same time, unless a context says otherwise.
+#: Concurrent requests, unless a context says otherwise.
 AT_ONCE = 8
-#: Pauses before another try of what failed by no fault of ours, seconds.
+#: Pauses before retries after transient errors, seconds.
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
-#: Refusals that pass: too early, too many, locked.
-PASSING = frozenset({423, 425, 429})
+#: Transient client errors: locked, too early, too many requests.
+TRANSIENT = frozenset({423, 425, 429})
 
 
 class CloudAccess:
-    """The cloud of one context. Raises DeploymentError where there is none."""
+    """Access of one context to the cloud. Raises DeploymentError if there is none."""
 
     def __init__(self, environment: ContextEnvironment, who: str) -> None:
         self.deployment: Deployment = openstack_of(environment.deployment, f"context {who}")
@@ -43,22 +43,22 @@ class CloudAccess:
 
     @property
     def beginning(self) -> str:
-        """Beginning of the names that contexts of this workload give."""
+        """Prefix of the names that contexts of this workload give."""
         return resource_names.of_contexts(self._environment.run, self._environment.workload)
 
     @property
     def iterations(self) -> str:
-        """Beginning of the names that its iterations give."""
+        """Prefix of the names that its iterations give."""
         return resource_names.of_iterations(self._environment.run, self._environment.workload)
 
     @cached_property
     def session(self) -> ThreadSessions:
-        """Gives each thread its session."""
+        """Returns a session per thread."""
         return ThreadSessions(self.credential, TIMEOUT_S)
 
     @property
     def credential(self) -> Credential:
-        """The administrator's, else that of the first user."""
+        """The credential of the administrator, else of the first user."""
         found = self.deployment.admin or next(iter(self.deployment.users), None)
         if found is None:
             raise DeploymentError(f"deployment {self.deployment.name} has neither users nor admin")
@@ -76,17 +76,17 @@ class CloudAccess:
 
     @property
     def users(self) -> list[CloudUser]:
-        """Who the iterations act as."""
+        """The users that iterations act as."""
         return cloud_users(self._environment.context, self.deployment)
 
     @cached_property
     def projects(self) -> list[Cloud]:
-        """The cloud as one user of each of their projects."""
+        """The cloud as one user of each project."""
         firsts = [several[0] for several in by_project(self.users)]
         return [self.cloud(Account(one.credential, one.state)) for one in firsts]
 
     def cloud(self, account: Account) -> Cloud:
-        """The cloud as somebody."""
+        """The cloud as an account."""
         versions = self._environment.context.get("api_versions", {})
         return Cloud(
             account,
@@ -97,15 +97,15 @@ class CloudAccess:
     def each(
         self, what: str, items: Iterable[T], work: Callable[[T], R], at_once: int = AT_ONCE
     ) -> list[R]:
-        """Do something for each item, several at the same time; tells how far it is.
+        """Call `work` for each item, several at the same time, and report the progress.
 
-        What a service fails with, or refuses for want of time, is tried again: `work` must bear
-        it. Anything else that is raised ends it, once those that have begun are over.
+        It is retried after transient errors, so `work` must be repeatable. Any other exception
+        ends it, after the calls in progress.
         """
         planned: Sequence[T] = list(items)
         done = 0
         with ThreadPoolExecutor(at_once, thread_name_prefix="context") as pool:
-            futures = [pool.submit(_persistently, work, item) for item in planned]
+            futures = [pool.submit(_with_retries, work, item) for item in planned]
             left: Any = set(futures)
             while left:
                 over, left = wait(left, timeout=0.5, return_when=FIRST_EXCEPTION)
@@ -121,13 +121,13 @@ class CloudAccess:
         return [future.result() for future in futures]
 
 
-def _persistently(work: Callable[[T], R], item: T) -> R:
-    """Do something again while it fails by no fault of ours."""
+def _with_retries(work: Callable[[T], R], item: T) -> R:
+    """Call `work`, again after transient errors."""
     for pause_s in PAUSES_S:
         try:
             return work(item)
         except (RequestFailed, AuthenticationFailed) as error:
-            if error.status < 500 and error.status not in PASSING:
+            if error.status < 500 and error.status not in TRANSIENT:
                 raise
         except (ConnectionError, TimeoutError):
             pass

@@ -1,4 +1,4 @@
-"""Sets the contexts of a workload up in their order, and undoes them the other way round."""
+"""Sets up the contexts of a workload in their order, and undoes them in reverse order."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-#: Shows how far a context is.
+#: Reports the progress of a context.
 Tell = Callable[[str, int, int], None]
 
-#: How often a run looks after its workers while contexts take their time, seconds.
+#: Interval at which the run is polled while contexts are running, seconds.
 POLL_S = 0.5
-#: Characters of a foreign exception that are told.
+#: Longest message of a foreign exception that is shown.
 MAX_MESSAGE_CHARS = 500
 
 
 def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
-    """The contexts of a workload in their order: the scenario's, and over them the task's.
+    """The contexts of a workload in their order: the scenario's, overridden by the task's.
 
-    Names without a platform are of native ones.
+    Names without a platform are native.
     """
     scenario = plugins.scenario(workload.scenario)
     given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
     found: dict[str, Any] = {}
     for name, config in given:
-        # one context may have two names: users and users@openstack
+        # a context may have two names, such as users and users@openstack
         address = plugins.find("context", name, beside=scenario).address
         found[address.removesuffix(f"@{NATIVE}")] = config
     return sorted(
@@ -58,9 +58,9 @@ class ContextStack:
         self._store = store
         self._plugins = plugins
         self._tell = tell
-        #: Why some could not be undone.
+        #: Why some contexts could not be undone.
         self.left: list[str] = []
-        #: What setting up and undoing came to.
+        #: Times and errors of setup and cleanup.
         self.history = History()
 
     @contextlib.contextmanager
@@ -73,12 +73,13 @@ class ContextStack:
         poll: Callable[[], None],
         unanswered: Callable[[], bool] = lambda: False,
     ) -> Iterator[dict[str, Any]]:
-        """Set a workload's contexts up, give what they made, by key, and undo them.
+        """Set up a workload's contexts, yield what they made, by key, and undo them.
 
-        `check` is called before each and may raise, which ends it; `poll` twice a second while
-        they run, in a thread; `unanswered` after the load, and says whether some iteration did not
-        end well. Raises ContextError where one cannot be set up; whatever happens,
-        what was made is undone before this ends, and `left` says what could not be.
+        `check` is called before each context and may raise to stop. `poll` is called twice a
+        second while contexts run in a thread. `unanswered` is called after the load and says
+        whether some iteration failed or timed out. Raises ContextError if a context cannot be set
+        up. In any case what was made is undone before this ends, and `left` lists what could not
+        be undone.
         """
         try:
             chain = contexts_of(workload, self._plugins)
@@ -95,7 +96,7 @@ class ContextStack:
     def ready(
         self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments and context of a workload for the workers, when its contexts are set up.
+        """Arguments and context of a workload for the workers, after its contexts are set up.
 
         `poll` is called twice a second meanwhile. Raises ContextError.
         """
@@ -144,7 +145,7 @@ class ContextStack:
 
 
 def _run_polling(work: Callable[[], T], poll: Callable[[], None]) -> T:
-    """Run something in a thread, to its end, and poll meanwhile."""
+    """Call `work` in a thread, and `poll` until it has ended."""
     with ThreadPoolExecutor(1, thread_name_prefix="contexts") as pool:
         future = pool.submit(work)
         while not wait([future], timeout=POLL_S).done:
@@ -201,12 +202,12 @@ def undo(
 
 
 def _check_before(store: ContextStateStore, entry: Entry) -> None:
-    """Raise ContextError where a context is gone whose users, say, this one would act as."""
+    """Raise ContextError if a context whose result this one needs, such as users, is gone."""
     there = {other.name for other in store.entries if other.workload == entry.workload}
     gone = ", ".join(name for name in entry.after if name not in there)
     if gone:
         raise ContextError(
-            f"it needs what {gone} had made, which is gone: remove by hand what it has left"
+            f"it needs what {gone} had made, which is gone: remove its resources by hand"
         )
 
 

@@ -1,4 +1,4 @@
-"""The `dummy_context`: makes nothing, and fails where it is told to."""
+"""The context `dummy_context`, which makes nothing and fails on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from osbench.common.plugin.context import Context
 
 
 class DummyContext(Context):
-    """For trying out what happens: makes nothing, fails to set up or to clean up when asked to."""
+    """For tests: makes nothing, and fails to set up or to clean up on request."""
 
     NAME: ClassVar[str] = "dummy_context"
     ORDER: ClassVar[int] = 750
@@ -20,11 +20,11 @@ class DummyContext(Context):
     }
 
     def setup(self) -> None:
-        """Raise RuntimeError where `fail_setup` is true."""
+        """Raise RuntimeError if `fail_setup` is true."""
         if self.config.get("fail_setup"):
             raise RuntimeError("fail_setup is true")
 
     def cleanup(self) -> None:
-        """Raise RuntimeError where `fail_cleanup` is true."""
+        """Raise RuntimeError if `fail_cleanup` is true."""
         if self.config.get("fail_cleanup"):
             raise RuntimeError("fail_cleanup is true")

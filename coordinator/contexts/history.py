@@ -1,4 +1,4 @@
-"""When each context of a run was set up and undone, and what went wrong: for reports."""
+"""Records for reports: when each context of a run was set up and undone, with its errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MESSAGE, DETAILS = 1000, 8000
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What a context has raised."""
+    """An exception raised by a context."""
 
     etype: str
     msg: str
@@ -27,7 +27,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStep:
-    """A setup or a cleanup that is over. Instants are seconds since 1970-01-01 UTC."""
+    """A finished setup or cleanup. Instants are seconds since 1970-01-01 UTC."""
 
     started_at: float
     finished_at: float
@@ -36,13 +36,13 @@ class ContextStep:
 
 @dataclass(kw_only=True)
 class ContextRecord:
-    """One context of one workload."""
+    """The setup and cleanup of one context of one workload."""
 
-    #: The name that means it wherever it is looked up.
+    #: The name that unambiguously denotes it.
     name: str
     #: Its configuration, secrets hidden.
     config: Any
-    #: None where it was not begun.
+    #: None until it has finished.
     setup: ContextStep | None = None
     cleanup: ContextStep | None = None
 
@@ -59,12 +59,12 @@ class History:
         self._records: dict[int, list[ContextRecord]] = {}
 
     def of(self, workload: int) -> tuple[ContextRecord, ...]:
-        """Those of one workload."""
+        """The contexts of one workload."""
         return tuple(self._records.get(workload, ()))
 
     @contextlib.contextmanager
     def setup(self, workload: int, name: str, config: Any) -> Iterator[None]:
-        """Note a setup while it runs; what it raises is noted and goes on."""
+        """Record the setup that runs within; exceptions are recorded and propagate."""
         record = ContextRecord(name=name, config=mask(config))
         self._records.setdefault(workload, []).append(record)
         with _timed(record, "setup"):
@@ -72,7 +72,7 @@ class History:
 
     @contextlib.contextmanager
     def cleanup(self, workload: int, name: str) -> Iterator[None]:
-        """Note a cleanup while it runs; what it raises is noted and goes on."""
+        """Record the cleanup that runs within; exceptions are recorded and propagate."""
         found = [one for one in self._records.get(workload, ()) if one.name == name]
         with _timed(found[-1] if found else ContextRecord(name=name, config=None), "cleanup"):
             yield

@@ -1,4 +1,4 @@
-"""What contexts that make some objects in each project have in common."""
+"""Base of contexts that make objects in each project."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_
 
 
 class PerProjectContext(Context):
-    """Base of contexts that make objects, named by the run, in each project of a workload."""
+    """Base of contexts that make objects, named after the run, in each project of a workload."""
 
-    #: Service that has them, and the key of `made` that lists them by project.
+    #: Service of the objects, and the key of `made` that lists them by project.
     SERVICE: ClassVar[str] = ""
     KEY: ClassVar[str] = ""
-    #: What says in the configuration how many each project gets; 1 where it does not.
+    #: Configuration key for the number of objects per project; default: 1.
     COUNT: ClassVar[str] = ""
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Make one in a project; answers its id."""
+        """Make one in a project; returns its id."""
         raise NotImplementedError
 
     def make_all(self) -> None:
-        """Make as many as are asked for in every project."""
+        """Make the configured number of objects in every project."""
         access = CloudAccess(self.surroundings, self.NAME)
         access.projects[0].address(self.SERVICE)
         self.made[self.KEY] = {}
-        # from here on there may be some
+        # stored before the first request
         self.keep()
         planned = self._planned(access)
         made = access.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
@@ -38,7 +38,7 @@ class PerProjectContext(Context):
         self.made[self.KEY] = found
 
     def cleanup(self) -> None:
-        """Remove them, by their names. Raises ContextError where some stay."""
+        """Remove the objects by their names. Raises ContextError if some cannot be removed."""
         if self.KEY not in self.made:
             return
         access = CloudAccess(self.surroundings, self.NAME)

@@ -16,7 +16,7 @@ _PLACES = {
     "cinder": ("os-quota-sets", "quota_set"),
     "neutron": ("quotas", "quota"),
 }
-#: Rally sets these, too.
+#: Services whose quotas only Rally sets.
 _RALLYS = ("manila", "designate")
 _QUOTAS = {
     "type": "object",
@@ -25,7 +25,7 @@ _QUOTAS = {
 
 
 class Quotas(Context):
-    """Sets quotas of every project of the workload, and what they were before afterwards."""
+    """Sets quotas of every project of the workload, and restores the previous ones afterwards."""
 
     NAME: ClassVar[str] = "quotas"
     ORDER: ClassVar[int] = 300
@@ -41,7 +41,7 @@ class Quotas(Context):
     }
 
     def setup(self) -> None:
-        """Set the quotas; those before are on disk first."""
+        """Set the quotas, after storing the previous ones."""
         unknown = [service for service in self.config if service in _RALLYS]
         if unknown:
             raise ContextError(
@@ -63,7 +63,7 @@ class Quotas(Context):
                 absent = [name for name in wanted if name not in found]
                 if absent:
                     raise ContextError(f"{service} has no quota {', '.join(absent)}")
-                # a project that goes takes its quotas along if they are deleted, not if set
+                # for a project that will be deleted, quotas are deleted, not restored
                 kept = None if temporary else {name: found[name] for name in wanted}
                 self.made.setdefault("quotas_before", []).append([service, project, kept])
             self.keep()
@@ -76,7 +76,7 @@ class Quotas(Context):
             )
 
     def cleanup(self) -> None:
-        """Set the quotas that were there before."""
+        """Restore the previous quotas."""
         before = self.made.get("quotas_before")
         if not before:
             return

@@ -1,4 +1,4 @@
-"""Removes what has a name of ours: looks, deletes, and looks again until there is nothing."""
+"""Removes resources with names given by osbench: lists and deletes until none is left."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from osbench.coordinator.contexts.resources import Kind, delete, find, kinds
 
 LOG = logging.getLogger(__name__)
 
-#: After the last object is gone, wait so long and look once more: a service may still be at a
-#: request whose sender was not waited for. Longer where it was killed or has given up.
+#: Seconds after the last deletion at which resources are listed once more: a service may still
+#: be processing a request whose response nobody awaited. Longer if a process was killed or an
+#: iteration timed out.
 SETTLE_S = 1.0
 SETTLE_LATE_S = 5.0
-#: Longest time without another object gone, seconds, and that for what is deleted slowly.
+#: Longest time without a successful deletion, seconds, and that for kinds with slow deletion.
 PATIENCE_S = 20.0
 PATIENCE_SLOW_S = 300.0
-#: Shortest time between two looks, seconds.
+#: Shortest time between two listings, seconds.
 PAUSE_S = 0.5
-#: Deletions at the same time: some services delete slower the more of them there are.
+#: Concurrent deletions; with more of them some services become slower.
 AT_ONCE = 4
-#: Refusals that are told.
+#: Refusals that are shown in a message.
 MAX_REFUSALS_SHOWN = 3
 
 
@@ -37,10 +38,10 @@ def remove_resources(
     *,
     settle_s: float,
 ) -> int:
-    """Delete everything of some services or kinds with a name of ours; answers how many objects.
+    """Delete all objects of some services or kinds whose name `is_ours`; returns their number.
 
-    All these names have the same beginning. A kind that cannot be looked through, or of which
-    something stays, does not keep the others: raises ContextError once they are through.
+    All these names have the prefix `beginning`. A kind that cannot be listed or deleted does not
+    stop the others: ContextError is raised after all kinds are done.
     """
     gone, again = 0, False
     left = [kind for name in what for kind in kinds(name)]
@@ -51,7 +52,7 @@ def remove_resources(
             try:
                 found += _KindRemoval(access, kind, beginning, is_ours).run()
             except Exception as error:
-                LOG.debug("sweep of %s", kind.name, exc_info=True)
+                LOG.debug("removal of %s", kind.name, exc_info=True)
                 problems.append(_described(kind, error))
                 left.remove(kind)
         gone += found
@@ -72,7 +73,7 @@ def _described(kind: Kind, error: Exception) -> str:
 
 
 class _KindRemoval:
-    """One kind of objects."""
+    """The removal of one kind of objects."""
 
     def __init__(
         self, access: CloudAccess, kind: Kind, beginning: str, is_ours: Callable[[str], bool]
@@ -84,7 +85,7 @@ class _KindRemoval:
         self._refusals: dict[str, str] = {}
 
     def run(self) -> int:
-        """Delete until there is nothing; answers how many objects there were."""
+        """Delete until nothing is left; returns the number of objects."""
         asked: set[str] = set()
         left: set[str] = set()
         progress_at = time.monotonic()
@@ -111,7 +112,7 @@ class _KindRemoval:
                 (cloud, one) for one in find(self._kind, cloud, self._beginning, self._is_ours)
             ],
         )
-        # a public object is seen from every project
+        # public objects are listed in every project
         return list(
             {identity: (cloud, identity) for some in found for cloud, identity in some}.values()
         )
@@ -125,13 +126,13 @@ class _KindRemoval:
         try:
             delete(self._kind, cloud, identity)
         except RequestFailed as error:
-            # perhaps it is still being made, or in use by what is just deleted
+            # it may still be being created, or be in use by an object that is being deleted
             self._refusals[identity] = str(error)
 
     def _check(self, left: set[str], idle_s: float) -> None:
         if idle_s < (PATIENCE_SLOW_S if self._kind.slow else PATIENCE_S):
             return
-        said = "; ".join(list(dict.fromkeys(self._refusals.values()))[:MAX_REFUSALS_SHOWN])
+        reasons = "; ".join(list(dict.fromkeys(self._refusals.values()))[:MAX_REFUSALS_SHOWN])
         raise ContextError(
-            f"{len(left)} {self._kind.name} are left" + (f": {said}" if said else "")
+            f"{len(left)} {self._kind.name} are left" + (f": {reasons}" if reasons else "")
         )

@@ -1,6 +1,6 @@
-"""What scenarios and contexts leave in a cloud, and how each kind is listed and deleted.
+"""The kinds of resources that scenarios and contexts create, and how to list and delete them.
 
-Everything is found by its name (see `names`), and deleted by its id.
+Resources are found by name (see `osbench.common.openstack.resource_names`), and deleted by id.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
 
-#: Domains of Keystone that are looked through.
+#: Limit on domains of Keystone that are searched.
 MOST_DOMAINS = 500
 
 
@@ -37,19 +37,19 @@ class Kind:
     #: Field that holds the name, and field that holds the id.
     named: str = "name"
     identified: str = "id"
-    #: What a service itself appends to names.
+    #: Suffix that the service itself appends to names.
     appended: re.Pattern[str] | None = None
     #: It belongs to the cloud, not to a project: the administrator lists it.
     everywhere: bool = False
-    #: Parameters of the list for a beginning of names, beside that of the page.
+    #: Parameters that restrict the list to names with a prefix.
     narrowed: Callable[[str, Cloud], Mapping[str, Any]] = lambda beginning, cloud: {}
-    #: Parameters of further lists, which show what the first leaves out.
+    #: Parameters of further lists, for objects that the first one omits.
     further: Callable[[Cloud], Sequence[Mapping[str, Any]]] = _none
-    #: Objects that are asked for at once, with the last one's id as `marker`; 0 is all of them.
+    #: Page size, with the last object's id as `marker`; 0 lists all at once.
     page: int = 500
     #: Added to the path of a deletion.
     forced: str = ""
-    #: Deleting it is accepted first and done later.
+    #: A deletion is accepted first and completed later.
     slow: bool = False
 
 
@@ -70,7 +70,7 @@ def _hidden(_: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
-    """Keystone lists the roles of no domain, and users perhaps of one: each domain's apart."""
+    """Parameters per domain: Keystone's default lists omit objects of other domains."""
     try:
         found = cloud.document("GET", "keystone", "domains")["domains"]
     except RequestFailed as error:
@@ -80,7 +80,7 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
     return [{"domain_id": domain["id"]} for domain in found[:MOST_DOMAINS]]
 
 
-#: What is in a workbook has the workbook's name before its own.
+#: Names of objects in a workbook start with the workbook's name and a dot.
 _IN_WORKBOOK = re.compile(r"\..+\Z", re.DOTALL)
 
 #: Kinds by service, in the order in which they are deleted.
@@ -92,7 +92,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 service="nova",
                 path="servers",
                 key="servers",
-                # of several that are made at once
+                # of several servers made by one request
                 appended=re.compile(r"-\d+\Z"),
                 narrowed=_matching,
                 slow=True,
@@ -134,7 +134,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="actions",
                 key="actions",
                 appended=_IN_WORKBOOK,
-                # the marker is a name or an id, as Mistral's age has it
+                # the marker is a name or an id, depending on Mistral's version
                 page=0,
             ),
             Kind(
@@ -153,7 +153,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="queues",
                 key="queues",
                 identified="name",
-                # Zaqar refuses to be asked for more
+                # Zaqar's limit
                 page=20,
             ),
         ),
@@ -191,12 +191,12 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
 
 
 def kinds(name: str) -> tuple[Kind, ...]:
-    """The kinds of a service, or one: `keystone` or `keystone.users`."""
+    """The kinds of a service, as `keystone`, or one kind, as `keystone.users`."""
     service, _, only = name.partition(".")
     return tuple(kind for kind in KINDS[service] if only in ("", kind.name.replace(" ", "_")))
 
 
-#: What `kinds` knows.
+#: Names that `kinds` accepts.
 NAMES = sorted(
     name
     for service, several in KINDS.items()
@@ -205,7 +205,7 @@ NAMES = sorted(
 
 
 def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
-    """See whether an account may list a kind of objects. Raises RequestFailed."""
+    """Check that an account may list a kind of objects. Raises RequestFailed."""
     params = dict(kind.narrowed(beginning, cloud))
     if kind.page:
         params["limit"] = 1
@@ -213,7 +213,7 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
 
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
-    """Ids of the objects of a kind with names of ours, which begin so, as one account sees them."""
+    """Ids of the objects of a kind that an account can see and whose name `is_ours`."""
     seen: set[str] = set()
     narrowed = kind.narrowed(beginning, cloud)
     for more in ({}, *kind.further(cloud)):
@@ -235,21 +235,21 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
         fresh = [one for one in page if str(one[kind.identified]) not in seen]
         seen.update(str(one[kind.identified]) for one in fresh)
         yield from fresh
-        # a service that does not know the marker answers with the same page again
+        # a service that does not support markers returns the same page again
         if not kind.page or not fresh:
             return
         params["marker"] = _marker(document) or fresh[-1][kind.identified]
 
 
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
-    """Delete an object; one that is not there any more is as good. Raises RequestFailed."""
+    """Delete an object; a missing one counts as deleted. Raises RequestFailed."""
     path = f"{kind.path}/{quote(identity, safe='')}{kind.forced}"
     cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
 
 
 def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) -> bool:
     name = str(one.get(kind.named) or "")
-    # what has a name of the user's choice has a tag of ours
+    # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}
     if kind.appended is not None:
         names.add(kind.appended.sub("", name))
@@ -257,7 +257,7 @@ def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) ->
 
 
 def _marker(document: Mapping[str, Any]) -> str:
-    """The marker of a link to the next page, as Zaqar has it."""
+    """The marker in a link to the next page, as Zaqar returns it."""
     for link in document.get("links") or ():
         if isinstance(link, dict) and link.get("rel") == "next":
             return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]

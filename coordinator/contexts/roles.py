@@ -1,4 +1,4 @@
-"""The context `roles`: further roles for the users of a workload."""
+"""The context `roles`: additional roles for the users of a workload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osbench.coordinator.contexts.users import refreshed
 
 
 class Roles(Context):
-    """Gives each user the roles in its project that it does not have, and takes them away again."""
+    """Assigns each user the roles that it lacks in its project, and removes them afterwards."""
 
     NAME: ClassVar[str] = "roles"
     ORDER: ClassVar[int] = 330
@@ -27,7 +27,7 @@ class Roles(Context):
     }
 
     def setup(self) -> None:
-        """Assign the roles, and get tokens that have them."""
+        """Assign the roles, and get new tokens that include them."""
         access = CloudAccess(self.surroundings, self.NAME)
         admin = access.admin
         wanted = [_role(admin, name) for name in self.config]
@@ -39,21 +39,21 @@ class Roles(Context):
             "roles looked up", places, lambda place: _missing(admin, *place, wanted)
         )
         assigned = [path for several in missing for path in several]
-        # on disk first: only what was not there before is taken away
+        # stored first: only assignments made here are removed
         self.made["roles_assigned"] = assigned
         self.keep()
         access.each("roles assigned", assigned, lambda path: admin.request("PUT", "keystone", path))
         self.made[USERS] = refreshed(access)
 
     def cleanup(self) -> None:
-        """Take away what was assigned."""
+        """Remove the assignments."""
         assigned = self.made.get("roles_assigned")
         if not assigned:
             return
         access = CloudAccess(self.surroundings, self.NAME)
         admin = access.admin
         access.each(
-            "roles taken away",
+            "roles removed",
             assigned,
             lambda path: admin.request("DELETE", "keystone", path, expected=(204, 404)),
         )

@@ -1,7 +1,7 @@
-"""What the contexts of a run have made: kept in its run directory, encrypted, until undone.
+"""Stores what the contexts of a run have made, encrypted in the run directory, until undone.
 
-The key lies in the data directory and not beside what it opens, so that a run directory can be
-handed on.
+The key is in the data directory and not in the run directory, so that a run directory can be
+passed on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEY = "contexts.key"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One context of one workload whose setup has begun."""
+    """One context of one workload whose setup has started."""
 
     workload: int
     name: str
@@ -49,7 +49,7 @@ class ContextStateStore:
 
     @classmethod
     def load(cls, folder: Path, data_dir: Path) -> ContextStateStore:
-        """Those that a run has left; without entries where there are none."""
+        """The entries that a run has left; empty if there are none."""
         found = cls(folder, data_dir, folder.name, None)
         if not found._path.exists():
             return found
@@ -57,7 +57,7 @@ class ContextStateStore:
             record = msgpack.unpackb(found._cipher().decrypt(read_private(found._path)))
         except InvalidToken:
             raise ContextError(
-                f"{found._path} cannot be read with {found._key_path}: another key has made it"
+                f"{found._path} cannot be decrypted with {found._key_path}"
             ) from None
         except (OSError, TooOpen) as error:
             raise ContextError(f"{found._path}: {error}") from None
@@ -67,17 +67,17 @@ class ContextStateStore:
         return found
 
     def add(self, entry: Entry) -> None:
-        """Keep an entry, before anything is made for it."""
+        """Add an entry, before anything is made for it."""
         self.entries.append(entry)
         self.save()
 
     def remove(self, entry: Entry) -> None:
-        """Forget an entry that was undone."""
+        """Remove an entry that was undone."""
         self.entries.remove(entry)
         self.save()
 
     def save(self) -> None:
-        """Write what there is now; nothing stays on disk where nothing is left to undo."""
+        """Write all entries; removes the file if there are none."""
         if not self.entries:
             self._path.unlink(missing_ok=True)
             return
@@ -93,7 +93,7 @@ class ContextStateStore:
             raise ContextError(f"{self._path} cannot be written: {error.strerror}") from None
 
     def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """What the contexts of a workload have made, by key; later ones win."""
+        """What the contexts of a workload have made, by key; later ones override earlier ones."""
         wanted = None if names is None else set(names)
         merged: dict[str, Any] = {}
         for entry in self.entries:

@@ -1,4 +1,4 @@
-"""The context `users`: projects and users of the run's own, or those of the deployment record."""
+"""The context `users`: projects and users made for the run, or those of the deployment record."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_
 
 #: Keys that ask for new users.
 _NEW = ("tenants", "users_per_tenant")
-#: Roles that a new user gets the first of, where it is there.
+#: Roles for new users: the first that exists is assigned.
 _ROLES = ("member", "_member_")
 _NUMBER = {"type": "integer", "minimum": 1}
 
 
 class Users(Context):
-    """Makes projects and users, each with a token, or takes those of the deployment record.
+    """Makes projects and users, each with a token, or uses those of the deployment record.
 
-    Those of the record are taken where it has any and neither `tenants` nor `users_per_tenant`
-    is given. The choice is by the number of the iteration: `round_robin` takes one project after
-    the other, and of each one user after the other.
+    Users of the record are used if it has any and neither `tenants` nor `users_per_tenant` is
+    given. The user of an iteration depends on its number: `round_robin` cycles through the
+    projects, and through the users of each project.
     """
 
     NAME: ClassVar[str] = "users"
@@ -40,10 +40,10 @@ class Users(Context):
             "users_per_tenant": _NUMBER | {"description": "users of each; 1 by default"},
             "user_password": {
                 "type": "string",
-                "description": "of all of them; each has a random one by default",
+                "description": "password of all new users; random by default",
             },
             "resource_management_workers": _NUMBER
-            | {"description": f"made at the same time; {AT_ONCE} by default"},
+            | {"description": f"concurrent requests for making them; {AT_ONCE} by default"},
             "project_domain": {
                 "type": "string",
                 "description": "name or id of the domain of new projects; the admin's by default",
@@ -54,7 +54,7 @@ class Users(Context):
             },
             CHOICE: {
                 "enum": [RANDOM, ROUND_ROBIN],
-                "description": "who an iteration acts as; random by default",
+                "description": "how the user of an iteration is chosen; random by default",
             },
         },
         "additionalProperties": False,
@@ -62,7 +62,7 @@ class Users(Context):
     }
 
     def setup(self) -> None:
-        """Make the users, or take the existing ones, and get a token for each."""
+        """Make users, or use the existing ones, and get a token for each."""
         access = CloudAccess(self.surroundings, self.NAME)
         self.made[CHOICE] = self.config.get(CHOICE, RANDOM)
         if access.deployment.users and not any(key in self.config for key in _NEW):
@@ -100,7 +100,7 @@ class Users(Context):
         user_domain = _domain(
             admin, self.config.get("user_domain") or like.user_domain_name or "default"
         )
-        # nobody else can have these names, whatever they have seen of this run
+        # random, so that no other client can have guessed these names
         beginning = f"{access.beginning}-{secrets.token_hex(4)}"
         planned = [
             CloudUser(
@@ -118,7 +118,7 @@ class Users(Context):
             for user in range(self.config.get("users_per_tenant", 1))
         ]
         self.made["new_users"] = True
-        # names and passwords are on disk before the first request
+        # names and passwords are stored before the first request
         self._keep(planned)
         wanted = list(dict.fromkeys(one.credential.project_name for one in planned))
         made = access.each(
@@ -161,7 +161,7 @@ class Users(Context):
 
 
 def refreshed(access: CloudAccess, at_once: int = AT_ONCE) -> list[dict[str, Any]]:
-    """The users as `Users` keeps them, with new tokens: those with a role that was added."""
+    """The users as `Users` stores them, with new tokens, which include added roles."""
 
     def again(user: CloudUser) -> dict[str, Any]:
         account = Account(user.credential)
@@ -172,7 +172,7 @@ def refreshed(access: CloudAccess, at_once: int = AT_ONCE) -> list[dict[str, Any
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
-    """Make something with a name of ours, unless a try whose answer was lost has made it."""
+    """Create an object, or find it if an earlier try has created it; returns its id."""
     answer = admin.request("POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409))
     if answer.status_code == 201:
         return str(answer.json()[what]["id"])
@@ -182,7 +182,7 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
 
 
 def _domain(admin: Cloud, named: str) -> dict[str, str]:
-    """Name and id of a domain by either."""
+    """Name and id of a domain, given one of them."""
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
         answer = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
@@ -202,7 +202,7 @@ def _role(admin: Cloud) -> str:
 
 
 def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:
-    """Neutron makes one for each project that it hears of, and does not hear of their end."""
+    """Remove Neutron's default security groups, which it does not remove with their projects."""
     admin = access.admin
     catalogue = admin.account.token(access.session()).service_catalog.catalog
     if not any(service["type"] == "network" for service in catalogue):

@@ -14,7 +14,7 @@ from osbench.coordinator.contexts.per_project import PerProjectContext
 
 
 class Workbooks(PerProjectContext):
-    """Makes workbooks of one definition in every project; each gets a name of its own."""
+    """Makes workbooks from one definition in every project, each with a unique name."""
 
     NAME: ClassVar[str] = "workbooks"
     ORDER: ClassVar[int] = 430
@@ -45,10 +45,10 @@ class Workbooks(PerProjectContext):
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Make a workbook; answers its name."""
+        """Make a workbook; returns its name."""
         text = yaml.safe_dump(self._definition | {"name": name})
         headers = {"Content-Type": "text/plain", "Accept": "*/*"}
-        # 409: a try whose answer was lost has made it
+        # 409: a try whose response was lost has made it
         cloud.request(
             "POST",
             "mistral",
@@ -66,5 +66,5 @@ def _definition(path: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ContextError(f"the definition {path} cannot be read: {error}") from None
     if not isinstance(found, dict):
-        raise ContextError(f"the definition {path} is no workbook")
+        raise ContextError(f"the definition {path} is not a workbook")
     return found

@@ -1,4 +1,4 @@
-"""The context `zaqar_queues`: queues, with messages where they are asked for."""
+"""The context `zaqar_queues`: queues, optionally with messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from osbench.common.openstack.cloud import Cloud
 from osbench.coordinator.contexts.per_project import PerProjectContext
 
-#: Messages in one request; Zaqar takes more, up to the size that it is told to take.
+#: Messages per request; Zaqar accepts more, up to a configured size.
 _AT_ONCE = 50
 
 
@@ -44,11 +44,11 @@ class ZaqarQueues(PerProjectContext):
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Make a queue and fill it; answers its name."""
+        """Make a queue and fill it; returns its name."""
         count = self.config.get("messages_per_queue", 0)
         answer = cloud.request("PUT", "zaqar", f"queues/{name}", json={})
         if count and answer.status_code != HTTPStatus.CREATED:
-            # an earlier try has made it, and perhaps has filled it in part
+            # an earlier try has made it, and may have filled it in part
             cloud.request("DELETE", "zaqar", f"queues/{name}")
             cloud.request("PUT", "zaqar", f"queues/{name}", json={})
         for first in range(0, count, _AT_ONCE):

@@ -1,1 +1,1 @@
-"""Deployment records on disk and checks of what they describe."""
+"""Deployment records on disk, and checks of the deployments that they describe."""

@@ -1,4 +1,4 @@
-"""Try a deployment: credentials, services, profiler key and trace store."""
+"""Checks a deployment: credentials, services, profiler key and trace store."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one look at a deployment has shown."""
+    """The result of one check of a deployment."""
 
-    #: What was looked at: admin, users[0], profiler key, trace store.
+    #: What was checked: admin, users[0], profiler key, trace store.
     subject: str
     user: str = ""
     project: str = ""
-    #: None where there was nothing to try.
+    #: None if there was nothing to check.
     ok: bool | None
     detail: str
-    #: It works, but somebody should know.
+    #: It works, but the detail needs attention.
     warning: bool = False
 
 
 def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
-    """Look at everything a deployment names; no answer may take longer than `timeout_s`."""
+    """Check everything that a deployment names; `timeout_s` bounds each request."""
     subjects: list[tuple[str, Credential]] = []
     if deployment.admin:
         subjects.append(("admin", deployment.admin))
@@ -54,9 +54,9 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
     yield _key(deployment)
     yield _store(deployment, timeout_s)
     if able and deployment.platform == "openstack":
-        for said in check_services(deployment, able[0], timeout_s):
+        for answer in check_services(deployment, able[0], timeout_s):
             yield Finding(
-                subject=said.service, ok=said.ok, detail=said.detail, warning=said.warning
+                subject=answer.service, ok=answer.ok, detail=answer.detail, warning=answer.warning
             )
 
 
@@ -68,7 +68,7 @@ def _authenticate(subject: str, credential: Credential, timeout_s: float) -> Fin
     try:
         access = auth.get_access(client)
         count = len(access.service_catalog.catalog) if access.has_service_catalog() else 0
-    except Exception as error:  # noqa: BLE001  what answers there may answer anything
+    except Exception as error:  # noqa: BLE001  any server may be at that address
         return _of(subject, credential, ok=False, detail=_reason(error))
     services = "1 service" if count == 1 else f"{count} services"
     return _of(subject, credential, ok=True, detail=f"{services} in the catalogue")
@@ -85,7 +85,7 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error, without the trail of connection pools that requests leaves."""
+    """The first line of an error, without the connection pools that requests mentions."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, trail = lines[0].partition(": HTTP")
     cause = _ERRNO.search(trail)
@@ -93,14 +93,14 @@ def _reason(error: Exception) -> str:
 
 
 def _service(name: str, address: str, timeout_s: float) -> Finding:
-    """Any answer will do: the address of a service need not be a page."""
+    """Any response is accepted: the address of a service need not be a page."""
     subject = f"services.{name}"
     try:
         with requests.get(address, timeout=timeout_s, allow_redirects=False, stream=True) as answer:
-            return Finding(subject=subject, ok=True, detail=f"answers with {answer.status_code}")
+            return Finding(subject=subject, ok=True, detail=f"responds with {answer.status_code}")
     except requests.RequestException as error:
         cause = _ERRNO.search(str(error))
-        detail = f"does not answer: {cause[1] if cause else type(error).__name__}"
+        detail = f"does not respond: {cause[1] if cause else type(error).__name__}"
         return Finding(subject=subject, ok=False, detail=detail)
 
 
@@ -117,7 +117,7 @@ def _store(deployment: Deployment, timeout_s: float) -> Finding:
     if not address.startswith(("redis://", "rediss://")):
         scheme = address.partition(":")[0]
         return Finding(
-            subject="trace store", ok=None, detail=f"{scheme}: not tried, only redis:// is"
+            subject="trace store", ok=None, detail=f"{scheme}: not checked, only redis:// is"
         )
     try:
         client = redis_client.connect(address, timeout_s)
@@ -126,7 +126,7 @@ def _store(deployment: Deployment, timeout_s: float) -> Finding:
         finally:
             client.close()
     except StoreError:
-        return Finding(subject="trace store", ok=False, detail="is no address of a Redis")
+        return Finding(subject="trace store", ok=False, detail="is not an address of a Redis")
     except (redis.RedisError, OSError) as error:
-        return Finding(subject="trace store", ok=False, detail=f"does not serve us: {error}")
-    return Finding(subject="trace store", ok=True, detail="answers")
+        return Finding(subject="trace store", ok=False, detail=f"cannot be used: {error}")
+    return Finding(subject="trace store", ok=True, detail="responds")

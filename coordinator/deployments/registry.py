@@ -1,4 +1,4 @@
-"""The deployment records of this coordinator: one private file each, one of them in use."""
+"""The deployment records of this coordinator: one private file per record, one of them in use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Listed:
 
     name: str
     in_use: bool
-    #: None where the file cannot be read; then `problem` says why.
+    #: None if the file cannot be read; then `problem` says why.
     deployment: Deployment | None
     problem: str = ""
 
@@ -39,13 +39,13 @@ class Deployments:
 
     def __init__(self, data_dir: str | Path) -> None:
         self._directory = Path(data_dir) / "deployments"
-        # No record's file has this name: theirs end in .json.
+        # No record has this file name: theirs end in .json.
         self._in_use = self._directory / "in-use"
 
     def create(self, deployment: Deployment, *, use: bool | None = None) -> bool:
-        """Keep a new record; True if it is now the one in use.
+        """Store a new record; returns whether it is now the one in use.
 
-        `use` None takes it into use where no other is.
+        With `use` None it is, if no other record is in use.
         """
         path = self._path(deployment.name)
         if self._exists(path):
@@ -69,7 +69,7 @@ class Deployments:
         return sorted(name for name in names if _NAME.fullmatch(name))
 
     def records(self) -> list[Listed]:
-        """All records, also those whose file has become unreadable."""
+        """All records, including those with unreadable files."""
         used = self.used()
         listed = []
         for name in self.names():
@@ -116,13 +116,13 @@ class Deployments:
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
 
     def use(self, name: str) -> None:
-        """Make a record the one that commands take where none is named."""
+        """Make a record the one that commands use where none is named."""
         if not self._exists(self._path(name)):
             raise DeploymentError(self._unknown(name))
         self._write(self._in_use, name + "\n")
 
     def delete(self, name: str) -> None:
-        """Remove a record; if it was in use, none is afterwards."""
+        """Remove a record; if it was in use, no record is afterwards."""
         was_used = self.used() == name
         try:
             self._path(name).unlink()

@@ -1,4 +1,4 @@
-"""Looks at the services of a catalogue: version, clock, and what they do with trace keys."""
+"""Checks the services of a catalogue: version, clock, and their handling of trace keys."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
 
-#: The key that OSProfiler has by default, known to everybody.
+#: OSProfiler's default key, which is public.
 DEFAULT_KEY = "SECRET_KEY"
-#: Longest wait for spans after the last answer, and time between two looks, seconds.
+#: Longest wait for spans after the last response, and polling interval, seconds.
 SPANS_S = 3.0
 LOOK_S = 0.02
-#: A clock that is off by more is told, seconds; the header Date has whole seconds.
+#: Clock offset above which a warning is given, seconds; the header Date has whole seconds.
 CLOCK_S = 2.0
-#: A cheap request that passes a service's tracer, by its name.
+#: A cheap request that is traced, by service.
 _PATHS = {
     "keystone": "",
     "glance": "images?limit=1",
@@ -52,7 +52,7 @@ _BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAnswer:
-    """What a look at one service has shown."""
+    """The result of the check of one service."""
 
     #: Type in the catalogue.
     service: str
@@ -63,33 +63,33 @@ class ServiceAnswer:
 
 @dataclass(slots=True)
 class _ServiceCheck:
-    """One service, and the traces that were asked of it."""
+    """The check of one service, with the traces that were requested."""
 
     kind: str
     #: Base ids by key: the deployment's, and the default one.
     traces: dict[str, str] = field(default_factory=dict)
-    #: Monotonic seconds of the answers, by key.
+    #: Monotonic seconds of the responses, by key.
     answered_at: dict[str, float] = field(default_factory=dict)
     problem: str = ""
     facts: list[str] = field(default_factory=list)
-    #: Status of an answer that is no success: what follows may be due to that.
+    #: Status of an unsuccessful response, which may be the cause of missing spans.
     refused: int = 0
-    #: Its clock minus ours, seconds: at least and at most.
+    #: Bounds of its clock minus ours, seconds.
     clock: tuple[float, float] = (-math.inf, math.inf)
-    #: Seconds from its answer to its first span, by key.
+    #: Seconds from its response to its first span, by key.
     seen_s: dict[str, float] = field(default_factory=dict)
 
 
 def check_services(
     deployment: Deployment, credential: Credential, timeout_s: float
 ) -> Iterator[ServiceAnswer]:
-    """Look at each service of the catalogue, as one user; nothing where that gets no token."""
+    """Check each service of the catalogue as one user; nothing if the user gets no token."""
     sessions = ThreadSessions(credential, timeout_s)
     cloud = Cloud(Account(credential), sessions)
     try:
         granted = cloud.account.token(sessions())
     except (AuthenticationFailed, OSError):
-        # the credential's own finding says why
+        # reported by the check of the credential
         return
     catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else []
     asked = [_ServiceCheck(kind) for kind in sorted({service["type"] for service in catalogue})]
@@ -104,7 +104,7 @@ def check_services(
 
 
 def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> None:
-    """Send a request for each key, and look for what is written for it."""
+    """Send a request signed with each key, and look for its spans."""
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
         one.facts.append(_version(cloud, name))
@@ -115,8 +115,8 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> N
             answer = cloud.send("GET", url, headers={**cloud.headers(name), **headers})
             _clock(one, answer, begin, time.time())
             if answer.status_code >= 500 or answer.status_code == HTTPStatus.UNAUTHORIZED:
-                token = " to a good token" if answer.status_code < 500 else ""
-                one.problem = f"answers with {answer.status_code}{token}"
+                token = " to a valid token" if answer.status_code < 500 else ""
+                one.problem = f"responds with {answer.status_code}{token}"
                 return
             if answer.status_code >= 400:
                 one.refused = answer.status_code
@@ -124,14 +124,14 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> N
     except DeploymentError as error:
         one.problem = str(error)
     except (exceptions.ClientException, requests.RequestException) as error:
-        one.problem = f"does not answer: {root_cause(error)}"
+        one.problem = f"does not respond: {root_cause(error)}"
     else:
         if store is not None:
             _await_spans(one, store)
 
 
 def signed(key: str) -> tuple[str, dict[str, str]]:
-    """A new trace id, and headers that ask for its spans."""
+    """A new trace id, and headers that request spans for it."""
     profiler.clean()
     try:
         base_id = str(profiler.init(key).get_base_id())
@@ -141,7 +141,7 @@ def signed(key: str) -> tuple[str, dict[str, str]]:
 
 
 def _version(cloud: Cloud, name: str) -> str:
-    """The current version that a service tells of itself."""
+    """The current version that a service reports."""
     parts = urlsplit(cloud.address(name))
     path = parts.path.partition("/v")[0] if "/v" in parts.path else parts.path
     answer = cloud.send("GET", f"{parts.scheme}://{parts.netloc}{path}/", headers={})
@@ -149,11 +149,11 @@ def _version(cloud: Cloud, name: str) -> str:
         found = version_in(answer.json())
         if found:
             return f"version {found}"
-    return "version not told"
+    return "version not reported"
 
 
 def version_in(document: Any) -> str:
-    """The highest current version of a version document; every service has another shape."""
+    """The highest current version in a version document; its format differs by service."""
     if not isinstance(document, Mapping):
         return ""
     listed = document.get("versions", document.get("version", ()))
@@ -180,14 +180,14 @@ def _clock(one: _ServiceCheck, answer: requests.Response, begin: float, end: flo
     if "Date" not in answer.headers:
         return
     with contextlib.suppress(ValueError, TypeError):
-        # the header was written between begin and end, and is cut to whole seconds
+        # the header was written between begin and end, and is truncated to whole seconds
         there = email.utils.parsedate_to_datetime(answer.headers["Date"]).timestamp()
         low, high = one.clock
         one.clock = max(low, there - end), min(high, there + 1 - begin)
 
 
 def _connected(store: str | None, timeout_s: float) -> Any:
-    """A client of the trace store, None where it cannot be read."""
+    """A client of the trace store; None if it cannot be read."""
     if not store or not store.startswith(("redis://", "rediss://")):
         return None
     try:
@@ -199,7 +199,7 @@ def _connected(store: str | None, timeout_s: float) -> Any:
 
 
 def _await_spans(one: _ServiceCheck, store: Any) -> None:
-    """Look into the store until the service has written for every key, or time is up."""
+    """Poll the store until the service has written spans for every key, or the time is up."""
     end = time.monotonic() + SPANS_S
     with contextlib.suppress(redis.RedisError, OSError):
         while time.monotonic() < end and len(one.seen_s) < len(one.traces):
@@ -215,7 +215,7 @@ def _trace_key(base_id: str) -> str:
 
 
 def _has_written(client: Any, one: _ServiceCheck, base_id: str) -> bool:
-    """Whether the service itself, not one that it asked, has written a span."""
+    """Whether the service itself, not one that it called, has written a span."""
     name = _BY_TYPE.get(one.kind)
     for event in client.lrange(_trace_key(base_id), 0, -1):
         with contextlib.suppress(ValueError):
@@ -232,8 +232,8 @@ def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceAnswer
     warning = low > CLOCK_S or high < -CLOCK_S
     facts = list(one.facts)
     if one.refused:
-        facts.append(f"answers with {one.refused}")
-        # whether others have a page at their address is not known
+        facts.append(f"responds with {one.refused}")
+        # for other services there may be no page at this address
         warning = warning or one.kind in _BY_TYPE
     if math.isfinite(low):
         facts.append(f"clock {(low + high) / 2:+.1f} s (to {abs(high - low) / 2:.1f} s)")

@@ -1,1 +1,1 @@
-"""Exporters, one a file."""
+"""The built-in exporters, one per file."""

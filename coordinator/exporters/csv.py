@@ -14,12 +14,12 @@ FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
 
 HEADER = ("subtask", "position", "workload", "time", "state", *FIGURES)
 
-#: What makes a spreadsheet take a cell for a formula.
+#: Prefixes that make a spreadsheet treat a cell as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Csv(Exporter):
-    """Writes times.csv: a line for each workload, time and state, in seconds.
+    """Writes times.csv: one line per workload, time and state, in seconds.
 
     `time` is service, response, start_lag, or "action" with the name of an atomic action.
     """

@@ -21,7 +21,7 @@ class Json(Exporter):
                 "minimum": 0,
                 "maximum": 8,
                 "default": 1,
-                "description": "blanks a level; 0 writes one line",
+                "description": "blanks per level; 0 writes one line",
             }
         },
         "additionalProperties": False,

@@ -1,4 +1,4 @@
-"""Exporter `junit`: a run as a test suite, for what continuous integration shows."""
+"""Exporter `junit`: a run as a test suite, for continuous integration systems."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from xml.etree import ElementTree
 
 from osbench.common.plugin.exporter import Exporter
 
-#: Exit codes of a run whose load was the one asked for; a failed SLA is its workload's.
+#: Exit codes of a run with the requested load; a failed SLA is reported for its workload.
 AS_ASKED = (0, 1)
 
 
 class Junit(Exporter):
     """Writes junit.xml: a test suite with a test case for each workload, and one for the run.
 
-    A workload fails by its SLA, and is an error where iterations were lost or not started. The
-    run is an error where the load was not the one asked for, such as a generator at its limit.
+    A workload is a failure if its SLA failed, and an error if iterations were lost or not
+    started. The run is an error if the load was not as requested, for example because the
+    generator was the limit.
     """
 
     NAME: ClassVar[str] = "junit"
@@ -36,12 +37,12 @@ class Junit(Exporter):
             time=f"{sum(float(case.get('time', 0)) for case in cases):.3f}",
         )
         properties = ElementTree.SubElement(suite, "properties")
-        told = (
+        pairs = (
             ("run_id", summary["run_id"]),
             ("tags", " ".join(summary["tags"])),
             ("exit_code", str(summary["exit_code"])),
         )
-        for name, value in told:
+        for name, value in pairs:
             ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
         suite.extend(cases)
         ElementTree.indent(suite)
@@ -65,7 +66,7 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
         for state, words in (("lost", "iterations lost"), ("not_started", "not started"))
         if workload["accounting"][state]
     ]
-    # a case is either a failure or an error: what is missing weighs more
+    # a case is either a failure or an error: missing iterations take precedence
     if missing:
         _add(case, "error", "accounting", [", ".join(missing), *details])
     elif details:
@@ -93,7 +94,7 @@ def _add(case: ElementTree.Element, tag: str, kind: str, lines: list[str]) -> No
 
 
 def _legal(text: str) -> str:
-    """`text` without the characters that XML 1.0 (section 2.2) has no place for."""
+    """`text` with characters that XML 1.0 (section 2.2) does not allow replaced."""
     return "".join(
         char
         if char in "\t\n\r"

@@ -1,1 +1,1 @@
-"""Hooks: actions, one a file, what triggers them, and what runs them beside the load."""
+"""Hooks: the built-in actions, one per file, and the executor that runs them during the load."""

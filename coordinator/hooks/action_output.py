@@ -1,4 +1,4 @@
-"""What hooks answer, checked before it becomes part of a report."""
+"""Checks what hooks return before it becomes part of a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft7Validator
 
-#: Characters of an output as JSON.
+#: Longest output as JSON, characters.
 LIMIT = 512 * 1024
 
 _CHARTS: Mapping[str, Any] = {
@@ -36,15 +36,15 @@ OUTPUT: Mapping[str, Any] = {
 }
 
 
-def read(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """A hook's answer as JSON values of its own. Raises ValueError where it can't be reported."""
+def read(returned: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a hook's return value as JSON values. Raises ValueError if it is not valid."""
     try:
-        text = json.dumps({"additive": [], "complete": [], **answer}, allow_nan=False)
+        text = json.dumps({"additive": [], "complete": [], **returned}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the output is not JSON: {error}") from None
     if len(text) > LIMIT:
         raise ValueError(f"the output has {len(text)} characters as JSON, at most {LIMIT} are kept")
     found: dict[str, Any] = json.loads(text)
     for problem in Draft7Validator(OUTPUT).iter_errors(found):
-        raise ValueError(f"the output is not of charts: {problem.json_path}: {problem.message}")
+        raise ValueError(f"the output is not charts: {problem.json_path}: {problem.message}")
     return found

@@ -1,4 +1,4 @@
-"""Fires the hooks of a workload, each time in a thread of its own, and keeps what came of it."""
+"""Fires the hooks of a workload, each time in a new thread, and collects their results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from osbench.coordinator.hooks import action_output
 
 LOG = logging.getLogger(__name__)
 
-#: Threads at once of one hook; what falls due beyond them fails.
+#: Concurrent threads of one hook; firings beyond them fail.
 AT_ONCE = 16
-#: Results of one hook that are described; its sums count them all.
+#: Results of one hook that are kept; its counts include all of them.
 KEPT = 1000
 #: Characters of a message and of a traceback.
 MESSAGE, DETAILS = 1000, 8000
@@ -33,7 +33,7 @@ SUCCESS, FAILED, REFUSED = "success", "failed", "validation_failed"
 
 @dataclass(frozen=True, kw_only=True)
 class Error:
-    """Why a firing has failed."""
+    """Why a firing failed."""
 
     etype: str
     msg: str
@@ -42,11 +42,11 @@ class Error:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What came of one firing."""
+    """The result of one firing."""
 
     status: str
     event: hook.Event
-    #: Seconds since 1970-01-01 UTC; None where it was not started, or has not ended.
+    #: Seconds since 1970-01-01 UTC; None if it was not started, or has not ended.
     started_at: float | None = None
     finished_at: float | None = None
     error: Error | None = None
@@ -55,7 +55,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class HookReport:
-    """One hook of a workload, and what came of it."""
+    """One hook of a workload, with its results."""
 
     hook: task.HookConfig
     #: The first ones, at most `KEPT`, in the order of their events.
@@ -65,7 +65,7 @@ class HookReport:
 
 
 class Firing:
-    """One run of an action, in a thread that nobody has to wait for."""
+    """One run of an action in a daemon thread."""
 
     def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
         #: None while it runs.
@@ -79,7 +79,7 @@ class Firing:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def stop(self) -> None:
-        """Ask the action to end; does not wait, as the action's own `stop` may."""
+        """Ask the action to end; does not block, although the action's `stop` may."""
         threading.Thread(target=self._stop, name="hook-stop", daemon=True).start()
 
     def _stop(self) -> None:
@@ -90,7 +90,7 @@ class Firing:
             LOG.warning("hook %s cannot be stopped", self._kind.NAME, exc_info=True)
 
     def unended(self) -> Result:
-        """The result of one that was not waited for."""
+        """The result of a firing that had not ended."""
         error = Error(etype="NotEnded", msg="had not ended when the workload was over")
         return Result(status=FAILED, event=self.event, started_at=self._started_at, error=error)
 
@@ -123,7 +123,7 @@ class Firing:
 
 
 class _ActiveHook:
-    """One hook of the workload: trigger, action, and what has been fired."""
+    """One hook of the workload: trigger, action, and its firings."""
 
     def __init__(self, described: task.HookConfig, plugins: Plugins, run: str) -> None:
         self.described = described
@@ -134,7 +134,7 @@ class _ActiveHook:
         self._running: list[Firing] = []
         self._results: list[Result] = []
         self._counts: Counter[str] = Counter()
-        #: None once it raised: it fires no more.
+        #: None after it has raised: the hook is not fired any more.
         self._trigger: Trigger | None = None
         self._unit = "time"
         with self._guard(0):
@@ -142,7 +142,7 @@ class _ActiveHook:
             self._trigger, self._unit = made, made.unit
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire what has fallen due."""
+        """Fire for all values that are due."""
         now = int(elapsed_s) if self._unit == "time" else reported
         if now <= self._seen or self._trigger is None:
             return
@@ -158,12 +158,12 @@ class _ActiveHook:
             self._refuse(due[room:])
 
     def running(self) -> list[Firing]:
-        """Those that have not ended."""
+        """Firings that have not ended."""
         self._collect()
         return self._running
 
     def report(self) -> HookReport:
-        """What came of it; what still runs has failed."""
+        """The results; firings that are still running count as failed."""
         self._collect()
         left = [firing.unended() for firing in self._running]
         counts = self._counts + Counter(result.status for result in left)
@@ -177,7 +177,7 @@ class _ActiveHook:
 
     @contextlib.contextmanager
     def _guard(self, value: int) -> Iterator[None]:
-        """A trigger is a plug-in: one that raises is reported and asked no more."""
+        """Report an exception of the trigger, a plug-in, and do not call it any more."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
@@ -189,11 +189,11 @@ class _ActiveHook:
     def _fire(self, event: hook.Event) -> None:
         try:
             self._running.append(Firing(self._kind, self.described.action.config, event))
-        except RuntimeError as error:  # the system gives us no more threads
+        except RuntimeError as error:  # the system has no more threads
             self._keep(_unstarted(event, _cut(error)))
 
     def _refuse(self, values: Sequence[int]) -> None:
-        """Count firings for which there is no room; describe no more than are kept."""
+        """Count firings above `AT_ONCE` as failed; store at most `KEPT` results."""
         if not values:
             return
         name = self.described.action.name
@@ -226,10 +226,10 @@ class _ActiveHook:
 
 
 class HookExecutor:
-    """The hooks of one workload. Nothing here waits, or raises for what an action does.
+    """The hooks of one workload. Its methods neither block nor raise exceptions of actions.
 
-    Iterations are counted where their results come in: when they have ended and were reported,
-    some tenths of a second later, and not when they start.
+    Iterations are counted when their results arrive, some tenths of a second after they end, and
+    not when they start.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class HookExecutor:
         self._active = [_ActiveHook(one, plugins, run) for one in described]
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire what has fallen due: seconds after the start, iterations that were reported."""
+        """Fire all hooks that are due, given seconds after the start and reported iterations."""
         for active in self._active:
             active.look(elapsed_s, reported)
 
@@ -248,13 +248,13 @@ class HookExecutor:
         return sum(len(active.running()) for active in self._active)
 
     def stop(self) -> None:
-        """Ask all that still run to end."""
+        """Ask all running actions to end."""
         for active in self._active:
             for firing in active.running():
                 firing.stop()
 
     def report(self) -> tuple[HookReport, ...]:
-        """One for each hook of the workload, as the task file has them."""
+        """One report per hook of the workload, in the order of the task file."""
         return tuple(active.report() for active in self._active)
 
 
@@ -265,6 +265,6 @@ def _unstarted(event: hook.Event, message: str) -> Result:
 def _cut(error: BaseException) -> str:
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - a plug-in's own exception may be unable to say what it is
+    except Exception:  # noqa: BLE001 - str() of a plug-in's exception may raise
         text = type(error).__name__
     return mask_url(text[:MESSAGE])

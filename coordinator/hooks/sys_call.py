@@ -15,18 +15,18 @@ from typing import IO, Any, ClassVar
 from osbench.common.masking import mask_url
 from osbench.common.plugin.hook import Event, Failed, Hook
 
-#: Seconds that a command may take where the task does not say.
+#: Default timeout of a command, seconds.
 TIMEOUT_S = 60.0
-#: From the polite signal to the other one, seconds.
+#: Time from SIGTERM to SIGKILL, seconds.
 GRACE_S = 1.0
 #: Bytes of stdout and of stderr that are read.
 READ = 64 * 1024
 
 
 class SysCall(Hook):
-    """Runs a command: a string that is split like a shell's line but meets no shell.
+    """Runs a command: a string that is split as by a shell, but run without one.
 
-    Where stdout is a JSON object with `additive` or `complete`, that is the output; otherwise a
+    If stdout is a JSON object with `additive` or `complete`, that is the output; otherwise it is a
     text with return code, stdout and stderr. A return code other than 0 is a failure.
     """
 
@@ -60,16 +60,16 @@ class SysCall(Hook):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse what cannot be split into words."""
+        """Refuse a command that cannot be split into words."""
         try:
             words = shlex.split(cls(config)._command)
         except ValueError as error:
-            return [f"is no command: {error}"]
-        return [] if words else ["is no command: it is empty"]
+            return [f"is not a command: {error}"]
+        return [] if words else ["is not a command: it is empty"]
 
     def run(self, event: Event) -> Mapping[str, Any]:
         """Run the command. Raises Failed, OSError."""
-        # files and not pipes: a grandchild that keeps a pipe open would keep us, too
+        # files and not pipes: a grandchild that keeps a pipe open would block us
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             self._process = subprocess.Popen(  # noqa: S603 - the task's author asks for it
                 shlex.split(self._command),
@@ -91,7 +91,7 @@ class SysCall(Hook):
             return _charts(_start(out)) or self._text("0", out, err)
 
     def stop(self) -> None:
-        """End the command and what it has started."""
+        """End the command and its child processes."""
         process = self._process
         if process is None or process.poll() is not None:
             return

@@ -1,4 +1,4 @@
-"""Local mode: a private Redis and private workers for one run, and nothing of them after it."""
+"""Local mode: a private Redis and private workers for one run, removed with it."""
 
 from osbench.coordinator.local.local_mode import LocalMode
 

@@ -1,4 +1,4 @@
-"""A process that local mode starts: in a session of its own, output in a file, watched."""
+"""A process of local mode: it has its own session, logs to a file, and is watched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REAP_S = 1.0
 
 
 def last_lines(path: Path) -> str:
-    """The end of a log file, indented; empty where there is none."""
+    """The end of a log file, indented; "" if there is none."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
@@ -55,7 +55,7 @@ class Child:
             )
         leader = watchdog.find(self._process.pid)
         assert leader, "a child that was not waited for is at least a zombie"
-        #: The process as the process table has it; it leads its session.
+        #: Its entry in the process table; it leads its session.
         self.leader = leader
         lifeline.register_process(role, leader)
 
@@ -73,10 +73,10 @@ class Child:
     ) -> None:
         """End the process with its session: SIGTERM, and SIGKILL after `grace_s` seconds.
 
-        With `folder` also all that is marked with it, but for the sessions of `spared`.
+        With `folder` also all processes marked with it, except the sessions of `spared`.
         """
         watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared)
-        # a process whose first thread has ended looks dead before it can be waited for
+        # after its main thread has ended, a process looks dead before it can be waited for
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_REAP_S)
 

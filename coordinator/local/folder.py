@@ -1,4 +1,4 @@
-"""The private folder of local mode: short, safe, and for this user only."""
+"""The private folder of local mode: with a short path, accessible to this user only."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from osbench.common.errors import StoreError
 from osbench.coordinator.local.lifeline import Lifeline
 
-#: A socket's path has at most 107 bytes (unix(7)); what follows the parent takes 35 of them.
+#: A socket's path has at most 107 bytes (unix(7)), 35 of them after the parent directory.
 _PARENT_BYTES = 72
-#: What needs no quoting in a URL, a configuration file or a server's arguments.
+#: Paths that need no quoting in a URL, a configuration file or a server's arguments.
 _PLAIN = re.compile(r"/[A-Za-z0-9_./-]*")
 
 
 def make_folder(lifeline: Lifeline) -> Path:
-    """Make the folder, mode 0700; the watchdog knows of it before it exists.
+    """Create the folder, mode 0700, after registering it with the watchdog.
 
-    Raises StoreError where no directory for temporary files can hold it.
+    Raises StoreError if no directory for temporary files is suitable.
     """
     folder = _parent() / f"osbench-{secrets.token_hex(8)}"
     lifeline.register_folder(folder)
@@ -37,7 +37,7 @@ def _parent() -> Path:
         if reason is None:
             return parent
         refused.append(f"\n  {parent}: {reason}")
-    raise StoreError("local mode finds no directory for its socket" + "".join(refused))
+    raise StoreError("local mode found no directory for its socket" + "".join(refused))
 
 
 def _parents() -> Iterator[Path]:
@@ -51,12 +51,12 @@ def _parents() -> Iterator[Path]:
 def _refusal(parent: Path) -> str | None:
     """Why the folder cannot be made in `parent`; None where it can."""
     if not _PLAIN.fullmatch(str(parent)):
-        return "its name is not plain enough for a socket's URL"
+        return "its path has characters that would need quoting in a socket's URL"
     if len(os.fsencode(parent)) > _PARENT_BYTES:
-        return "its name is too long for a socket's path"
+        return "its path is too long for a socket"
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        return "is no directory that can be written to"
+        return "is not a writable directory"
     mode = parent.stat().st_mode
     if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
-        return "others can replace what is in it"
+        return "other users can replace files in it"
     return None

@@ -1,4 +1,4 @@
-"""The coordinator's end of the pipe to its watchdog: when it closes, the watchdog clears up."""
+"""The coordinator's end of the pipe to its watchdog, which cleans up when the pipe closes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from osbench.coordinator.local import watchdog
 
 _LOG = logging.getLogger(__name__)
 
-#: Seconds for the watchdog to do all that the coordinator left to it: three rounds.
+#: Longest time for the watchdog to clean up, seconds: three rounds of ending processes.
 _CLEAR_S = 3 * (watchdog.GRACE_S + watchdog.KILL_S)
 
 Role = Literal["server", "workers"]
 
 
 def bare_environment() -> dict[str, str]:
-    """The environment of processes that need none: no password of the user's shell goes there."""
+    """A minimal environment, without passwords from the user's shell."""
     return {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
 
 
 class Lifeline:
-    """A running watchdog and what it was told. Only the coordinator holds the pipe's end."""
+    """A running watchdog and the records sent to it. Only the coordinator holds the pipe's end."""
 
     def __init__(self) -> None:
         self._registrations: list[bytes] = []
@@ -40,7 +40,7 @@ class Lifeline:
         return self._process.pid
 
     def register_folder(self, folder: Path) -> None:
-        """Have `folder` removed at the end; told before it is made, so that it never stays."""
+        """Have `folder` removed at the end; called before it is created, so that it never stays."""
         self._register({"folder": str(folder)})
 
     def register_process(self, role: Role, leader: watchdog.Process) -> None:
@@ -48,15 +48,15 @@ class Lifeline:
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
     def check(self) -> None:
-        """Start another watchdog if somebody ended this one."""
+        """Start another watchdog if this one has ended."""
         if self._process.poll() is not None:
-            _LOG.warning("the watchdog of local mode ended unasked; starting another")
+            _LOG.warning("the watchdog of local mode ended unexpectedly; starting another")
             self._close_pipe()
             self._process = self._start()
             self._write(b"".join(self._registrations))
 
     def close(self) -> None:
-        """Let go, and wait until the watchdog has cleared what is left and is gone."""
+        """Close the pipe, and wait until the watchdog has cleaned up and exited."""
         if not self._closed:
             self._closed = True
             self.check()
@@ -64,7 +64,7 @@ class Lifeline:
         try:
             self._process.wait(_CLEAR_S)
         except subprocess.TimeoutExpired:
-            _LOG.warning("the watchdog of local mode (pid %s) is still clearing up", self.pid)
+            _LOG.warning("the watchdog of local mode (pid %s) is still cleaning up", self.pid)
 
     @staticmethod
     def _start() -> subprocess.Popen[bytes]:
@@ -79,16 +79,18 @@ class Lifeline:
             start_new_session=True,
         )
 
-    def _register(self, fact: dict[str, Any]) -> None:
+    def _register(self, record: dict[str, Any]) -> None:
         self.check()
-        line = json.dumps(fact).encode() + b"\n"
+        line = json.dumps(record).encode() + b"\n"
         self._registrations.append(line)
         self._write(line)
 
     def _write(self, data: bytes) -> None:
         stdin = self._process.stdin
         assert stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it just died: `check` tells the next one
+        with contextlib.suppress(
+            BrokenPipeError
+        ):  # it has just ended: `check` sends it to the next one
             stdin.write(data)
 
     def _close_pipe(self) -> None:

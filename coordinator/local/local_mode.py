@@ -1,4 +1,4 @@
-"""Local mode as a context manager: what is private to one run, started in order and ended."""
+"""Local mode as a context manager: starts and ends the private server and workers of one run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from osbench.coordinator.local.lifeline import Lifeline
 from osbench.coordinator.local.server import PrivateServer
 from osbench.coordinator.local.settings import worker_environment, write_config
 
-#: -P keeps the user's working directory out of the import path, where it could hide modules.
+#: -P keeps the user's working directory, which could hide modules, out of the import path.
 WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
-#: Seconds on top of the workers' own drain time before they are killed.
+#: Seconds in addition to the workers' own drain time before they are killed.
 _DRAIN_MARGIN_S = 8.0
 
 
 class LocalMode:
     """A private server, keys made for the run, and private workers.
 
-    However the coordinator ends, kill -9 included, nothing of it stays: on the way out of the
-    `with` block everything is ended in order, and what that leaves, the watchdog ends.
+    Nothing of it stays, however the coordinator ends, even after kill -9: leaving the `with`
+    block ends everything in order, and the watchdog ends what remains.
     """
 
     #: `unix://` URL of the private server.
@@ -43,9 +43,9 @@ class LocalMode:
     config_file: Path
     #: Private folder, mode 0700.
     folder: Path
-    #: What the workers write to stdout and stderr.
+    #: Log file of the workers' stdout and stderr.
     worker_log: Path
-    #: Seconds that workers get at the end before they are killed; may be changed until then.
+    #: Seconds that workers get to drain before they are killed; may be changed until then.
     drain_s: float
 
     def __init__(
@@ -71,7 +71,7 @@ class LocalMode:
         self._workers: Child | None = None
 
     def __enter__(self) -> Self:
-        """Start watchdog and server, make the keys. Raises StoreError where that fails."""
+        """Start watchdog and server, generate the keys. Raises StoreError if that fails."""
         try:
             self._open()
         except BaseException:
@@ -88,7 +88,7 @@ class LocalMode:
         self.close()
 
     def start_workers(self) -> None:
-        """Start the workers and return at once; they are there when they register in Redis.
+        """Start the workers and return at once; they are ready when they register in Redis.
 
         Call `check` while waiting for them.
         """
@@ -103,19 +103,19 @@ class LocalMode:
         )
 
     def check(self) -> None:
-        """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one died."""
+        """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one exited."""
         if self._lifeline:
             self._lifeline.check()
         if self._server:
             self._server.check()
         exit_reason = self._workers.exit_reason() if self._workers else None
         if exit_reason:
-            raise FleetError(f"the workers of local mode are gone: their process {exit_reason}")
+            raise FleetError(f"the workers of local mode have ended: their process {exit_reason}")
 
     def close(self) -> None:
-        """End workers, server, folder and watchdog; what is ended already is left alone.
+        """End workers, server and watchdog, and remove the folder. May be called repeatedly.
 
-        An interrupt cuts the workers' `drain_s` short: the watchdog then kills them soon.
+        After an interrupt the watchdog kills the workers before their `drain_s` is over.
         """
         try:
             if self._workers and self._server:
@@ -124,7 +124,7 @@ class LocalMode:
             self._clear()
 
     def _grace_s(self) -> float:
-        """Seconds that workers get to drain; few where there is no server to drain to."""
+        """Seconds that workers get to drain; few if the server has ended."""
         assert self._server is not None
         try:
             self._server.check()
@@ -145,7 +145,7 @@ class LocalMode:
         self.keyring.save(key_file)
         self.config_file = self.folder / "osbench.conf"
         changes = {
-            # what workers keep, spooled results included, goes with the run
+            # files of workers, including spooled results, are removed with the run
             ("DEFAULT", "data_dir"): self.folder,
             ("DEFAULT", "log_level"): self._log_level,
             ("messaging", "redis_url"): self.redis_url,
@@ -155,7 +155,7 @@ class LocalMode:
         write_config(self.config_file, self._conf, changes)
 
     def _clear(self) -> None:
-        """All but the workers; where this is interrupted the watchdog does the rest."""
+        """End server and watchdog, remove the folder; if interrupted, the watchdog does it."""
         try:
             if self._server:
                 self._server.end()

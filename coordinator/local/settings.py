@@ -1,4 +1,4 @@
-"""The configuration of private workers: what is in force, with the private server and keys."""
+"""The configuration of private workers: the effective one, with the private server and keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from osbench.common.config.options import OPTIONS
 
-#: Values that stand in place of those in force, by group and option.
+#: Values that replace the effective ones, by group and option.
 Changes = Mapping[tuple[str, str], Any]
 
 
@@ -40,7 +40,7 @@ def _written(value: Any) -> str:
 
 
 def worker_environment() -> dict[str, str]:
-    """Our environment without variables that set options: they would win over the file."""
+    """Our environment without variables that set options: they would override the file."""
     names = {
         f"OS_{group.upper()}__{option.dest.upper()}"
         for group in OPTIONS

@@ -1,7 +1,7 @@
-"""Watchdog of local mode: when the coordinator is gone, ends its processes and removes its folder.
+"""Watchdog of local mode: after the coordinator's end, ends its processes and removes its folder.
 
-Runs as a file of its own (`python -I -S watchdog.py PID`), so it imports the standard library
-only. The coordinator's orderly stop uses the same functions. Reads Linux' /proc.
+Runs as a stand-alone file (`python -I -S watchdog.py PID`), so it only imports the standard
+library. The coordinator's orderly shutdown uses the same functions. Reads Linux' /proc.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-#: Environment variable, set to the private folder, of all that local mode starts. It finds what
-#: the coordinator had started but not yet told when it was killed, and what left its session.
+#: Environment variable, set to the private folder, of all processes of local mode. It identifies
+#: processes that were not registered yet when the coordinator was killed, and those that have
+#: left their session.
 MARK = "OSBENCH_LOCAL_DIR"
-#: Seconds between two looks at the process table while processes end: first, factor, longest.
+#: Polling interval of the process table while processes end, seconds: first, factor, longest.
 POLL_S = (0.01, 1.5, 0.25)
-#: Seconds that processes get from SIGTERM to SIGKILL when the coordinator is gone.
+#: Seconds that processes get from SIGTERM to SIGKILL when the coordinator has ended.
 GRACE_S = 2.0
-#: Seconds after SIGKILL when we give up: such a process sleeps in the kernel.
+#: Seconds after SIGKILL until it gives up: such a process is blocked in the kernel.
 KILL_S = 3.0
-#: Seconds between two looks whether the coordinator is still our parent.
+#: Interval of the check that the coordinator is still the parent process, seconds.
 _PARENT_S = 0.5
 
 
 class Process(NamedTuple):
-    """A process. The start time tells it from a later one with the same pid."""
+    """A process. The start time distinguishes it from a later one with the same pid."""
 
     pid: int
     #: Pid of the process that leads the session, or led it.
@@ -42,7 +43,7 @@ class Process(NamedTuple):
 
 
 def find(pid: int, *, zombie: bool = True) -> Process | None:
-    """The process with this pid; None where there is none, or only a zombie and none is wanted.
+    """The process with this pid; None if there is none, or for a zombie unless `zombie`.
 
     Reads the fields 3, 6 and 22 (state, session, start time) of proc_pid_stat(5).
     """
@@ -59,7 +60,7 @@ def find(pid: int, *, zombie: bool = True) -> Process | None:
 def _marked(pid: int, folder: str) -> bool:
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:  # gone, or somebody else's
+    except OSError:  # it has ended, or belongs to another user
         return False
     return f"{MARK}={folder}".encode() in environment.split(b"\0")
 
@@ -67,8 +68,8 @@ def _marked(pid: int, folder: str) -> bool:
 def _led(one: Process, leaders: Iterable[Process]) -> bool:
     """Whether a process belongs to the session of one of `leaders`.
 
-    The kernel gives no pid away that still names a session; so where a later process has the
-    pid of a leader, the leader's session is empty, and that process' session is not ours.
+    The kernel does not reuse a pid that still names a session. So if a later process has the pid
+    of a leader, the leader's session is empty, and the later process belongs to another session.
     """
     for leader in leaders:
         if one.session == leader.pid and one.start >= leader.start:
@@ -81,11 +82,11 @@ def _led(one: Process, leaders: Iterable[Process]) -> bool:
 def belonging(
     leaders: Sequence[Process], folder: str | None, spared: Sequence[Process] = ()
 ) -> Iterator[Process]:
-    """Running processes in the sessions of `leaders`, and those marked with `folder`.
+    """Running processes in the sessions of `leaders`, and processes marked with `folder`.
 
-    Of the latter not those in the sessions of `spared`.
+    Of the marked ones those in the sessions of `spared` are left out.
     """
-    for name in os.listdir("/proc"):  # noqa: PTH208 - Path.iterdir builds a Path a process
+    for name in os.listdir("/proc"):  # noqa: PTH208 - Path.iterdir builds a Path per process
         one = find(int(name), zombie=False) if name.isdigit() else None
         if one is None or one.pid == os.getpid():
             continue
@@ -95,10 +96,10 @@ def belonging(
 
 
 def send(one: Process, number: int) -> None:
-    """Send a signal, unless the process is gone and its pid perhaps somebody else's."""
+    """Send a signal, unless the process has ended and its pid may have been reused."""
     now = find(one.pid, zombie=False)
     if now and now.start == one.start:
-        with contextlib.suppress(OSError):  # it ended just now, or runs as another user since
+        with contextlib.suppress(OSError):  # it has just ended, or changed its user
             os.kill(one.pid, number)
 
 
@@ -108,10 +109,10 @@ def end(
     folder: str | None = None,
     spared: Sequence[Process] = (),
 ) -> None:
-    """End the processes of `belonging`: SIGTERM, and SIGKILL to what is left after `grace_s`.
+    """End the processes of `belonging`: SIGTERM, and SIGKILL to those left after `grace_s`.
 
-    While leaders run, they alone are asked, for they ask theirs, and a process that is asked
-    twice may take it for an order to drop its work. Without them each session is asked.
+    While leaders are running, only they get SIGTERM, because they stop their children, and a
+    process that gets a second SIGTERM may drop its work. Otherwise each session gets it.
     """
     asked: set[Process] = set()
     kill_at = time.monotonic() + grace_s
@@ -142,7 +143,7 @@ def _send_all(processes: Iterable[Process], number: int) -> None:
 
 
 class _Registered:
-    """What the coordinator told: lines of JSON, one fact each."""
+    """What the coordinator registered: lines of JSON, one record per line."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
@@ -153,15 +154,15 @@ class _Registered:
     def receive(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            fact = json.loads(line)
-            if "folder" in fact:
-                self.folder = fact["folder"]
+            record = json.loads(line)
+            if "folder" in record:
+                self.folder = record["folder"]
             else:
-                leaders = self.servers if fact["role"] == "server" else self.workers
-                leaders.append(Process(fact["pid"], fact["pid"], fact["start"]))
+                leaders = self.servers if record["role"] == "server" else self.workers
+                leaders.append(Process(record["pid"], record["pid"], record["start"]))
 
     def clear(self) -> None:
-        """End workers, then servers, so that no worker meets a dead server; then the folder."""
+        """End workers, then servers, so that workers can drain; then remove the folder."""
         end(self.workers, GRACE_S, self.folder, self.servers)
         end(self.servers, GRACE_S, self.folder)
         if self.folder:
@@ -169,10 +170,10 @@ class _Registered:
 
 
 def main(coordinator: int) -> None:
-    """Listen on standard input until it ends or the coordinator is no longer our parent.
+    """Read standard input until it ends or the coordinator is no longer the parent process.
 
-    The parent is watched too, because a process forked off the coordinator, by a plug-in for
-    example, holds the pipe open.
+    The parent is checked, too, because a process forked from the coordinator, by a plug-in for
+    example, keeps the pipe open.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -190,7 +191,7 @@ def main(coordinator: int) -> None:
 
 
 def _unread() -> bytes:
-    """What the pipe still holds after the coordinator's end."""
+    """Data that is still in the pipe after the coordinator's end."""
     try:
         return os.read(0, 65536)
     except BlockingIOError:

@@ -1,1 +1,1 @@
-"""Runners, one a file: pure functions from elapsed time to load."""
+"""The built-in runners, one per file: pure functions from elapsed time to load."""

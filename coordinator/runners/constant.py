@@ -22,7 +22,7 @@ class Constant(Runner):
     """Runs `times` iterations with `concurrency` virtual users over all workers.
 
     The users are added evenly over the first `ramp_up` seconds (at once unless given).
-    `max_cpu_count` is accepted for Rally's sake and has no effect.
+    `max_cpu_count` is accepted for compatibility with Rally and has no effect.
     """
 
     NAME: ClassVar[str] = "constant"
@@ -52,12 +52,12 @@ class Constant(Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Say that `max_cpu_count` has no effect."""
+        """Note that `max_cpu_count` has no effect."""
         return without_effect(config)
 
     @property
     def planned(self) -> int:
-        """As many as `times`."""
+        """Equal to `times`."""
         return int(self.config.get("times", 1))
 
     @property
@@ -66,7 +66,7 @@ class Constant(Runner):
         return float(self.config.get("ramp_up", 0))
 
     def users(self, elapsed_s: float) -> int:
-        """Virtual users asked for at an instant."""
+        """Virtual users at an instant."""
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from osbench.common.plugin.runner import Runner, Step, Totals, split
 from osbench.coordinator.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 
-#: Rally's bound of an iteration where the task names none, seconds.
+#: Rally's default timeout of an iteration, seconds.
 DEFAULT_TIMEOUT_S = 600
 
 
@@ -16,8 +16,8 @@ class ConstantForDuration(Runner):
     """Keeps `concurrency` virtual users busy for `duration` seconds.
 
     The users are added evenly over the first `ramp_up` seconds (at once unless given).
-    Iterations that run when the time is up finish. A duration of 0 runs the scenario once per
-    virtual user, as Rally documents it.
+    Iterations that are running when the time is up may finish. A duration of 0 runs the scenario
+    once per virtual user, as Rally documents it.
     """
 
     NAME: ClassVar[str] = "constant_for_duration"
@@ -28,7 +28,7 @@ class ConstantForDuration(Runner):
             "duration": {
                 "type": "number",
                 "minimum": 0,
-                "description": "seconds in which iterations start; 0 is one for each virtual user",
+                "description": "seconds in which iterations start; 0 runs one per virtual user",
             },
             "concurrency": USERS,
             "timeout": {
@@ -44,7 +44,7 @@ class ConstantForDuration(Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a ramp that would never reach its end."""
+        """Refuse a ramp-up that is longer than the duration."""
         duration, ramp_up = config["duration"], config.get("ramp_up", 0)
         if ramp_up <= duration:
             return []
@@ -59,7 +59,7 @@ class ConstantForDuration(Runner):
 
     @property
     def planned(self) -> int | None:
-        """A duration of 0 runs once per virtual user; any other has no fixed number."""
+        """The number of virtual users if `duration` is 0; otherwise not known in advance."""
         return None if self.config["duration"] else self.concurrency
 
     @property
@@ -73,11 +73,11 @@ class ConstantForDuration(Runner):
         return float(self.config.get("ramp_up", 0))
 
     def users(self, elapsed_s: float) -> int:
-        """Virtual users asked for at an instant."""
+        """Virtual users at an instant."""
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Keep all virtual users busy until `duration`, then wait for what was allotted."""
+        """Keep all virtual users busy until `duration`, then wait for running iterations."""
         shares = split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:

@@ -1,4 +1,4 @@
-"""Arrival rates over time, in segments whose integral, and its inverse, are exact formulas."""
+"""Arrival rates over time, as segments with closed formulas for the integral and its inverse."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ Floats = NDArray[np.float64]
 
 
 def exact(number: float) -> Fraction:
-    """The decimal number that a task file shows, not its nearest binary one: 0.1 is 1/10."""
+    """The decimal number as written in a task file, not the nearest binary one: 0.1 is 1/10."""
     return Fraction(str(number))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateSegment:
-    """A stretch of time over which the rate changes linearly, or not at all."""
+    """A period in which the rate changes linearly, or is constant."""
 
     #: Seconds after t0.
     begin_s: Fraction
-    #: None where it does not end; then the rate is steady.
+    #: None if it does not end; then the rate is constant.
     length_s: Fraction | None
     #: Integral of the rate up to the beginning.
     before: Fraction
-    #: Arrivals a second at the beginning and at the end.
+    #: Arrivals per second at the beginning and at the end.
     rate: Fraction
     end_rate: Fraction
 
     @property
     def end_s(self) -> Fraction | None:
-        """Seconds after t0; None where it does not end."""
+        """Seconds after t0; None if it does not end."""
         return None if self.length_s is None else self.begin_s + self.length_s
 
     @cached_property
     def after(self) -> Fraction | None:
-        """Integral of the rate up to the end; None where it does not end."""
+        """Integral of the rate up to the end; None if it does not end."""
         if self.length_s is None:
             return None
         return self.before + (self.rate + self.end_rate) / 2 * self.length_s
 
     def reach(self, instant_s: float) -> int:
-        """No less than the integral of the rate from the beginning to an instant in it."""
+        """An upper bound of the integral of the rate from the beginning to an instant in it."""
         begun_s = instant_s - float(self.begin_s)
         if begun_s < 0:
             return 0
@@ -59,7 +59,7 @@ class RateSegment:
     def instants(self, first: Fraction, ranks: Floats) -> Floats:
         """Where the integral since the beginning reaches `first` + each rank, seconds after t0."""
         if self.rate == self.end_rate:
-            # every instant from the segment's own beginning: no drift, and the same however asked
+            # relative to the beginning of the segment: no drift, and independent of the calls
             rate = self.rate
             return float(self.begin_s + first / rate) + ranks * float(rate.denominator) / float(
                 rate.numerator
@@ -68,7 +68,7 @@ class RateSegment:
         slope = float((self.end_rate - self.rate) / self.length_s)
         if slope > 0:
             return float(self.begin_s) + _time_to(float(self.rate), slope, float(first) + ranks)
-        # from the end, where the square root of a difference would lose digits
+        # computed from the end, because the square root of a difference would lose digits
         rest = float(self.after - self.before - first) - ranks
         end_s = float(self.begin_s + self.length_s)
         instants = end_s - _time_to(float(self.end_rate), -slope, rest)
@@ -76,8 +76,8 @@ class RateSegment:
 
 
 def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
-    """Seconds that a rate which grows from `rate` by `slope` a second takes to an integral."""
-    # rounding may leave a first arrival a hair before the beginning
+    """Seconds until a rate that grows from `rate` by `slope` per second reaches an integral."""
+    # rounding may place a first arrival slightly before the beginning
     integral = np.maximum(integral, 0.0)
     divisor = rate + np.sqrt(rate * rate + 2 * slope * integral)
     return np.divide(2 * integral, divisor, out=np.zeros_like(integral), where=divisor > 0)
@@ -92,7 +92,7 @@ class Curve(Protocol):
 
     @property
     def total(self) -> Fraction | None:
-        """Integral of the rate over all time; None is without end."""
+        """Integral of the rate over all time; None is infinite."""
 
     def position(self, level: Fraction | int) -> int:
         """Position of the segment in which the integral of the rate passes `level`."""
@@ -103,9 +103,9 @@ class Curve(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Ramp:
-    """Rate `start` for `duration` seconds, then `step` more for as long, up to a lasting `end`."""
+    """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`."""
 
-    #: Arrivals a second.
+    #: Arrivals per second.
     start: Fraction
     end: Fraction
     step: Fraction = Fraction(1)
@@ -119,11 +119,11 @@ class Ramp:
 
     @property
     def total(self) -> None:
-        """It does not end."""
+        """None, because it does not end."""
         return
 
     def rate(self, position: int) -> Fraction:
-        """Arrivals a second in a segment."""
+        """Arrivals per second in a segment."""
         return min(self.start + position * self.step, self.end)
 
     def before(self, position: int) -> Fraction:
@@ -147,7 +147,7 @@ class Ramp:
 
 
 class Stages:
-    """A rate that goes linearly from each target to the next."""
+    """A rate that changes linearly from each target to the next."""
 
     def __init__(self, start: Fraction, stages: Sequence[tuple[Fraction, Fraction]]) -> None:
         """Begin at rate `start`; each stage has a duration in seconds and a target."""
@@ -183,7 +183,7 @@ class Stages:
         return float(self._instants[-1])
 
     def position(self, level: Fraction | int) -> int:
-        """Position of the stage in which the integral passes `level`: behind pauses at rate 0."""
+        """Position of the stage in which the integral exceeds `level`; skips stages at rate 0."""
         return bisect_right(self._levels, level) - 1
 
     def segment(self, position: int) -> RateSegment:

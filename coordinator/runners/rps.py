@@ -41,19 +41,19 @@ _RATE: Mapping[str, Any] = {
             "additionalProperties": False,
         },
     ],
-    "description": "arrivals a second, or a ramp: from `start` by `step` every `duration` seconds"
+    "description": "arrivals per second, or a ramp: from `start` by `step` every `duration` seconds"
     " (1 by default) up to `end`",
 }
 
 
 class Rps(Runner):
-    """Starts `times` iterations at `rps` arrivals a second over all workers.
+    """Starts `times` iterations at `rps` arrivals per second over all workers.
 
-    `rps` is a rate, or a ramp: `start` arrivals a second for `duration` seconds (1 unless
-    given), then `step` more for as long, never above `end`, which stays. `arrivals` are `even`
-    or those of a `poisson` process that follows from `seed` (0 unless given). At most
-    `max_concurrency` iterations (as many as `times` unless given) run at once; arrivals that
-    find no room are dropped. `max_cpu_count` is accepted for Rally's sake and has no effect.
+    `rps` is a rate, or a ramp: `start` arrivals per second, and `step` more after every
+    `duration` seconds (1 unless given), up to `end`. `arrivals` are `even` or those of a
+    `poisson` process with the seed `seed` (0 unless given). At most `max_concurrency` iterations
+    (`times` unless given) run at once; arrivals beyond that are dropped. `max_cpu_count` is
+    accepted for compatibility with Rally and has no effect.
     """
 
     NAME: ClassVar[str] = "rps"
@@ -76,11 +76,11 @@ class Rps(Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a ramp that falls, and rates that no clock can pace."""
+        """Refuse a falling ramp, and rates that are too low or too high."""
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
         problems = [
-            f"{key} must be between {SLOWEST:g} and {FASTEST:g} arrivals a second, got {value}"
+            f"{key} must be between {SLOWEST:g} and {FASTEST:g} arrivals per second, got {value}"
             for key, value in ramp.items()
             if key != "duration" and not SLOWEST <= value <= FASTEST
         ]
@@ -93,7 +93,7 @@ class Rps(Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Say that `max_cpu_count`, or a seed of even arrivals, has no effect."""
+        """Note that `max_cpu_count`, or a seed of even arrivals, has no effect."""
         return without_effect(config) + seed_without_effect(config)
 
     @property
@@ -103,12 +103,12 @@ class Rps(Runner):
 
     @property
     def planned(self) -> int:
-        """As many as `times`."""
+        """Equal to `times`."""
         return int(self.config["times"])
 
     @cached_property
     def ramp(self) -> Ramp:
-        """The rate over time; a steady rate is a ramp that ends where it starts."""
+        """The rate over time; a constant rate is a ramp whose `end` equals `start`."""
         rate = self.config["rps"]
         if not isinstance(rate, Mapping):
             return Ramp(start=exact(rate), end=exact(rate))

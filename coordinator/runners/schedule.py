@@ -12,10 +12,10 @@ import numpy as np
 
 from osbench.coordinator.runners.rates import Curve, Floats
 
-#: Arrivals one call of `due` returns at most, so that a long pause costs bounded memory.
+#: Most arrivals that one call of `due` returns, so that memory is bounded after a long pause.
 MOST = 1_000_000
 
-#: Gaps that are drawn from one state of the generator of random numbers.
+#: Gaps that are drawn from one state of the random number generator.
 BLOCK = 4_096
 
 
@@ -24,7 +24,7 @@ class Schedule(Protocol):
 
     @property
     def count(self) -> int | None:
-        """Arrivals in all; None is without end."""
+        """Total number of arrivals; None is unlimited."""
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
         """Due instants, seconds after t0, ascending, of arrivals `start` to `stop` - 1.
@@ -41,9 +41,9 @@ def schedule(curve: Curve, config: Mapping[str, Any]) -> Schedule:
 
 
 class Even:
-    """Arrival k is due when the integral of the rate passes k: the first at t0, at a steady rate.
+    """Arrival k is due when the integral of the rate reaches k: at a constant rate the first at t0.
 
-    A segment of the curve goes on with the fraction of an arrival that the one before left.
+    The fraction of an arrival at the end of a segment carries over to the next one.
     """
 
     def __init__(self, curve: Curve) -> None:
@@ -77,8 +77,8 @@ class Even:
 class Poisson:
     """A Poisson process: gaps of unit rate, mapped through the inverse of the rate's integral.
 
-    The gaps come from a counter-based generator (Philox, Salmon et al., SC 2011) by the number
-    of their block, so that instants depend on nothing but seed and curve.
+    The gaps come from a counter-based generator (Philox, Salmon et al., SC 2011), indexed by the
+    number of their block, so that instants only depend on seed and curve.
     """
 
     def __init__(self, curve: Curve, seed: int) -> None:
@@ -114,7 +114,7 @@ class Poisson:
         return np.concatenate(parts)
 
     def _instants(self, levels: Floats, horizon_s: float) -> Iterator[Floats]:
-        """Where the integral of the rate passes levels, at least up to a horizon."""
+        """Instants at which the integral of the rate reaches levels, at least up to a horizon."""
         start = self._curve.position(Fraction(float(levels[0])))
         for position in range(start, self._curve.last + 1):
             segment = self._curve.segment(position)
@@ -137,7 +137,7 @@ class Poisson:
 
     def _gaps(self, block: int) -> Floats:
         generator = np.random.Philox(key=self._seed, counter=[0, 0, 0, block])
-        # 53 bits in the middle of their interval: never 0, whose logarithm has no end
+        # 53 bits, in the middle of their interval: never 0, whose logarithm is infinite
         uniform = ((generator.random_raw(BLOCK) >> np.uint64(11)) + 0.5) * 2.0**-53
         gaps: Floats = -np.log(uniform)
         return gaps

@@ -12,8 +12,8 @@ from osbench.coordinator.runners.runner_schema import DRAFT, TIMEOUT, TIMES
 class Serial(Runner):
     """Runs `times` iterations with one virtual user.
 
-    As in Rally any other key is accepted and has no effect, but for `timeout`: it bounds each
-    iteration here, too.
+    As in Rally, other keys are accepted and have no effect, except `timeout`, which bounds each
+    iteration.
     """
 
     NAME: ClassVar[str] = "serial"
@@ -35,12 +35,12 @@ class Serial(Runner):
 
     @property
     def concurrency(self) -> int:
-        """One, whatever the task says."""
+        """Always 1."""
         return 1
 
     @property
     def planned(self) -> int:
-        """As many as `times`."""
+        """Equal to `times`."""
         return int(self.config.get("times", 1))
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:

@@ -11,12 +11,12 @@ from osbench.coordinator.runners import runner_schema
 from osbench.coordinator.runners.rates import Stages
 from osbench.coordinator.runners.schedule import Schedule, schedule
 
-#: Arrivals of one workload: as many as can be drawn and counted.
+#: Limit on the arrivals of one workload.
 MOST_PLANNED = 10**10
 
 _RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": runner_schema.FASTEST}
 
-#: Shortest stage, seconds; a shorter one is meant as a jump.
+#: Shortest stage, seconds; for a jump a stage has the duration 0.
 SHORTEST_S = 1e-3
 
 
@@ -29,7 +29,7 @@ def _too_small(config: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} must be 0 or at least {least:g} {unit}, got {value}"
         for values, least, unit in (
-            (rates, runner_schema.SLOWEST, "arrivals a second"),
+            (rates, runner_schema.SLOWEST, "arrivals per second"),
             (lengths, SHORTEST_S, "seconds"),
         )
         for name, value in values.items()
@@ -38,11 +38,11 @@ def _too_small(config: Mapping[str, Any]) -> list[str]:
 
 
 class StagedRate(Runner):
-    """Starts iterations at a rate that goes linearly from `start` through every `target`.
+    """Starts iterations at a rate that changes linearly from `start` through every `target`.
 
-    `start` (0 unless given) and targets are arrivals a second over all workers; each stage
-    takes `duration` seconds, one of 0 seconds is a jump. At most `max_concurrency` iterations
-    (any number unless given) run at once; arrivals that find no room are dropped.
+    `start` (0 unless given) and targets are arrivals per second over all workers; each stage
+    takes `duration` seconds, 0 seconds is a jump. At most `max_concurrency` iterations (any
+    number unless given) run at once; arrivals beyond that are dropped.
     """
 
     NAME: ClassVar[str] = "stages"
@@ -51,7 +51,7 @@ class StagedRate(Runner):
         "$schema": runner_schema.DRAFT,
         "type": "object",
         "properties": {
-            "start": {**_RATE, "description": "arrivals a second at the beginning; 0 by default"},
+            "start": {**_RATE, "description": "arrivals per second at the beginning; 0 by default"},
             "stages": {
                 "type": "array",
                 "minItems": 1,
@@ -65,7 +65,7 @@ class StagedRate(Runner):
                             "maximum": 1e9,
                             "description": "seconds; 0 is a jump",
                         },
-                        "target": {**_RATE, "description": "arrivals a second at its end"},
+                        "target": {**_RATE, "description": "arrivals per second at its end"},
                     },
                     "required": ["duration", "target"],
                     "additionalProperties": False,
@@ -82,20 +82,20 @@ class StagedRate(Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse what no clock can pace, no arrival at all, and more than can be counted."""
+        """Refuse too small rates and durations, no arrivals at all, and too many arrivals."""
         problems = _too_small(config)
         if problems:
             return problems
         total = Stages.of(config).total
         if not total:
-            return ["stages hold no arrival: give a target above 0 and a duration"]
+            return ["stages have no arrival: give a target above 0 and a duration"]
         if total > MOST_PLANNED:
-            return [f"stages hold {float(total):.3g} arrivals, at most {MOST_PLANNED:.0e} can be"]
+            return [f"stages have {float(total):.3g} arrivals; the limit is {MOST_PLANNED:.0e}"]
         return []
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Say that a seed has no effect on even arrivals."""
+        """Note that a seed has no effect on even arrivals."""
         return runner_schema.seed_without_effect(config)
 
     @property
@@ -105,12 +105,12 @@ class StagedRate(Runner):
 
     @property
     def lasts_s(self) -> float:
-        """Seconds of all stages."""
+        """Duration of all stages, seconds."""
         return self._curve.lasts_s
 
     @property
     def planned(self) -> int | None:
-        """Arrivals in all."""
+        """Total number of arrivals."""
         return self._schedule.count
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Task files: rendered, parsed, checked."""
+"""Task files: rendering, parsing, validation."""
 
 from osbench.coordinator.taskfile.args import read_args
 from osbench.coordinator.taskfile.loading import checked, load

@@ -1,4 +1,4 @@
-"""Task arguments: the values that a task file's template is filled in with."""
+"""Task arguments: the values for a task file's template."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> dict[str, Any]:
-    """Merge arguments from files and then from texts; later ones win.
+    """Merge arguments from files and then from texts; later ones override earlier ones.
 
-    A file holds a YAML or JSON object; a text is one, too, or `k=v,k2=v2`. Raises UsageError.
+    A file contains a YAML or JSON object; a text is such an object or `k=v,k2=v2`. Raises
+    UsageError.
     """
     merged: dict[str, Any] = {}
     for path in files:
@@ -57,7 +58,7 @@ def _object(origin: str, value: Any, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _pairs(text: str) -> dict[str, Any] | None:
-    """Arguments of `k=v,k2=v2`, values read as YAML; None where the text is something else."""
+    """Arguments of `k=v,k2=v2`, values read as YAML; None if the text has another form."""
     pairs: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, written = part.partition("=")

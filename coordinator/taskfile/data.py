@@ -1,4 +1,4 @@
-"""Data files that workloads name: found beside the task file, and checked against the rest."""
+"""Data files of workloads: located relative to the task file, checked against the workload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osbench.coordinator.taskfile.places import inside
 
 
 def data_file(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
-    """A workload's data file and what is wrong with it; neither where it names none.
+    """A workload's data file and its problems; neither if the workload names no file.
 
     Its path is relative to the folder of the task file.
     """
@@ -38,14 +38,14 @@ def data_files(task: Task) -> dict[int, DataFile]:
 
 
 def given_twice(file: DataFile, workload: Workload) -> Iterator[Problem]:
-    """Arguments that stand in the file and in the task."""
+    """Arguments that are set both in the file and in the task."""
     for name in file.arguments:
         if name in workload.args:
             yield Problem(_place(workload), f"{name} is a column and among the arguments, too")
 
 
 def too_few(file: DataFile, workload: Workload, runner: Runner) -> Iterator[Problem]:
-    """A plan of more iterations than there are rows."""
+    """A problem if the plan has more iterations than there are rows."""
     if runner.planned is not None and runner.planned > len(file):
         yield Problem(
             _place(workload),

@@ -1,4 +1,4 @@
-"""YAML and JSON documents, read strictly: no key twice, nothing that JSON cannot hold."""
+"""Reads YAML and JSON documents strictly: no duplicate keys, only JSON values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read(text: str) -> tuple[Any, list[Problem]]:
-    """The value that `text` holds (None where it is empty), and what is wrong with it."""
+    """The value of `text` (None if it is empty) and its problems."""
     try:
         return _read(text)
     except yaml.MarkedYAMLError as error:
@@ -49,7 +49,7 @@ def _position(mark: yaml.Mark | None) -> str:
 
 
 def _repeated(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Problem]:
-    """Keys that stand twice in one mapping, and aliases of what they stand in."""
+    """Duplicate keys of mappings, and aliases of an enclosing node."""
     if id(node) in above:
         yield Problem(_position(node.start_mark), "holds an alias of itself")
     if id(node) in seen or not isinstance(node, yaml.CollectionNode):
@@ -70,13 +70,13 @@ def _twice(node: yaml.MappingNode) -> Iterator[Problem]:
             continue
         line = key.start_mark.line + 1
         if key.value in lines:
-            message = f"key {shown(key.value)} stands twice, first in line {lines[key.value]}"
+            message = f"duplicate key {shown(key.value)}, first in line {lines[key.value]}"
             yield Problem(_position(key.start_mark), message)
         lines.setdefault(key.value, line)
 
 
 def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]:
-    """Keys and values that JSON, and so a message to a worker, cannot hold."""
+    """Keys and values that JSON, and so messages to workers, do not support."""
     if isinstance(value, dict):
         for name, item in value.items():
             if isinstance(name, str):

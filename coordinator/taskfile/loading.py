@@ -1,4 +1,4 @@
-"""From a path to a checked task."""
+"""Loads a task file: from a path to a checked task."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def load(
     overrides: Sequence[str] = (),
     selection: Selection = ALL,
 ) -> Task:
-    """Read, render, override, parse, narrow and check a task file; `-` is standard input.
+    """Read, render, override, parse, select and check a task file; `-` is standard input.
 
     Raises TaskError with all problems of the first of these steps that finds any, PluginError
-    where the plug-ins themselves cannot be read, UsageError for a selection of nothing.
+    if the plug-ins themselves cannot be read, UsageError if the selection matches nothing.
     """
     return checked(read(source, args), source, plugins, overrides, selection)
 
@@ -45,7 +45,7 @@ def checked(
 ) -> Task:
     """The task of a document that has been read. Raises TaskError, PluginError, UsageError."""
     if overrides:
-        parse(value, source)  # what is wrong before is told first, and not as an override's fault
+        parse(value, source)  # so that problems of the file are not reported as an override's
         value, problems = override(value, overrides)
         if problems:
             raise TaskError(source, problems)

@@ -1,4 +1,4 @@
-"""Overrides from the command line: `--set subtask.workload.key=value`, on the document."""
+"""Applies overrides from the command line, `--set subtask.workload.key=value`, to a document."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from osbench.coordinator.taskfile.schema_errors import near
 
 
 class _Refused(Exception):
-    """Why an override cannot be done."""
+    """Why an override cannot be applied."""
 
 
 def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
-    """The document of a task with values set in it, and what could not be set.
+    """The document of a task with the overrides applied, and problems of those that were not.
 
-    Subtask and workload are named by position, from 0, or by title and scenario. Then follow
-    `args`, `runner` and the other keys of a workload, and the keys within them.
+    Subtask and workload are given by position, from 0, or by title and scenario, followed by
+    `args`, `runner` or another key of a workload, and the keys within it.
     """
     changed = copy.deepcopy(value)
     problems = []
@@ -52,7 +52,7 @@ def _set(value: Any, path: str, given: Any) -> None:
 
 
 def _subtasks(value: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """Each subtask's title, and name and mapping of each workload; those of a sound shape."""
+    """The title of each well-formed subtask, with name and mapping of each workload."""
     if not isinstance(value, dict):
         return
     if "subtasks" not in value:
@@ -78,14 +78,14 @@ def _scenario(workload: dict[str, Any]) -> str:
 
 
 def _find(what: str, names: list[str], path: str) -> tuple[int, str]:
-    """Position of what a path begins with, and the rest of the path."""
+    """Position of the element at the start of a path, and the rest of the path."""
     number = re.match(r"(\d+)(?:\.|$)", path)
     if number:
         position = int(number[1])
         if position >= len(names):
             raise _Refused(f"there is no {what} {position}: they are 0 to {len(names) - 1}")
         return position, path[number.end() :]
-    # names may hold dots, and one be the beginning of another
+    # names may contain dots, and one may be a prefix of another
     fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
     if not fitting:
         raise _Refused(f"there is no {what} {path.partition('.')[0]!r}{near(path, names)}")

@@ -1,4 +1,4 @@
-"""From a document to a task: both versions of the format, and the defaults they leave out."""
+"""Parses a document into a task: both versions of the format, with their defaults."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from osbench.coordinator.taskfile import schemas
 from osbench.coordinator.taskfile.places import inside, shown
 from osbench.coordinator.taskfile.schema_errors import validate
 
-#: What a workload runs by, and has to meet, where the file doesn't say.
+#: Runner and SLA of a workload where the file does not set them.
 DEFAULT_RUNNER = Named(name="serial")
 DEFAULT_SLA = {"failure_rate": {"max": 0}}
 
 
 def parse(document: Any, source: str) -> Task:
-    """The task that a document of version 1 or 2 describes. Asks no plug-in.
+    """The task that a document of version 1 or 2 describes. Plug-ins are not consulted.
 
-    Raises TaskError with everything that the format forbids.
+    Raises TaskError with all violations of the format.
     """
     version, problems = _version(document)
     if not problems:
@@ -55,7 +55,7 @@ def _faults_2(document: Mapping[str, Any]) -> list[Problem]:
     subtasks = document.get("subtasks")
     for position, subtask in enumerate(subtasks if isinstance(subtasks, list) else []):
         if isinstance(subtask, dict):
-            # one schema for both shapes would tell of the shape that was not meant
+            # one schema for both forms would report problems of the form that was not meant
             schema = schemas.SUBTASK if "workloads" in subtask else schemas.SIMPLE_SUBTASK
             problems += validate(subtask, schema, inside("subtasks", position))
     return problems

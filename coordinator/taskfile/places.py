@@ -1,4 +1,4 @@
-"""Places within a document and values found there, as messages show them."""
+"""Formats places in a document, and the values found there, for messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def inside(place: str, part: str | int) -> str:
 
 
 def shown(value: Any, key: str | int | None = None) -> str:
-    """A value as JSON would write it, cut; containers by what they hold, secrets not at all."""
+    """A value as JSON, cut; a summary for containers; secrets are masked."""
     if isinstance(key, str) and _PRIVATE.search(key):
         return "***"
     if isinstance(value, dict):

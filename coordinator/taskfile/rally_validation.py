@@ -1,4 +1,4 @@
-"""What Rally's validators ask of the cloud under test, and which of it is left unasked."""
+"""Runs Rally's validators that need a deployment or its cloud, or lists those not run."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from osbench.common.rally.validators import PLATFORM, SEMANTIC
 from osbench.common.task import Task, Workload
 from osbench.coordinator.taskfile.uses import args_place, scenario_place, uses
 
-#: What to do about a record that is lacking.
+#: Advice for a missing deployment record.
 _GIVE = "no deployment is in use: give --deployment, or see osbench-coord deployment create"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """A plug-in of Rally's with its configuration."""
+    """A plug-in of Rally with its configuration."""
 
     kind: str
     #: The name that Rally knows.
     name: str
     config: Any
-    #: Where it stands in the file.
+    #: Its place in the file.
     place: str
-    #: What a scenario is asked about instead of a configuration.
+    #: Set for a scenario, which is validated with its workload instead of a configuration.
     workload: Workload | None = None
 
 
 def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
     """What the deployment lacks for a task that was checked without it.
 
-    Where validators need to look into the cloud, a user is made there meanwhile, unless the
-    record has users.
+    For validators that query the cloud a temporary user is created there, unless the record has
+    users.
     """
     targets = list(_targets(task, plugins))
     if not targets:
@@ -58,7 +58,7 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
 
 
 def unasked(task: Task, plugins: Plugins) -> list[str]:
-    """Validators of a checked task that `check` would ask: platforms first, then the others."""
+    """Validators of a checked task that `check` would run: platforms first, then the others."""
     found = {
         (within != PLATFORM, f"platform {name}" if within == PLATFORM else name)
         for target in _targets(task, plugins)

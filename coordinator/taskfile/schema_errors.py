@@ -1,4 +1,4 @@
-"""What a JSON schema forbids, told as problems: each with its place and the value it got."""
+"""Validates against a JSON schema; reports problems with their place and the value found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES = {
     "null": "null",
 }
 
-#: Keywords that compare the value with a limit, and how to say so.
+#: Messages for keywords that compare the value with a limit.
 _LIMITS = {
     "minimum": "must be at least {}",
     "maximum": "must be at most {}",
@@ -43,7 +43,7 @@ _LIMITS = {
 
 
 def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]:
-    """All problems of `value`, which stands at `place`. A schema without `$schema` is draft 7."""
+    """All problems of `value` at `place`. A schema without `$schema` is draft 7."""
     fault = _fault(json.dumps(schema, sort_keys=True, default=repr))
     if fault:
         return [Problem(place, f"cannot be checked: its plug-in's schema is wrong: {fault}")]
@@ -53,7 +53,7 @@ def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]
 
 @functools.cache
 def _fault(schema: str) -> str:
-    """What is wrong with a schema, as JSON; to find out takes longer than to use it."""
+    """The error in a schema, or ""; cached, because checking a schema is slower than using it."""
     read = json.loads(schema)
     validator: Any = validator_for(read, default=Draft7Validator)
     try:
@@ -101,7 +101,7 @@ def _must_be(kinds: list[str], value: Any, key: str | int | None) -> str:
 
 
 def _missing(error: ValidationError) -> str:
-    # jsonschema gives one error a missing key, and the key only in its sentence
+    # there is one error per missing key, and only its message names the key
     required: Any = error.validator_value
     return next(str(name) for name in required if error.message.startswith(repr(name)))
 
@@ -117,7 +117,7 @@ def _unknown(error: ValidationError, where: str) -> Iterator[Problem]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A question after names close to `name`, or all that are known, or nothing."""
+    """A hint on names similar to `name`, or on all known names, or ""."""
     names = list(known)
     close = difflib.get_close_matches(name, names)
     if close:

@@ -10,7 +10,7 @@ _OBJECT: Mapping[str, Any] = {"type": "object"}
 _TAGS: Mapping[str, Any] = {
     "type": "array",
     "items": {"type": "string", "maxLength": 255},
-    "description": "words to find runs by",
+    "description": "words for finding runs",
 }
 _TEXT: Mapping[str, Any] = {**_STRING, "description": "for readers"}
 _ARGS: Mapping[str, Any] = {**_OBJECT, "description": "the scenario's arguments"}
@@ -37,12 +37,12 @@ _OWN: Mapping[str, Any] = {
     "args_from": {
         "type": "string",
         "minLength": 1,
-        "description": "CSV file, relative to the task; row N is arguments of iteration N",
+        "description": "CSV file, relative to the task; row N has the arguments of iteration N",
     },
     "warmup": {
         "type": "number",
         "minimum": 0,
-        "description": "seconds from the start of the load that count in no statistics",
+        "description": "seconds from the start of the load that are left out of the statistics",
     },
     "enable_profiler": {
         "type": "boolean",
@@ -92,7 +92,7 @@ _TITLED: Mapping[str, Any] = {
     "tags": _TAGS,
 }
 
-#: Version 2, but for what its subtasks hold.
+#: Version 2, without the content of its subtasks.
 TASK = _closed(
     ["title", "version", "subtasks"],
     title={"type": "string", "maxLength": 255, "description": "its name in reports"},
@@ -127,7 +127,7 @@ SUBTASK = _closed(
     },
 )
 
-#: Version 1: scenario names, each with a list of workloads. `version` is taken out before.
+#: Version 1: scenario names, each with a list of workloads. `version` is removed before.
 TASK_V1: Mapping[str, Any] = {
     "type": "object",
     "additionalProperties": {
@@ -140,7 +140,7 @@ TASK_V1: Mapping[str, Any] = {
             runner={
                 "type": "object",
                 "properties": {"type": _STRING},
-                "description": "a runner's name as `type`, beside its configuration",
+                "description": "a runner's name as `type`, next to its configuration",
             },
             context=_CONTEXTS,
             sla=_SLA,

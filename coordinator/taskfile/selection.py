@@ -1,4 +1,4 @@
-"""A part of a task: the subtasks and workloads that the command line picks."""
+"""Selects the subtasks and workloads of a task that the command line names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from osbench.common.task import Subtask, Task, Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What to take of a task; all of it where nothing is said."""
+    """The selected part of a task; empty fields select everything."""
 
     #: Titles, or positions from 0.
     subtasks: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Selection:
     workloads: tuple[str, ...] = ()
 
     def of(self, task: Task) -> Task:
-        """The task with nothing else in it. Raises UsageError where something names nothing."""
+        """The task reduced to the selection. Raises UsageError if an entry matches nothing."""
         kept = list(task.subtasks)
         if self.subtasks:
             titles = [subtask.title for subtask in kept]
@@ -49,7 +49,7 @@ class Selection:
 
 
 def _numbers(option: str, wanted: Iterable[str], names: Sequence[str]) -> set[int]:
-    """Positions of what is wanted: of all that have a name, or the one that a number names."""
+    """Positions of the wanted entries: all with the name, or the one at the position."""
     found: set[int] = set()
     for one in wanted:
         fitting = {number for number, name in enumerate(names) if name == one}

@@ -1,4 +1,4 @@
-"""What a task asks of plug-ins, checked against the plug-ins there are."""
+"""Checks a task against the plug-ins that it names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from osbench.coordinator.taskfile.uses import Use, args_place, scenario_place, u
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
-    """Everything in the task that no plug-in, or not the one it names, can do.
+    """All problems of the task with its plug-ins: unknown ones and wrong configurations.
 
-    Raises PluginError where the plug-ins themselves cannot be read.
+    Raises PluginError if the plug-ins themselves cannot be read.
     """
-    plugins.names("runner")  # a broken plug-in file is one error, not one a workload
+    plugins.names("runner")  # reports a broken plug-in file once, not once per workload
     return [
         problem for workload in task.workloads for problem in _workload(task, workload, plugins)
     ]
@@ -66,7 +66,7 @@ def describe(task: Task, plugins: Plugins) -> Task:
 
 
 def notes(task: Task, plugins: Plugins) -> list[Problem]:
-    """What the task, checked before, says without effect: nothing is refused for it."""
+    """Settings of the checked task that have no effect; they are not refused."""
     return [
         Problem(_runner_place(workload, task.version), note)
         for workload in task.workloads
@@ -79,10 +79,10 @@ def _scenario(
 ) -> Iterator[Problem]:
     if plugin.source == RALLY:
         name = asked(workload.scenario).in_rally
-        said = validators.problems("scenario", name, workload=workload)
+        messages = validators.problems("scenario", name, workload=workload)
     else:
-        said = plugin.check_args(workload.args)
-    for message in said:
+        messages = plugin.check_args(workload.args)
+    for message in messages:
         yield Problem(args_place(workload, version), message)
     for name, config in plugin.context.items():
         place = scenario_place(workload, version)

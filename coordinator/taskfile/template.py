@@ -1,4 +1,4 @@
-"""Jinja2 in task files: rendered with the task arguments, relative to the file's folder."""
+"""Renders Jinja2 in task files with the task arguments, relative to the file's folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULTS = ("default", "d")
 
 
 def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[Problem]]:
-    """The text with `args` filled in, and what is wrong with it.
+    """The text rendered with `args`, and its problems.
 
     `include` and `import` find files under `folder`. An argument that is neither given nor has
     a default (`{% set x = x or 1 %}`, `{{ x | default(1) }}`) is a problem.
@@ -77,7 +77,7 @@ def _please_give(missing: list[str]) -> str:
 def _missing(
     environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
 ) -> set[str]:
-    """Names that the template and the files it includes need and nobody gives."""
+    """Names that the template and its included files need and that are not given."""
     undeclared = meta.find_undeclared_variables(tree)
     missing = undeclared - given - set(environment.globals) - _optional(tree)
     within = given | missing | _declared(tree)
@@ -89,7 +89,7 @@ def _missing(
 
 
 def _optional(tree: nodes.Template) -> set[str]:
-    """Names that the template itself gives a value, or asks whether they have one."""
+    """Names to which the template assigns a value, or whose definition it tests."""
     named = {id(name): name.name for name in _defaulted(tree)}
     bare = {
         name.name
@@ -111,7 +111,7 @@ def _optional(tree: nodes.Template) -> set[str]:
 
 
 def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
-    """Uses of names that say what to take where the name has no value."""
+    """Uses of names with a default value."""
     for choice in tree.find_all(nodes.Or):
         if isinstance(choice.left, nodes.Name):
             yield choice.left
@@ -121,7 +121,7 @@ def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
 
 
 def _declared(tree: nodes.Template) -> set[str]:
-    """Names that a template gives to the files it includes."""
+    """Names that a template defines for the files it includes."""
     names = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
     names |= {macro.name for macro in tree.find_all(nodes.Macro)}
     names |= {part.target for part in tree.find_all(nodes.Import)}
@@ -131,7 +131,7 @@ def _declared(tree: nodes.Template) -> set[str]:
 
 
 def _files(tree: nodes.Template) -> set[str]:
-    """Files that are included by a literal name; the others are found when it is rendered."""
+    """Files that are included by a literal name; other names are only known when rendering."""
     parts = [part.template for part in tree.find_all(nodes.Include)]
     parts += [part.template for part in tree.find_all(nodes.Extends)]
     named = [name for part in parts for name in (part, *part.find_all(nodes.Const))]
@@ -146,4 +146,4 @@ def _source(environment: jinja2.Environment, name: str) -> str:
     try:
         return environment.loader.get_source(environment, name)[0] if environment.loader else ""
     except jinja2.TemplateNotFound:
-        return ""  # where it may be absent is for `include` to say
+        return ""  # reported by `include` when rendering, unless it may be missing

@@ -15,12 +15,12 @@ class Use:
 
     kind: str
     named: Named
-    #: Where its configuration stands.
+    #: Place of its configuration.
     place: str
 
 
 def uses(workload: Workload, version: int) -> Iterator[Use]:
-    """All but scenario and runner, in the order of the file; `version` is that of its format."""
+    """All plug-ins except scenario and runner, in file order; `version` is that of the format."""
     place = inside(workload.place, "context" if version == 1 else "contexts")
     for context in workload.contexts:
         yield Use(kind="context", named=context, place=inside(place, context.name))
@@ -37,12 +37,12 @@ def uses(workload: Workload, version: int) -> Iterator[Use]:
 
 
 def scenario_place(workload: Workload, version: int) -> str:
-    """Where the scenario is named."""
+    """Place of the scenario's name."""
     return workload.place if version == 1 else inside(workload.place, "scenario")
 
 
 def args_place(workload: Workload, version: int) -> str:
-    """Where the scenario's arguments stand."""
+    """Place of the scenario's arguments."""
     if version == 1:
         return inside(workload.place, "args")
     return inside(scenario_place(workload, version), workload.scenario)

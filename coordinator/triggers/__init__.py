@@ -1,1 +1,1 @@
-"""Triggers, one a file: when hooks fire."""
+"""The built-in triggers, one per file: when hooks fire."""

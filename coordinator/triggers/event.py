@@ -29,5 +29,5 @@ class EventTrigger(Trigger):
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Those of `at`, ascending."""
+        """The due values of `at`, ascending."""
         return sorted(value for value in self.config["at"] if after < value <= until)

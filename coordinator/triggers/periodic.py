@@ -1,4 +1,4 @@
-"""Trigger `periodic`: again and again."""
+"""Trigger `periodic`: at regular intervals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class PeriodicTrigger(Trigger):
                 "description": "first value; second 0 or iteration 1 by default",
             },
             end={"type": "integer", "minimum": 1, "description": "last value; none by default"},
-            step={"type": "integer", "minimum": 1, "description": "from one to the next"},
+            step={"type": "integer", "minimum": 1, "description": "interval"},
         ),
         "then": {"properties": {"start": {"minimum": 1}}},
         "examples": [{"unit": "iteration", "start": 100, "step": 500}],
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """A range: it costs nothing, however long it is."""
+        """The due values as a range, which needs no memory."""
         step: int = self.config["step"]
         start: int = self.config.get("start", LEAST[self.unit])
         passed = max(0, (after - start) // step + 1)

@@ -1,4 +1,4 @@
-"""The schema that triggers share: what they count, and from where."""
+"""The schema that triggers share: the unit that they count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNIT: Mapping[str, Any] = {
 
 
 def closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
-    """An object with `unit` and some properties; "then" is for what holds of iterations alone."""
+    """An object with `unit` and some properties; "then" applies if the unit is iterations."""
     return {
         "type": "object",
         "properties": {"unit": _UNIT, **properties},

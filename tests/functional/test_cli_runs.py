@@ -65,7 +65,7 @@ def test_a_scenario_runs_without_a_file(tmp_path: Path) -> None:
         (("--scenario", "Dummy.failure", "--arg", "slep=1"), "slep"),
         (
             ("--scenario", "Dummy.dummy", "--rps", "5", "--concurrency", "2", "--times", "3"),
-            "--rps and --concurrency do not go together",
+            "--rps and --concurrency cannot be combined",
         ),
     ],
 )

@@ -115,7 +115,7 @@ def test_cleanup_waits_for_workers_of_other_hosts(here: Site, cloud: FakeCloud) 
             os.kill(started.process.pid, signal.SIGKILL)
             started.process.wait()
             cleanup = here.start("osbench-coord", "cleanup", "last")
-            cleanup.await_said("waiting for 1 worker process still at run")
+            cleanup.await_said("waiting for 1 worker process still serving run")
         done = cleanup.finish()
 
     assert done.code == 0, done.err

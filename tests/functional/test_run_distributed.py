@@ -96,8 +96,8 @@ def test_the_same_workers_serve_one_run_after_another(cluster: Cluster) -> None:
     assert {beat.incarnation for beat in cluster.await_idle(2)} == before
     for worker in cluster.workers:
         for one in done:
-            worker.await_said(f"takes up run {one.result['run_id']}")
-            worker.await_said(f"leaves run {one.result['run_id']}")
+            worker.await_said(f"serving run {one.result['run_id']}")
+            worker.await_said(f"left run {one.result['run_id']}")
 
 
 def test_a_worker_says_at_its_start_what_it_is(cluster: Cluster) -> None:

@@ -1,1 +1,1 @@
-"""The engine: virtual users that run iterations, and what an iteration records."""
+"""The engine: virtual users that run iterations, and the recording of results."""

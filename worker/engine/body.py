@@ -1,4 +1,4 @@
-"""What one iteration of a workload does, prepared once so that running it allocates little."""
+"""The work of one iteration, prepared once per workload so that running it allocates little."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Body:
     function: Callable[..., Any]
     #: Keyword arguments for an iteration number.
     arguments: Callable[[int], dict[str, Any]]
-    #: Takes the rows that come with a claimed batch; None where there are none.
+    #: Takes the rows that come with a claimed batch; None without a data file.
     feed: Callable[[Batch], None] | None = None
-    #: What every iteration's context holds; "iteration" is added to a copy.
+    #: The context of every iteration; "iteration" is added to a copy.
     context: Mapping[str, Any]
     #: Bound of one iteration, nanoseconds; 0 is none.
     timeout_ns: int = 0
@@ -52,7 +52,7 @@ class Body:
 
 
 def _small(outputs: Any) -> bool:
-    # a scenario may have an attribute of this name to itself: what it holds cannot be shipped
+    # a scenario may use an attribute of this name for values that cannot be shipped
     if type(outputs) is not list or any(type(part) is not bytes for part in outputs):
         return False
     return sum(map(len, outputs)) <= OUTPUT_LIMIT

@@ -69,14 +69,14 @@ class ClosedEngine(Engine):
             source, due = found
 
     def _more(self, user: User, due: int) -> tuple[Iterator[int], int] | None:
-        """Wait for numbers and the right to start them; None to leave.
+        """Wait until the user may start an iteration; None if the user must end.
 
-        Answers a source of numbers and since when the user is free to start one: `due`, or
-        later where the share had no place for it.
+        Returns a source of numbers and the instant from which the user was free: `due`, or later
+        if the user was outside the share.
         """
         begin = monotonic_ns()
         parked = False
-        # the plan of a load that ends at an instant has no end before it
+        # with a stop instant, the wait until then counts as waiting for work
         until_stop = self.stop_ns < NEVER
         with self._changed:
             while not self.stopped:
@@ -100,11 +100,11 @@ class ClosedEngine(Engine):
         return None
 
     def _left_s(self, now: int) -> float:
-        """Seconds to the stop instant; a wait of the system has an upper limit."""
+        """Seconds to the stop instant, at most the system's longest wait."""
         return min(max(0, self.stop_ns - now) / 1e9, threading.TIMEOUT_MAX)
 
     def _refill(self) -> bool:
-        """Have numbers in the source that all users share; False where none are claimed."""
+        """Refill the source that all users share; False where no number is claimed."""
         if operator.length_hint(self._source):
             return True
         if not self._claimed:

@@ -1,11 +1,11 @@
 """The engine of one workload in one process: virtual users, rows, and the watchdog.
 
 Virtual users are threads: OSProfiler's state is thread-local and OpenStack clients block.
-Each running iteration stands in `inflight` under its number; whoever pops it, the thread that
-finished it or the watchdog whose patience ended, reports it, so that it is reported once. A
-thread that finds its iteration gone does nothing more but leave.
-List and dict operations used here are atomic under the interpreter's lock; nothing on the hot
-path takes another.
+Each running iteration is in `inflight` under its number. Either the thread that finished it or
+the watchdog after its timeout pops it and reports it, so that it is reported exactly once. A
+thread whose iteration was popped by the watchdog ends.
+The list and dict operations used here are atomic under the interpreter's lock; the hot path takes
+no other lock.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from osbench.worker.engine.failures import message_of
 
 LOG = logging.getLogger(__name__)
 
-#: How often the watchdog looks, seconds.
+#: Interval of the watchdog, seconds.
 WATCH_S = 0.02
 #: An instant that never comes.
 NEVER = 1 << 62
-#: What `Engine.run` answers in place of the instant at which the iteration ended.
+#: What `Engine.run` returns in place of the instant at which the iteration ended.
 NOT_STARTED, GIVEN_UP = 0, -1
 OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_OUT)
 
 
 class IterationTimeout(BaseException):
-    """Raised in a virtual user's thread whose iteration took too long. No scenario catches it."""
+    """Raised in the thread of an iteration that timed out. Scenarios do not catch it."""
 
 
 class User:
@@ -50,12 +50,12 @@ class User:
 
     def __init__(self, number: int, free_ns: int) -> None:
         self.number = number
-        #: Since when it could have run something, monotonic nanoseconds.
+        #: Instant from which the user was free, monotonic nanoseconds.
         self.free_ns = free_ns
         self.thread: threading.Thread | None = None
-        #: Set once an exception was sent to the thread, which must not end before: its
-        #: identity could be given to another thread. A plain flag, because an exception that
-        #: lands within an Event or a lock may leave it locked for good.
+        #: Set after an exception was sent to the thread. The thread must not end before, because
+        #: its identity could be reused by another thread. A plain flag, because an exception
+        #: inside an Event or a lock may leave it locked for ever.
         self.injected = False
 
 
@@ -75,17 +75,17 @@ class Engine:
         self.stop_ns = stop_ns
         #: Finished rows; the shipper takes them from the front.
         self.rows: list[Row] = []
-        #: What runs now, by iteration number.
+        #: Running iterations by number.
         self.inflight: dict[int, Entry] = {}
-        #: Numbers claimed so far, and those of them that a result block holds. Between the two
-        #: a number may for a moment stand nowhere but in a thread's local variable.
+        #: Count of claimed numbers, and of those in result blocks. Between the two a number may
+        #: for a moment exist only in a local variable of a thread.
         self.added = 0
         self.shipped = 0
-        #: Some rows hold outputs.
+        #: Some rows contain outputs.
         self.bulky = False
-        #: Threads whose iteration timed out and that still run.
+        #: Threads that are still running after their iteration timed out.
         self.abandoned: list[threading.Thread] = []
-        #: User-nanoseconds waited for work that then came, or that was to come until the stop.
+        #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
         self.want_ns = 0
         self.share = 0
         self.stopped = False
@@ -103,10 +103,10 @@ class Engine:
         self._watch = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         self._watch.start()
 
-    # what the subclasses say
+    # implemented by the subclasses
 
     def serve(self, user: User) -> None:
-        """Run iterations as `user` until it must leave."""
+        """Run iterations as `user` until the user must end."""
         raise NotImplementedError
 
     def add(self, batch: Batch) -> None:
@@ -124,18 +124,18 @@ class Engine:
         raise NotImplementedError
 
     def take_back(self) -> list[Interval]:
-        """Remove and return what was claimed and not started; only once nothing starts."""
+        """Remove and return what was claimed and not started; call after the stop instant."""
         raise NotImplementedError
 
     @property
     def min_users(self) -> int:
-        """Users that must be there whether or not there is work."""
+        """Users that must exist whether or not there is work."""
         return self.share
 
     # users
 
     def set_share(self, share: int) -> None:
-        """Have this many virtual users."""
+        """Set the number of virtual users."""
         with self._changed:
             self._shared_ns = max(self.t0_ns, monotonic_ns())
             self.share = share
@@ -144,14 +144,14 @@ class Engine:
         self._request_work()
 
     def _fill(self) -> None:
-        """Start the users that must be there and are not."""
+        """Start users until there are `min_users`."""
         for number in range(self.min_users):
             if number not in self._users and not self.start_user(number, self._shared_ns):
                 return
         self._short = False
 
     def start_user(self, number: int, free_ns: int) -> bool:
-        """Start a user that is not there yet; False where the system has no thread for it."""
+        """Start a user that does not exist yet; False where the system has no thread for it."""
         with self._users_lock:
             if number in self._users or number >= self.share or self.stopped:
                 return True
@@ -171,7 +171,7 @@ class Engine:
         return True
 
     def remove_user(self, user: User) -> None:
-        """Forget a user that leaves or was given up."""
+        """Remove a user that ends or whose iteration timed out."""
         with self._users_lock:
             if self._users.get(user.number) is user:
                 del self._users[user.number]
@@ -190,12 +190,13 @@ class Engine:
     # one iteration
 
     def run(self, iteration: int, due: int, user: User) -> int:
-        """Run and record one iteration; answers when it ended, NOT_STARTED or GIVEN_UP."""
+        """Run and record one iteration; returns when it ended, NOT_STARTED or GIVEN_UP."""
         body = self.body
         recorder = Recorder(body.names)
         started = monotonic_ns()
         self.inflight[iteration] = (started + self._limit_ns, user, due, started, recorder)
-        # looked at only now: whoever lowers the share then finds in `inflight` all that may start
+        # checked after the insertion, so that after a reduction of the share `inflight` has all
+        # iterations that may still start
         if user.number >= self.share or started >= self.stop_ns:
             return self._withdraw(iteration, user)
         if body.tracer is not None:
@@ -212,7 +213,7 @@ class Engine:
             ended = monotonic_ns()
             error, message = caught, message_of(caught)
         if self.inflight.pop(iteration, None) is None:
-            # the exception and this frame hold each other: without it, all goes with the thread
+            # breaks the reference cycle between exception and frame
             error = None
             _await_injection(user)
             return GIVEN_UP
@@ -228,7 +229,7 @@ class Engine:
             error = None
         actions = b""
         if recorder.actions:
-            # packed: with a list or tuple in it the garbage collector would go through every row
+            # packed, so that the garbage collector does not traverse every row
             closed = recorder.actions if recorder.open < 0 else _closed(recorder.actions, ended)
             actions = pack_actions(closed)
         self.rows.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
@@ -251,8 +252,8 @@ class Engine:
     ) -> Any:
         trace, tracer = b"", self.body.tracer
         if recorder.profiler is not None and tracer is not None:
-            said = None if error is None else (type(error).__name__, message)
-            trace = tracer.end(recorder.profiler, said)
+            failure = None if error is None else (type(error).__name__, message)
+            trace = tracer.end(recorder.profiler, failure)
         self.bulky = self.bulky or outputs is not None
         return self.body.extras(outputs, trace)
 
@@ -277,18 +278,18 @@ class Engine:
             self._returned.update(numbers)
 
     def returned(self) -> list[Interval]:
-        """What is to be given back since the last call."""
+        """Numbers given back since the last call."""
         with self._changed:
             found, self._returned = list(self._returned), Intervals()
         return found
 
     @property
     def unsettled(self) -> int:
-        """Numbers claimed that no result block holds yet, as results or as given back."""
+        """Claimed numbers that are not in a result block yet, as results or as returned."""
         return self.added - self.shipped
 
     def close(self) -> None:
-        """End: nothing starts, users leave when their iteration is over."""
+        """Start nothing more; users end when their iteration is over."""
         self.stopped = True
         self.stop(0)
 
@@ -300,7 +301,7 @@ class Engine:
             try:
                 self._check()
             except Exception:
-                LOG.exception("the watchdog goes on after an error of its own")
+                LOG.exception("internal error in the watchdog; it continues")
 
     def _check(self) -> None:
         now = monotonic_ns()
@@ -316,13 +317,13 @@ class Engine:
         self.look(now)
 
     def look(self, now: int) -> None:
-        """What a subclass checks with the watchdog's rhythm."""
+        """Called by the watchdog at each interval, for subclasses."""
 
     def _expire(self, now: int) -> None:
-        """Give up what is past its deadline; work out when there is anything to do again."""
+        """Time out iterations past their deadline; compute the next deadline."""
         earliest = now + self._limit_ns
         frames: dict[int, FrameType] = {}
-        # a copy is made in one step; a list of the items is not, the collector may run within
+        # copy() is atomic; list(items()) is not, because the garbage collector may run meanwhile
         for iteration, entry in self.inflight.copy().items():
             if entry[0] > now:
                 earliest = min(earliest, entry[0])
@@ -354,15 +355,15 @@ class Engine:
 
 
 def _await_injection(user: User) -> None:
-    """Let the exception that is on its way arrive here, not in the interpreter's clean-up."""
+    """Wait for the exception sent to this thread, so that it is not raised during clean-up."""
     while not user.injected:
         time.sleep(0.001)
-    # a thread that takes the interpreter's lock looks for exceptions sent to it
+    # a thread checks for exceptions sent to it when it acquires the interpreter's lock
     time.sleep(0)
 
 
 def _closed(actions: list[int], now: int) -> list[int]:
-    """A copy of an iteration's actions in which those still open end now, failed."""
+    """A copy of an iteration's actions in which open ones end at `now`, as failed."""
     copy = actions[: len(actions) // WIDTH * WIDTH]
     for at in range(0, len(copy), WIDTH):
         if not copy[at + 3]:

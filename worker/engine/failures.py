@@ -15,25 +15,25 @@ MESSAGE_LIMIT = 1000
 TRACEBACK_LIMIT = 8000
 #: Distinct failures of one workload and process; the rest share one entry.
 DISTINCT_LIMIT = 1000
-#: Modules whose frames say nothing about a failure: they stand around every scenario.
+#: Modules whose frames are left out of tracebacks: they enclose every scenario.
 _OURS = frozenset({"osbench.worker.engine.engine", "osbench.worker.engine.body"})
 
 
 def message_of(error: BaseException) -> str:
-    """The message of an exception. Never raises: a scenario's exception may do anything."""
+    """The message of an exception. Never raises, even if the exception's `__str__` does."""
     try:
         return str(error)
-    except BaseException as broken:  # noqa: BLE001 - SystemExit, too, would end the user's thread
+    except BaseException as broken:  # noqa: BLE001 - SystemExit would end the user's thread
         return f"(its message cannot be formed: {type(broken).__name__})"
 
 
 def printable(text: str) -> str:
-    """`text` as UTF-8 can carry it: a file name that is not UTF-8 holds lone surrogates."""
+    """`text` encodable as UTF-8: file names that are not UTF-8 contain lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 class Failures:
-    """Numbers for exceptions: equal type, message and place have one number."""
+    """Numbers for exceptions: those of equal type, message and place share a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -43,7 +43,7 @@ class Failures:
         self.cut = 0
 
     def number(self, error: BaseException, message: str) -> int:
-        """The number of an exception with its message, from 1; takes its traceback off.
+        """The number of an exception with its message, from 1; removes its traceback.
 
         Never raises.
         """
@@ -52,20 +52,20 @@ class Failures:
         while step is not None:
             places.append((step.tb_frame.f_code, step.tb_lineno))
             step = step.tb_next
-        # one is shown for all that differ in ids of requests and objects only
+        # exceptions that differ only in ids of requests and objects share a number
         like = error.kind if isinstance(error, RequestFailed | NotReady) else message
         key = (type(error), like[:MESSAGE_LIMIT], tuple(places))
         known = self._numbers.get(key)
         if known is None:
-            # formatting costs a hundred times as much as all the rest: not for what is not kept
+            # formatting is by far the most expensive step: skipped if the text is not kept
             text = "" if self._full else _formatted(error)
             known = self._add(key, type(error).__name__, message, text)
-        # an object that is raised again would otherwise carry all earlier places along
+        # an exception object that is raised again would accumulate tracebacks
         BaseException.with_traceback(error, None)
         return known
 
     def timed_out(self, limit_s: float, frame: FrameType | None) -> int:
-        """The number of a timeout whose thread stands at `frame`. Never raises."""
+        """The number of a timeout whose thread is at `frame`. Never raises."""
         stack: list[tuple[FrameType, int]] = []
         while frame is not None and frame.f_globals.get("__name__") not in _OURS:
             stack.append((frame, frame.f_lineno or 0))
@@ -101,7 +101,7 @@ class Failures:
             return number
 
     def fresh(self) -> list[list[Any]]:
-        """What was added since the last call."""
+        """Failures added since the last call."""
         with self._lock:
             found, self._fresh = self._fresh, []
             return found
@@ -113,19 +113,19 @@ def _formatted(error: BaseException) -> str:
         shown = shown.tb_next
     try:
         return "".join(traceback.format_exception(type(error), error, shown))
-    except Exception as broken:  # noqa: BLE001 - a scenario's exception may do anything
+    except Exception as broken:  # noqa: BLE001 - methods of a scenario's exception may raise
         return f"(its traceback cannot be formed: {type(broken).__name__})"
 
 
 def _listed(stack: list[tuple[FrameType, int]]) -> str:
     try:
         return "".join(traceback.StackSummary.extract(reversed(stack)).format())
-    except Exception as broken:  # noqa: BLE001 - the thread runs on while we read its stack
+    except Exception as broken:  # noqa: BLE001 - the thread is running while its stack is read
         return f"(its stack cannot be formed: {type(broken).__name__})"
 
 
 def _shortened(text: str) -> str:
-    """Both ends of a traceback: where it began, and the innermost frames or a long message."""
+    """A traceback cut in the middle: its outermost and its innermost frames are kept."""
     if len(text) <= TRACEBACK_LIMIT:
         return text
     gap = "\n  ...\n"

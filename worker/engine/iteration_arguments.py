@@ -13,11 +13,11 @@ Fill = Callable[[str], Any]
 
 
 def expander(args: Mapping[str, Any], run_id: str) -> Callable[[int], dict[str, Any]]:
-    """Give the function from iteration number to keyword arguments.
+    """Return a function from iteration number to keyword arguments.
 
-    Strings, also those within lists and mappings, have {iteration} and {run} replaced; other
-    braces stay. Parts without {iteration} are the same objects each time, and so is the whole
-    where nothing holds it: a scenario must not change its arguments.
+    In strings, also within lists and mappings, {iteration} and {run} are replaced; other braces
+    stay. Parts without {iteration} are the same objects for all iterations, so a scenario must
+    not change its arguments.
     """
     ready: dict[str, Any] = _with_run(dict(args), run_id)
     fill = _fill(ready)
@@ -37,7 +37,7 @@ def _with_run(value: Any, run_id: str) -> Any:
 
 
 def _fill(value: Any) -> Fill | None:
-    """What makes `value` for an iteration; None where it is the same for all."""
+    """A function that makes `value` for an iteration; None where it is the same for all."""
     if isinstance(value, str):
         return (lambda number: value.replace(ITERATION, number)) if ITERATION in value else None
     if isinstance(value, dict):

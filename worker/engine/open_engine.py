@@ -1,8 +1,8 @@
 """The open engine: arrivals start at their due instants, whether or not others have ended.
 
-Leader and follower: one idle virtual user, the leader, sleeps to the next due instant while it
-holds the turn; then it passes the turn on and runs the arrival itself. No hand-off through a
-queue stands between the instant and the start.
+Leader and followers: one idle virtual user, the leader, holds the lock `_turn` and sleeps until
+the next due instant; then it releases the lock and runs the arrival itself. So no hand-off
+through a queue delays the start.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.engine import GIVEN_UP, Engine, User
 
-#: Longest sleep of the leader: an earlier arrival that comes in meanwhile is seen after it.
+#: Longest sleep of the leader: an earlier arrival that is added meanwhile is noticed after it.
 NAP_NS = 20_000_000
-#: Sleep of the leader that has no arrival to wait for.
+#: Sleep of the leader while there is no arrival.
 REST_NS = 5_000_000
-#: Idle users kept ready behind the leader.
+#: Idle users in addition to the leader.
 SPARE = 2
-#: What starting a thread may take out of the time to the next arrival.
+#: Least time to the next arrival for the leader to start a thread before it.
 THREAD_START_NS = 1_000_000
 
 
 class OpenEngine(Engine):
-    """Starts claimed arrivals on at most `share` users; what is too late is dropped."""
+    """Starts claimed arrivals on at most `share` users; late arrivals are dropped."""
 
     def __init__(
         self,
@@ -44,15 +44,15 @@ class OpenEngine(Engine):
         max_lag_ns: int,
         at_limit: Outcome,
     ) -> None:
-        #: (due, iteration), a heap. heapq's functions on tuples of integers never let another
-        #: thread run: the claimer pushes while the one that has the turn pops.
+        #: A heap of (due, iteration). heapq's functions are atomic for tuples of integers: the
+        #: claimer may push while the leader pops.
         self._arrivals: list[tuple[int, int]] = []
         self._turn = threading.Lock()
         self._idle: list[None] = []
         self._max_lag_ns = max_lag_ns
-        #: Why an arrival is dropped that found all users busy.
+        #: The reason for dropping arrivals while all users are busy.
         self._at_limit = at_limit
-        #: Until when all users that there may be were busy.
+        #: The last instant at which all users were busy and no more could be started.
         self._full_until = 0
         self._requested = False
         super().__init__(body, t0_ns, stop_ns, request_work)
@@ -103,18 +103,18 @@ class OpenEngine(Engine):
         return not self._idle and len(self._users) >= self.share
 
     def _next(self, user: User) -> tuple[int, int] | None:
-        """Sleep to the next arrival that may start and take it; None to leave."""
+        """Sleep until the next arrival and take it; None if the user must end."""
         arrivals = self._arrivals
         started = False
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
-            # the watchdog takes all back once nothing may start
+            # after the stop instant the watchdog returns all arrivals
             first = arrivals[:1]
             if not first or now >= self.stop_ns:
                 self._rest()
                 continue
             wait = first[0][0] - now
-            # one a turn: the new one is not yet seen to be idle
+            # one per turn: a new user is not counted as idle yet
             if not started and self._scarce(wait):
                 started = True
                 self._start_spare()
@@ -129,7 +129,7 @@ class OpenEngine(Engine):
                 continue
             now = monotonic_ns()
             if due > now:
-                # an earlier one was taken back meanwhile, or the sleep was cut short
+                # an earlier arrival was returned meanwhile, or the sleep was interrupted
                 heapq.heappush(arrivals, (due, iteration))
             elif now - due > self._max_lag_ns:
                 self._drop(due, iteration, full=False)
@@ -139,7 +139,7 @@ class OpenEngine(Engine):
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
-        """Few users are idle, and there is time to start one, or nobody is left to lead."""
+        """Few users are idle and there is time to start one, or no idle user is left."""
         idle = len(self._idle)
         return (
             idle < SPARE
@@ -165,10 +165,10 @@ class OpenEngine(Engine):
         self.rows.append((iteration, int(why), due, now, now, 0, 0, (), None))
 
     def look(self, now: int) -> None:
-        """Drop what no user could start in time, as soon as it is too late."""
+        """Drop arrivals that no user started in time, as soon as they are too late."""
         if not self._arrivals or not self._turn.acquire(blocking=False):
             return
-        # nobody has the turn: all users are busy, or one is just about to take it
+        # the lock was free: all users are busy, or one is just about to take it
         try:
             while self._arrivals and now - self._arrivals[0][0] > self._max_lag_ns:
                 due, iteration = heapq.heappop(self._arrivals)

@@ -1,4 +1,4 @@
-"""URLs of requests: as they are sent, as messages show them, and the host they go to."""
+"""URLs of requests: as they are sent, as messages show them, and their host."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Redirects in a row that are followed, as in requests.
 REDIRECT_LIMIT = 30
 
-# what requests would not rewrite; "%" needs its closer look
+# URLs that requests would not rewrite; one with "%" may need quoting
 _PLAIN = re.compile(r"https?://[A-Za-z0-9!#$&'()*+,/:;=?@\[\]~._-]+")
 
 
 def sent(url: str, params: Any = None) -> str:
     """The URL as requests would send it: quoted, with `params` added.
 
-    Raises ValueError (requests' own) for what is no HTTP URL.
+    Raises ValueError (requests' own) for other than HTTP URLs.
     """
     if params is None and _PLAIN.fullmatch(url):
         return url
@@ -31,11 +31,11 @@ def sent(url: str, params: Any = None) -> str:
 
 
 def host(url: str) -> str:
-    """Host name in small letters, without the port."""
+    """Host name in lower case, without the port."""
     return urlsplit(url).hostname or ""
 
 
 def shown(url: str) -> str:
-    """The URL for messages, without what may be secret: user, password, query, fragment."""
+    """The URL for messages, without user, password, query and fragment."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -18,25 +18,25 @@ from osbench.worker.http.curl_request import CurlRequest, snapshot, takes
 
 AGENT = f"osbench/{osbench.__version__}"
 
-# looked up with every request
+# constants used with every request
 _FIELDS, _JAR, _COOKIES = pycurl.HTTPHEADER, pycurl.INFO_COOKIELIST, pycurl.COOKIELIST
 _CODE = pycurl.RESPONSE_CODE
 
-# parts of curl's messages that differ each time and would keep like failures apart
+# variable parts of curl's messages: similar failures would not be grouped
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
 
 
 class _ThreadState:
-    """What a thread keeps between requests: its handle, and what the handle is set up for."""
+    """The state that a thread keeps between requests: its handle and the handle's set-up."""
 
     __slots__ = ("curl", "fixed", "ready")
 
     def __init__(self) -> None:
         self.curl = pycurl.Curl()
-        #: Method, URL and options of a request that needs nothing but its header lines to be
-        #: made again; None where the handle must be set up anew.
+        #: Method, URL and options of a request that can be repeated by setting only its header
+        #: lines; None where the handle must be set up again.
         self.ready: tuple[str, str, Mapping[str, Any]] | None = None
-        #: Its header lines that are the same each time.
+        #: The header lines of that request that are the same each time.
         self.fixed: list[str] = []
 
 
@@ -48,20 +48,20 @@ class _Local(threading.local):
 
 
 class CurlClient:
-    """One curl handle a thread; it keeps connections, and nothing else of earlier requests."""
+    """One curl handle per thread, which keeps connections and no other state between requests."""
 
     def __init__(self, of_run: Sequence[str]) -> None:
-        """`of_run` are header lines of every request, private as those in `own` of `status`."""
+        """`of_run` are header lines of every request, for the first host only, as in `status`."""
         self._of_run = of_run
         self._local = _Local()
 
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
-        """Make a request, read its answer to the end and give the status code.
+        """Make a request, read the whole response and return the status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        whole request. `own` are header lines that no other host than that of `url` gets to see.
+        whole request. `own` are header lines that are only sent to the host of `url`.
         Returns None, and sends nothing, where only requests can make this request.
         Raises TimeoutError, ConnectionError or ValueError.
         """
@@ -69,7 +69,7 @@ class CurlClient:
         curl = state.curl
         if state.ready == (method, url, options):
             fields = [*own, *state.fixed]
-            # the jar outlives the request; requests starts with an empty one, too
+            # curl keeps cookies between requests; requests starts with none
             if curl.getinfo(_JAR):
                 curl.setopt(_COOKIES, "ALL")
         else:
@@ -78,7 +78,7 @@ class CurlClient:
                 return None
             request = CurlRequest(method, url, self._of_run, own, options)
             _set_up(curl, request, options)
-            # and even a reset
+            # cookies even survive a reset
             curl.setopt(_COOKIES, "ALL")
             fields = request.fields
             if request.repeatable:
@@ -106,19 +106,19 @@ def _follow(curl: pycurl.Curl, request: CurlRequest, code: int, options: Mapping
 
 
 def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any]) -> None:
-    """Prepare the handle for a request, all but its header lines."""
-    # without it an option or body of the request before would go with this one
+    """Prepare the handle for a request, except for its header lines."""
+    # otherwise options or the body of the previous request would be sent
     curl.reset()
     setopt = curl.setopt
     setopt(pycurl.NOSIGNAL, 1)
-    # keep cookies in memory: those that a redirect sets are for where it leads
+    # keep cookies in memory: those set by a redirect are sent to its target
     setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
     if not getproxies_environment():
-        # none to look for with every request
+        # saves curl the search for a proxy with every request
         setopt(pycurl.PROXY, "")
-    # a sink: says that all of a chunk was taken, without a line of Python
+    # discards the body: returns the size of each chunk without running Python code
     setopt(pycurl.WRITEFUNCTION, len)
     if request.verb == "HEAD":
         setopt(pycurl.NOBODY, 1)
@@ -146,7 +146,7 @@ def _send(curl: pycurl.Curl, fields: list[str], method: str, url: str) -> int:
 
 
 def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
-    # what requests speaks; curl would ask for HTTP/2
+    # as requests does; curl would negotiate HTTP/2
     curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
     if verify is False:
         curl.setopt(pycurl.SSL_VERIFYPEER, 0)

@@ -1,4 +1,4 @@
-"""A request as libcurl needs it, made of the arguments of `requests.request`."""
+"""A request for libcurl, made from the arguments of `requests.request`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from urllib.parse import urlencode, urlsplit
 
 from osbench.worker.http import addresses
 
-#: Keyword arguments of `requests.request` that are known here.
+#: Keyword arguments of `requests.request` that are supported here.
 OPTIONS = frozenset({"headers", "data", "json", "params", "timeout", "verify", "allow_redirects"})
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
-#: Headers, in small letters, that an iteration may add to those of the task.
+#: Headers, in lower case, that an iteration may add to those of the task.
 OURS = frozenset(
     {"traceparent", "x-osbench-iteration", "x-osbench-run", "x-trace-hmac", "x-trace-info"}
 )
 
-#: Status codes after which a request is repeated as it was, elsewhere.
+#: Redirects after which a request keeps its method and body.
 UNCHANGED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
-#: A header without a value makes curl leave out the one it would send by itself.
+#: A header without a value stops curl from sending its default.
 NO_CONTENT_TYPE = "Content-Type:"
 
 
 def takes(method: str, url: str, options: Mapping[str, Any]) -> bool:
-    """Whether curl does with a request what requests would do.
+    """Whether curl handles a request as requests would.
 
-    All else is for requests itself, also what is wrong: it has the words for it.
+    Other requests, and wrong arguments, are left to requests and its error messages.
     """
     verb = method.upper()
     if verb not in METHODS or not options.keys() <= OPTIONS or not _ordinary(url):
@@ -48,7 +48,7 @@ def takes(method: str, url: str, options: Mapping[str, Any]) -> bool:
 
 
 def _ordinary(url: str) -> bool:
-    # curl would read files, too
+    # curl also supports file:// URLs
     http = url.startswith(("http://", "https://"))
     return http and not ("@" in url and "@" in urlsplit(url).netloc)
 
@@ -61,7 +61,7 @@ def _readable(headers: Any) -> bool:
 
 
 def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that later changes of `options` do not reach, for a `repeatable` request."""
+    """A copy that is not affected by later changes of `options`, for a `repeatable` request."""
     headers = options.get("headers")
     return {**options, "headers": dict(headers)} if headers else dict(options)
 
@@ -79,14 +79,14 @@ class CurlRequest:
         own: Sequence[str],
         options: Mapping[str, Any],
     ) -> None:
-        """`of_run` and `own` are header lines for the host of `url` alone.
+        """`of_run` and `own` are header lines for the host of `url` only.
 
         Raises ValueError for a URL, a header or JSON data that cannot be sent.
         """
         self.verb = method.upper()
         self.url = addresses.sent(url, options.get("params"))
         body, content_type = _body(options.get("data"), options.get("json"))
-        #: Bytes to send; None sends no length either, as requests does with GET and HEAD.
+        #: Bytes to send; None sends no Content-Length, as requests does with GET and HEAD.
         self.body = body or (None if self.verb in ("GET", "HEAD") else b"")
         headers = options.get("headers") or {}
         given = {name.lower() for name in headers}
@@ -94,8 +94,8 @@ class CurlRequest:
         self.fixed = _lines(headers, given, content_type, body=self.body is not None)
         self.fixed += _ours(of_run, given)
         self.fields = [*_ours(own, given), *self.fixed]
-        #: Whether equal options make an equal request but for `own`. JSON and forms are left
-        #: out because 1, 1.0 and True are equal and sent differently.
+        #: Whether equal options make an equal request except for `own`. Not for JSON and forms,
+        #: because 1, 1.0 and True are equal but sent differently.
         self.repeatable = (
             given.isdisjoint(OURS)
             and not options.get("params")
@@ -105,7 +105,7 @@ class CurlRequest:
         self._private = {_name(line) for line in (*of_run, *own)}
 
     def redirect(self, code: int, location: str) -> None:
-        """Become the request for `location`, by the rules of requests.
+        """Turn into the request for `location`, by the rules of requests.
 
         Raises ValueError where `location` is not HTTP.
         """
@@ -135,7 +135,7 @@ def _verb_after(code: int, verb: str) -> str:
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:
-    """Bytes to send and their content type, as requests makes them of `data` and `json`."""
+    """Bytes to send and their content type, as requests makes them from `data` and `json`."""
     if data:
         if isinstance(data, bytes):
             return data, ""
@@ -156,12 +156,12 @@ def _ours(lines: Sequence[str], given: set[str]) -> list[str]:
 def _lines(
     headers: Mapping[str, Any], given: set[str], content_type: str, *, body: bool
 ) -> list[str]:
-    """Header lines for curl: the user's over ours over curl's."""
+    """Header lines for curl: the user's override ours, which override curl's."""
     lines = [_line(name, value) for name, value in headers.items()]
     if "accept-encoding" not in given:
-        # as requests asks; nobody unpacks it here
+        # as requests does; the body is not decompressed here
         lines.append("Accept-Encoding: gzip, deflate")
-    # without a body curl says nothing of one, and each line costs
+    # without a body curl sends neither header, and each line costs time
     if body and "content-type" not in given:
         lines.append(f"Content-Type: {content_type}" if content_type else NO_CONTENT_TYPE)
     if body and "expect" not in given:

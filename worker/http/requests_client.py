@@ -1,4 +1,4 @@
-"""HTTP requests by requests itself, for options that only it knows."""
+"""HTTP requests by requests itself, for options that only it supports."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ TUPLES = ("auth", "cert", "timeout")
 
 
 class RequestsClient:
-    """One session a thread; connections are kept, cookies are not."""
+    """One session per thread; connections are kept, cookies are not."""
 
     def __init__(self, of_run: Sequence[str]) -> None:
-        """`of_run` are header lines of every request, private as those in `own` of `status`."""
+        """`of_run` are header lines of every request, for the first host only, as in `status`."""
         self._of_run = of_run
         self._local = threading.local()
 
     def status(self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]) -> int:
-        """Make a request, read its answer to the end and give the status code.
+        """Make a request, read the whole response and return the status code.
 
-        `options` are those of `requests.request`. `own` are header lines that no other host
-        than that of `url` gets to see. Raises TimeoutError and ConnectionError where the network is
-        at fault, and what requests raises where the arguments are.
+        `options` are those of `requests.request`. `own` are header lines that are only sent to the
+        host of `url`. Raises TimeoutError and ConnectionError for network errors, and the
+        exceptions of requests for wrong arguments.
         """
         more: dict[str, Any] = {
             name: tuple(value) if name in TUPLES and isinstance(value, list) else value
@@ -55,7 +55,7 @@ class RequestsClient:
 class _Session(requests.Session):
     """Keeps our own headers from other hosts when redirected."""
 
-    #: Names, in small letters, of headers for the first host alone.
+    #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()
 
     def rebuild_auth(

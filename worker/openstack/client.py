@@ -1,4 +1,4 @@
-"""What a scenario speaks to the services of the cloud with."""
+"""The client with which a scenario sends requests to the services of the cloud."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osbench.worker.openstack.cloud_sessions import Call, Sessions
 
 
 class Client(Cloud):
-    """Requests of one scenario object, whose extra messages become actions of it."""
+    """Requests of one scenario object; additional HTTP requests become actions of it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sessions with the cloud under test: kept connections, trace headers that stay at home."""
+"""Sessions with the cloud under test: persistent connections, trace headers for it only."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from osbench.worker.tracing import profiling
 
 __all__ = ["AuthenticationFailed", "Sessions"]
 
-#: Seconds a request may take where the workload sets no timeout, as in Rally.
+#: Timeout of a request, seconds, where the workload sets none, as in Rally.
 TIMEOUT_S = 180.0
 
-#: Headers, in small letters, that only services of the deployment may see.
+#: Headers, in lower case, that are only sent to services of the deployment.
 TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
 _DEPLOYMENT_ONLY = frozenset(
     (*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-openstack-request-id")
 )
 
-#: Actions within the action whose call they belong to.
+#: Names of actions for additional requests, within the action of the original request.
 REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
 
 
@@ -42,7 +42,7 @@ _location = functools.lru_cache(maxsize=256)(network_location)
 
 
 class Sessions:
-    """A deployment's sessions in one process: one a thread, whoever it authenticates.
+    """A deployment's sessions in one process: one per thread, shared by all accounts.
 
     Raises DeploymentError where the deployment has no credential.
     """
@@ -53,23 +53,23 @@ class Sessions:
         self.credentials: tuple[Credential, ...] = deployment.users or admin
         if not self.credentials:
             raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
-        #: `host:port` of the services that may see trace headers.
+        #: `host:port` of the services that receive trace headers.
         self.hosts: set[str] = set(deployment.hosts)
-        #: Gives this thread's session, without credential; for use by this thread alone.
+        #: Returns this thread's session, without credential; only for use by this thread.
         self.session = ThreadSessions(
             self.credentials[0], timeout_s or TIMEOUT_S, lambda: Transport(self.hosts)
         )
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
-        """The credential of an iteration (from 1): each in turn, users before the admin."""
+        """The credential of an iteration (from 1), round-robin; the admin only without users."""
         return self.credentials[(iteration - 1) % len(self.credentials)]
 
     def discover(self) -> None:
-        """Ask Keystone for its versions once, for all threads, where iterations would have to."""
+        """Query Keystone's versions once for all threads, if the URL does not name one."""
         first = self.credentials[0]
         if not is_v3(first.auth_url):
-            # a Keystone that is down is for the iterations to tell
+            # iterations report it if Keystone is down
             with contextlib.suppress(exceptions.ClientException):
                 discover.get_discovery(self.session(), first.auth_url)
 
@@ -91,31 +91,31 @@ class Sessions:
         return granted
 
     def warm(self, account: Account) -> None:
-        """Have the account authenticated, where it is not yet, and know its services' hosts.
+        """Authenticate the account, if it has no token yet, and add its services' hosts.
 
-        Raises as `authenticate` does.
+        Raises the same errors as `authenticate`.
         """
         account.token(self.session())
         if not self._catalogued:
             self._learn(account.hosts(self.session()))
 
     def transport(self) -> Transport:
-        """What this thread's session sends by."""
+        """The transport of this thread's session."""
         transport = self.session().session
         assert isinstance(transport, Transport)
         return transport
 
     def _learn(self, hosts: Iterable[str]) -> None:
-        """Let trace headers go to the services of the catalogue."""
+        """Allow trace headers for the services of the catalogue."""
         self.hosts.update(hosts)
         self._catalogued = True
 
 
 class Call:
-    """One request of a scenario, for as long as it takes, with all that it leads to.
+    """One request of a scenario, with all further HTTP requests that it causes.
 
-    What is sent beside the request itself is an action of its own within the action that is
-    timed: it is counted and timed apart.
+    Each additional HTTP request is an action within the current action, so that it is counted
+    and timed separately.
     """
 
     __slots__ = ("_begun", "_itself", "_status", "scenario", "traced")
@@ -123,13 +123,13 @@ class Call:
     def __init__(self, scenario: Scenario, method: str, url: str, *, traced: bool) -> None:
         self.scenario = scenario
         self._itself = (method, url)
-        #: Whether services may write spans for it: they may not for what only waits.
+        #: Whether services write spans for it; not for requests that only poll.
         self.traced = traced
         self._begun = False
         self._status = 0
 
     def extra_action(self, method: str, url: str) -> str | None:
-        """What this message is beside the request itself; None for that."""
+        """The action name of an additional HTTP request; None for the request itself."""
         sent = (method, url)
         if url.endswith("/auth/tokens") and method == "POST" and sent != self._itself:
             return REAUTHENTICATION
@@ -139,19 +139,19 @@ class Call:
         return REDIRECT if self._status in REDIRECTS else RETRY
 
     def answered(self, status: int) -> None:
-        """Note how the last message was answered."""
+        """Record the status of the last response."""
         self._status = status
 
 
 class Transport(requests.Session):
-    """What keystoneauth1 sends every request by, each hop of a redirect and each retry too."""
+    """Sends every request of keystoneauth1, including redirects and retries."""
 
     def __init__(self, hosts: set[str]) -> None:
         super().__init__()
-        #: The scenario's call that this thread makes, None outside of one.
+        #: The current call of this thread's scenario; None outside of one.
         self.call: Call | None = None
         self._hosts = hosts
-        # what a balancer or service sets for one iteration must not steer the next one
+        # a cookie set by a load balancer or service must not affect the next iteration
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         keep_connections(self)
 
@@ -179,9 +179,9 @@ class Transport(requests.Session):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """The headers that may go to where the URL leads."""
+        """The headers that may be sent to this URL."""
         given = headers or {}
-        # a host's URLs differ behind the third slash only
+        # cached by the part up to the third slash, which is the same for all URLs of a host
         if _location(url[: url.find("/", 8) + 1 or None]) not in self._hosts:
             return {
                 name: value for name, value in given.items() if name.lower() not in _DEPLOYMENT_ONLY
@@ -191,6 +191,6 @@ class Transport(requests.Session):
             return sent
         trace = profiling.trace_headers()
         if "traceparent" in trace:
-            # services write it into their logs: an iteration is found there by its trace id
+            # services log it, so that an iteration can be found in logs by its trace id
             sent["X-Openstack-Request-Id"] = f"req-{UUID(trace['traceparent'].split('-')[1])}"
         return sent | trace

@@ -1,4 +1,4 @@
-"""Who an iteration acts as: the users of a workload with their tokens, chosen by its number."""
+"""Selects the user of an iteration by its number, and holds the users' tokens."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.worker.openstack.cloud_sessions import Sessions
 from osbench.worker.tracing.sampler import mix, seed_of
 
-#: Tokens that a process gets at the same time before the load.
+#: Concurrent requests for tokens before the load, per process.
 AT_ONCE = 8
 
 
 class UserSelector:
     """The accounts of a workload in one process.
 
-    Raises DeploymentError where the deployment has nobody, or no admin where one is needed.
+    Raises DeploymentError where the deployment has no user, or no admin where one is needed.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class UserSelector:
         self._choice = context.get(CHOICE, ROUND_ROBIN)
         self._seed = seed_of(f"{context.get('run', '')}/{context.get('workload', 0)}/user")
         self._admin = Account(deployment.admin) if deployment.admin else None
-        #: What the context `api_versions` says, by service.
+        #: Configuration of the context `api_versions`, by service.
         self.versions = {
             name: ApiVersion(**wish) for name, wish in context.get("api_versions", {}).items()
         }
 
     def user(self, iteration: int) -> Account:
-        """Who the iteration (from 1) acts as; the same in every process of a run."""
+        """The user of an iteration (from 1); the same in every process of a run."""
         if self._choice == RANDOM:
             return self._users[mix(self._seed, iteration) % len(self._users)]
         project, user = turn(iteration, self._projects)
@@ -64,7 +64,7 @@ class UserSelector:
         return self._admin
 
     def warm(self, *, admin: bool, users: bool) -> None:
-        """Get the tokens that are not there yet, before the load.
+        """Request the missing tokens before the load.
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed, DeploymentError.
         """
@@ -76,5 +76,5 @@ class UserSelector:
 
     @property
     def any_user(self) -> Account:
-        """A user to ask things with before the load."""
+        """A user for requests before the load."""
         return self._users[0]

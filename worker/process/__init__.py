@@ -1,1 +1,1 @@
-"""The worker process: supervisor, Celery consumer, heartbeats, and an orderly end."""
+"""The worker process: supervisor, Celery consumer, heartbeats, orderly shutdown."""

@@ -24,7 +24,7 @@ from osbench.worker.session.session import Session
 LOG = logging.getLogger(__name__)
 
 BEAT_S = 0.5
-#: How often the name of this process is put on the list of workers.
+#: How often this process is added to the set of workers.
 LIST_S = 2.0
 #: How often the control record is read while a workload is about to start.
 EAGER_S = 0.05
@@ -34,7 +34,7 @@ OFFSET_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Who this worker process is; new at every start."""
+    """Identity of this worker process; new at every start."""
 
     incarnation: str
     host: str
@@ -44,7 +44,7 @@ class Identity:
 
 
 class Agent:
-    """Runs in a thread of its own until told to drain and done."""
+    """Sends heartbeats and serves runs in its own thread until it has drained."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Agent:
         self._last_beat = 0.0
         self._listed = float("-inf")
         self._reported = ""
-        #: The run served last: its mark may outlive our part in it.
+        #: The run served last, which may still hold this worker in Redis.
         self._last_run = ""
         self._session: Session | None = None
         self._store: RedisStore | None = None
@@ -84,13 +84,13 @@ class Agent:
         self.done = threading.Event()
 
     def start(self) -> None:
-        """Register and go on in the background. Raises StoreAway, StoreError at first contact."""
+        """Register and start the thread. Raises StoreAway, StoreError at first contact."""
         self._synchronize()
         self._send_beat()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
     def receive(self, data: bytes) -> None:
-        """A batch from the broker."""
+        """Take a batch from the broker."""
         session = self._session
         refusal = session.offer(data) if session is not None else "no run is served"
         if refusal:
@@ -98,16 +98,16 @@ class Agent:
             LOG.warning("a batch was refused: %s", refusal)
 
     def drain(self) -> None:
-        """Take no more work; `done` is set when all in hand is finished and acknowledged."""
+        """Take no more work; `done` is set when all results are acknowledged."""
         self._draining.set()
 
     def deregister(self) -> None:
-        """Take this process, and what Celery keeps for it, off the list of workers."""
+        """Remove the Redis keys of this process, Celery's included."""
         with reached():
             broker.forget(self._client, self._identity.incarnation)
 
     def _synchronize(self) -> None:
-        """After every (re)connection: who is the server, what time is it there?"""
+        """After every (re)connection: read the server's run id and measure the clock offset."""
         self._server_run_id = server_run_id(self._client)
         self._offset = measure(self._client)
         self._offset_at = time.monotonic()
@@ -124,7 +124,7 @@ class Agent:
                 self._turn()
             except StoreAway as error:
                 if not away:
-                    LOG.warning("%s; going on with what is claimed", error)
+                    LOG.warning("%s; continuing with claimed iterations", error)
                 away = True
             except OsbenchError as error:
                 LOG.error("%s", error)
@@ -165,9 +165,9 @@ class Agent:
         head = store.head()
         epoch = head.get("epoch")
         if epoch is None:
-            return  # the coordinator has marked us and not yet opened its run
+            return  # the coordinator holds this worker and has not opened its run yet
         if head.get("boot") != self._server_run_id:
-            # redis-py reconnects in silence: a server that restarted while we were idle
+            # the server restarted while this worker was idle, and redis-py reconnected silently
             self._synchronize()
         self._store = store
         self._session = Session(
@@ -183,7 +183,7 @@ class Agent:
             spool_limit_bytes=self._spool_limit,
         )
         self._session.claimer.server_run_id = self._server_run_id
-        LOG.info("takes up run %s", run_id)
+        LOG.info("serving run %s", run_id)
 
     def _serve(self, session: Session) -> None:
         assert self._offset is not None
@@ -197,7 +197,7 @@ class Agent:
             self._leave_run()
             return
         if holder != session.run:
-            # the coordinator was not heard for a minute: finish what is claimed, then be free
+            # the coordinator did not renew its hold: finish claimed iterations, then be free
             session.drain()
             if session.empty:
                 self._leave_run()
@@ -211,10 +211,10 @@ class Agent:
         if session is not None:
             self._last_run = session.run
             session.close()
-            LOG.info("leaves run %s", session.run)
+            LOG.info("left run %s", session.run)
 
     def _news(self) -> str:
-        """What the coordinator waits to hear of: sent at once, not with the next beat."""
+        """State whose changes are sent at once, because the coordinator waits for them."""
         session = self._session
         if session is None:
             return ""
@@ -266,7 +266,7 @@ class Agent:
             pipe.set(
                 redis_keys.worker(self._identity.incarnation), sealed, ex=redis_keys.WORKER_TTL_S
             )
-            # again and again: Redis may have lost it, and a coordinator may have taken it out
+            # repeated, because Redis may have lost it or a coordinator may have removed it
             if now - self._listed >= LIST_S:
                 pipe.sadd(redis_keys.WORKERS, self._identity.incarnation)
             pipe.execute()

@@ -1,4 +1,4 @@
-"""Whether the worker processes of this host are heard in Redis: what a probe asks."""
+"""Health check: whether the worker processes of this host have a heartbeat in Redis."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _directory(conf: cfg.ConfigOpts) -> Path:
 
 
 def register(conf: cfg.ConfigOpts, incarnation: str) -> None:
-    """Leave the name of a worker process in the data directory, and drop those of dead ones.
+    """Record a worker process in the data directory, and remove records of dead ones.
 
-    A probe then asks Redis for these by name; looking for them there would mean a scan of all
-    keys, traces among them, by every worker. Raises ConfigError.
+    A probe reads the heartbeats of these processes by name, without a scan of all keys in Redis.
+    Raises ConfigError.
     """
     directory = _directory(conf)
     host = incarnation.partition(".")[0]
@@ -47,16 +47,16 @@ def _may_live(incarnation: str) -> bool:
 
 
 def forget(conf: cfg.ConfigOpts, incarnation: str) -> None:
-    """Take the name of a worker process away again."""
+    """Remove the record of a worker process."""
     with contextlib.suppress(OSError):
         (_directory(conf) / incarnation).unlink(missing_ok=True)
 
 
 def heard(conf: cfg.ConfigOpts) -> int:
-    """Worker processes of this data directory whose heartbeat is in Redis and verified.
+    """Number of worker processes of this data directory with a verified heartbeat in Redis.
 
-    With `[worker] label` only those of that label; not those that are stuck and take no more
-    work. Raises ConfigError without keys, StoreAway, StoreError.
+    With `[worker] label` only those with that label. Stuck processes are not counted. Raises
+    ConfigError without keys, StoreAway, StoreError.
     """
     sealer = Sealer(Keyring.load(conf.security.key_file))
     try:

@@ -1,4 +1,4 @@
-"""One worker process: Celery's consumer, the agent, and an orderly end."""
+"""One worker process: Celery's consumer, the agent, orderly shutdown."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ LOG = logging.getLogger(__name__)
 
 #: Longest wait for Celery's consumer to end, seconds.
 STOP_S = 2.0
-#: prctl option: how late a sleeping thread may be woken, nanoseconds.
+#: prctl option: how late a sleeping thread may wake, nanoseconds.
 _PR_SET_TIMERSLACK = 29
-#: What to do where a worker lacks a plug-in that its coordinator has.
+#: Advice for a plug-in that the coordinator has and the worker lacks.
 _REMEDY = "start osbench-worker with the coordinator's --plugin-path"
 
 
@@ -52,15 +52,15 @@ def _sharpen_timers() -> None:
 
 
 def _raise_file_limit() -> None:
-    """Open as many files as the system lets us: virtual users have connections, one a service."""
+    """Raise the limit on open files: each virtual user has a connection per service."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
-    """Run Celery's consumer in a thread; its only task hands batches to the agent.
+    """Run Celery's consumer in a thread; its only task passes batches to the agent.
 
-    Answers a function that stops it, within a bound.
+    Returns a function that stops it and waits at most `STOP_S`.
     """
 
     def batch(data: bytes) -> None:
@@ -85,7 +85,7 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
     consumer.start()
 
     def stop() -> None:
-        # Celery has no bound of its own here, and a broker that is away would hold us
+        # Celery has no timeout here and would block while the broker is unreachable
         threading.Thread(target=controller.stop, daemon=True).start()
         consumer.join(STOP_S)
 
@@ -97,7 +97,7 @@ def main(
 ) -> int:
     """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
-    Calls `started` once it serves. Raises OsbenchError where it cannot.
+    Calls `started` when it is ready. Raises OsbenchError where it cannot start.
     """
     _sharpen_timers()
     _raise_file_limit()
@@ -108,7 +108,7 @@ def main(
     if conf.messaging.broker_url:
         broker.check(conf.messaging.broker_url, timeout_s)
     plugins = Plugins([*conf.worker.plugin_path, *plugin_paths], remedy=_REMEDY)
-    # read now: a file that cannot be imported is told at start, not by the first run
+    # imported now, so that errors in plug-in files are reported at start
     plugins.scenario_names()
     name = incarnation()
     presence.register(conf, name)
@@ -152,13 +152,13 @@ def main(
 
 
 def _watch(lifeline: int, leave: threading.Event) -> None:
-    # nothing is ever written: the read ends when the supervisor has ended, in whatever way
+    # nothing is ever written: the read returns when the supervisor has ended for any reason
     os.read(lifeline, 1)
     leave.set()
 
 
 def end(code: int) -> None:
-    """Leave at once: stuck iterations may hold threads that never end."""
+    """Exit at once, because threads of stuck iterations may never end."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -20,13 +20,13 @@ from osbench.common.errors import UsageError
 
 LOG = logging.getLogger(__name__)
 
-#: A process that ends sooner than this after its start has a fault that the next one would have,
-#: too. One that was killed is replaced all the same, but not faster than this.
+#: A process that exits sooner than this after its start is not replaced: the next one would fail,
+#: too. One that was killed is replaced, but not sooner than this after its start.
 SHORTEST_LIFE_S = 5.0
 
 
 def process_count(conf: cfg.ConfigOpts) -> int:
-    """Worker processes of this host: as many as are configured, else one a core."""
+    """Number of worker processes of this host: as configured, else one per core."""
     return int(conf.worker.processes or os.cpu_count() or 1)
 
 
@@ -37,13 +37,13 @@ class _Child:
     process: subprocess.Popen[bytes]
     #: When it was started, monotonic.
     started: float
-    #: Pipe on which it says why it cannot start; it closes the other end once it has started.
+    #: Pipe for the error of a failed start; the process closes its end when it has started.
     complaints: int
     message: bytes = b""
     starting: bool = True
 
     def listen(self) -> None:
-        """Take what it has said, and see whether it has started."""
+        """Read its error, if any, and detect whether it has started."""
         while self.starting:
             try:
                 data = os.read(self.complaints, 4096)
@@ -54,14 +54,14 @@ class _Child:
                 self.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Close the pipe."""
         if self.starting:
             self.starting = False
             os.close(self.complaints)
 
 
 class Supervisor:
-    """One child a worker process; a child that dies is replaced by a new incarnation."""
+    """One child per worker process; a child that is killed is replaced by a new incarnation."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, config_files: Sequence[str], plugin_paths: Sequence[str]
@@ -71,20 +71,20 @@ class Supervisor:
         self._plugin_paths = plugin_paths
         self._leave = threading.Event()
         self._children: list[_Child] = []
-        #: Why processes could not start, with their number, as long as more may say the same.
+        #: Errors of failed starts, with their count, until all starts have succeeded or failed.
         self._unreported: Counter[str] = Counter()
         #: When processes are to be started, monotonic.
         self._due: list[float] = []
 
     def run(self) -> int:
-        """Run until SIGTERM or SIGINT; answers the exit code."""
+        """Run until SIGTERM or SIGINT; returns the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._leave.set())
         reading, writing = os.pipe()
         try:
             return self._supervise(reading)
         finally:
-            # closing the lifeline drains whoever is left
+            # closing the lifeline makes remaining processes drain
             os.close(writing)
             os.close(reading)
 
@@ -94,7 +94,7 @@ class Supervisor:
         while True:
             failed = self._reap() or failed
             self._start_due(lifeline)
-            # who has said why it ends has not always ended yet
+            # a process that has reported an error may not have exited yet
             if not any(child.starting or child.message for child in self._children):
                 self._report_failures()
             if not self._children and not self._due:
@@ -104,7 +104,7 @@ class Supervisor:
                 return self._stop()
 
     def _reap(self) -> int:
-        """Plan replacements of processes that ended; the exit code of one that gets none, or 0."""
+        """Schedule replacements of exited processes; returns a code if one is not replaced."""
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]
         for child in self._children:
@@ -115,22 +115,22 @@ class Supervisor:
             code, lived_s = child.process.returncode, time.monotonic() - child.started
             why = child.message.decode(errors="replace")
             how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
-            # what is wrong with a file or an option stays so, however long it took to be seen
+            # a usage error would occur again, however late it was detected
             if code == UsageError.exit_code or (code >= 0 and lived_s < SHORTEST_LIFE_S):
                 failed = failed or code or 1
                 if why:
                     self._unreported[why] += 1
                 else:
-                    LOG.warning("%s: no other is started", how)
+                    LOG.warning("%s: it is not replaced", how)
             else:
-                LOG.warning("%s: a new one starts", f"{how}: {why}" if why else how)
+                LOG.warning("%s: a new process is started", f"{how}: {why}" if why else how)
                 self._due.append(child.started + SHORTEST_LIFE_S)
         return failed
 
     def _report_failures(self) -> None:
         for why, count in self._unreported.items():
             share = f"{count} of {process_count(self._conf)} worker processes"
-            click.echo(f"osbench-worker: {why} ({share}; no others are started)", err=True)
+            click.echo(f"osbench-worker: {why} ({share}; not replaced)", err=True)
         self._unreported.clear()
 
     def _start_due(self, lifeline: int) -> None:
@@ -150,7 +150,7 @@ class Supervisor:
         for path in self._plugin_paths:
             command += ["--plugin-path", path]
         command += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
-        # own groups: Ctrl-C reaches the supervisor, which drains them in its own order
+        # own process groups: Ctrl-C only reaches the supervisor, which then drains them
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe), process_group=0
         )

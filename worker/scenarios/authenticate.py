@@ -1,4 +1,4 @@
-"""Scenarios that authenticate against Keystone, or have services look at a token."""
+"""Scenarios that authenticate against Keystone, or have services validate a token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
-#: An image that nobody has: the answer is short.
+#: Name of an image that does not exist, for a short response.
 MISSING_IMAGE = "__intentionally_non_existent_image___"
 
 
@@ -24,37 +24,37 @@ class Authenticate(OpenStackScenario):
 
     @openstack("Authenticate.validate_glance", services=("glance",))
     def validate_glance(self, repetitions: int) -> None:
-        """Have Glance validate the token, so many times, with a search that finds nothing."""
+        """Have Glance validate the token, `repetitions` times, with a search that finds nothing."""
         self._ask("glance", "images", repetitions, {"name": MISSING_IMAGE, "limit": 20})
 
     @openstack("Authenticate.validate_nova", services=("nova",))
     def validate_nova(self, repetitions: int) -> None:
-        """Have Nova validate the token, so many times, by listing flavors."""
+        """Have Nova validate the token, `repetitions` times, by listing flavors."""
         self._ask("nova", "flavors/detail", repetitions)
 
     @openstack("Authenticate.validate_ceilometer", services=("ceilometer",))
     def validate_ceilometer(self, repetitions: int) -> None:
-        """Have Ceilometer validate the token, so many times, by listing meters."""
+        """Have Ceilometer validate the token, `repetitions` times, by listing meters."""
         self._ask("ceilometer", "v2/meters", repetitions)
 
     @openstack("Authenticate.validate_cinder", services=("cinder",))
     def validate_cinder(self, repetitions: int) -> None:
-        """Have Cinder validate the token, so many times, by listing volume types."""
+        """Have Cinder validate the token, `repetitions` times, by listing volume types."""
         self._ask("cinder", "types", repetitions)
 
     @openstack("Authenticate.validate_neutron", services=("neutron",))
     def validate_neutron(self, repetitions: int) -> None:
-        """Have Neutron validate the token, so many times, by listing networks."""
+        """Have Neutron validate the token, `repetitions` times, by listing networks."""
         self._ask("neutron", "networks", repetitions)
 
     @openstack("Authenticate.validate_octavia", services=("octavia",))
     def validate_octavia(self, repetitions: int) -> None:
-        """Have Octavia validate the token, so many times, by listing load balancers."""
+        """Have Octavia validate the token, `repetitions` times, by listing load balancers."""
         self._ask("octavia", "lbaas/loadbalancers", repetitions)
 
     @openstack("Authenticate.validate_heat", services=("heat",))
     def validate_heat(self, repetitions: int) -> None:
-        """Have Heat validate the token, so many times, by listing stacks."""
+        """Have Heat validate the token, `repetitions` times, by listing stacks."""
         self._ask("heat", "stacks", repetitions, {"limit": 0})
 
     def _ask(

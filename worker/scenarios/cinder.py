@@ -16,14 +16,14 @@ _SCENARIO: Mapping[str, Any] = {"services": ("cinder",), "cleanup": ("cinder",)}
 
 
 class CinderVolumes(OpenStackScenario):
-    """Rally's `CinderVolumes` scenarios: those that create, list and delete.
+    """Rally's `CinderVolumes` scenarios that create, list and delete.
 
-    `size` is GB, or `{min, max}` for one at random.
+    `size` is in GB, or `{min, max}` for a random size.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Find the image."""
+        """Look up the image."""
         image = context["args"].get("image")
         context["image"] = sought(cloud, "image", image) if image else ""
 

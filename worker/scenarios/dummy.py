@@ -1,4 +1,4 @@
-"""Scenarios without a service: they sleep, fail or make output, to try everything around them."""
+"""Scenarios without a service, for tests of a set-up: they sleep, fail or make output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from osbench.common.plugin.scenario import Scenario, configure, pause
 
 
 class DummyError(Exception):
-    """What dummy scenarios raise where the task asks for a failure."""
+    """Raised by dummy scenarios where the task asks for a failure."""
 
 
 class Dummy(Scenario):
@@ -20,7 +20,7 @@ class Dummy(Scenario):
     def dummy(self, sleep: float = 0, **kwargs: Any) -> None:
         """Sleep, in an action within an action.
 
-        `sleep` is in seconds; further arguments are accepted and change nothing.
+        `sleep` is in seconds; further arguments are accepted and have no effect.
         """
         self._foo(sleep)
 
@@ -38,7 +38,7 @@ class Dummy(Scenario):
     ) -> None:
         """Sleep, then raise an exception.
 
-        Its message is `message`, or as many letters as `size_of_message` says.
+        Its message is `message`, or `size_of_message` letters.
         """
         pause(sleep)
         raise DummyError(message or "M" * size_of_message)
@@ -53,8 +53,8 @@ class Dummy(Scenario):
     def dummy_random_fail_in_atomic(self, exception_probability: float = 0.5) -> None:
         """Fail somewhere in four actions, nested two by two.
 
-        The probability, 0 to 1, is a quarter of what is given at each place; 1 always fails in
-        the first.
+        The probability at each action is a quarter of `exception_probability` (0 to 1); with 1 the
+        first action always fails.
         """
         each = exception_probability if exception_probability == 1 else exception_probability / 4
         for _ in range(2):
@@ -102,7 +102,7 @@ class Dummy(Scenario):
 
     @configure(name="Dummy.dummy_output")
     def dummy_output(self, random_range: int = 25) -> None:
-        """Make one output for each kind of chart, of random numbers from 1 to `random_range`."""
+        """Make one output for each kind of chart, with random numbers from 1 to `random_range`."""
         draw = _Draw(random_range)
         self._additive("StatsTable", draw.pairs("foo stat", "bar stat", "spam stat"))
         self._additive("StackedArea", draw.pairs(*(f"foo {n}" for n in range(1, 7))), label="foos")

@@ -33,7 +33,7 @@ class GlanceImages(Servers):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Have the image's data here before the load."""
+        """Fetch the image's data before the load."""
         location = context["args"].get("image_location")
         if location and context["args"].get("import_method") != "web-download":
             context["data"] = LocalCopy(str(location))
@@ -190,7 +190,8 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image, have its data imported, and delete it.
 
-        `import_method` is `glance-direct`, data from here, or `web-download`, by Glance itself.
+        `import_method` is `glance-direct` (the worker sends the data) or `web-download` (Glance
+        downloads it).
         """
         fields = _fields(container_format, disk_format, visibility, min_disk, min_ram, properties)
         with ActionTimer(self, "glance_v2.create_image_for_import"):
@@ -229,7 +230,7 @@ class GlanceImages(Servers):
         properties: dict[str, Any] | None = None,
         boot_server_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create an image and boot so many servers from it, with a request each."""
+        """Create an image and boot `number_instances` servers from it, one request per server."""
         image = self._create(
             _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
         )
@@ -301,7 +302,7 @@ def _fields(
 
 
 class LocalCopy:
-    """The file of that name, or what a URL gives now. Raises DeploymentError."""
+    """A local file, or a temporary copy of a URL's content. Raises DeploymentError."""
 
     def __init__(self, location: str) -> None:
         if "://" not in location:
@@ -309,7 +310,7 @@ class LocalCopy:
             if not self.path.is_file():
                 raise DeploymentError(f"there is no file {location} on this host")
             return
-        # without a name: the process may end in any way and leaves nothing
+        # an unnamed file: nothing is left even if the process is killed
         file = tempfile.TemporaryFile()  # noqa: SIM115 - kept open with its path
         weakref.finalize(self, file.close)
         self.path = Path(f"/proc/self/fd/{file.fileno()}")

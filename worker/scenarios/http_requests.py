@@ -1,4 +1,4 @@
-"""Scenarios that make an HTTP request and look at the status of its answer."""
+"""Scenarios that make an HTTP request and check the status of the response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osbench.worker.tracing.profiling import trace_headers
 
 
 class UnexpectedStatus(ValueError):
-    """The answer's status is not the one that the task expects."""
+    """The status of the response is not the one that the task expects."""
 
 
 class HttpRequests(Scenario):
@@ -23,15 +23,15 @@ class HttpRequests(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Make the clients that this process's virtual users share."""
+        """Create the clients that this process's virtual users share."""
         of_run = [f"X-Osbench-Run: {context['run']}"]
         context["http"] = (CurlClient(of_run), RequestsClient(of_run))
 
     @configure(name="HttpRequests.check_request")
     def check_request(self, url: str, method: str, status_code: int, **kwargs: Any) -> None:
-        """Make a request and compare the status of the answer with the expected one.
+        """Make a request and compare the status of the response with the expected one.
 
-        `kwargs` are any of the keyword arguments of `requests.request`.
+        `kwargs` are keyword arguments of `requests.request`.
         """
         with ActionTimer(self, "requests.check_request"):
             context = self.context
@@ -51,10 +51,10 @@ class HttpRequests(Scenario):
 
     @configure(name="HttpRequests.check_random_request")
     def check_random_request(self, requests: list[dict[str, Any]], status_code: int) -> None:
-        """Make a request picked at random and compare the status of the answer.
+        """Make a request picked at random and compare the status of the response.
 
-        Each request has url, method and any keyword argument of `requests.request`;
-        `status_code` is expected of those that do not give their own.
+        Each request has url, method and any keyword arguments of `requests.request`;
+        `status_code` is expected for requests without one of their own.
         """
         request = dict(random.choice(requests))  # noqa: S311 - load, not secrets
         expected = request.pop("status_code", status_code)

@@ -12,23 +12,23 @@ from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack, without_none
 
-#: What of an update would keep the clean-up from finding a user again.
+#: Attributes that an update must not change: the clean-up would not find the user again.
 _NAMES = ("name", "domain_name")
-#: What arguments that hold arguments may have.
+#: Allowed keys of arguments that are mappings.
 _TAKEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "create_user_kwargs": ("default_role", "domain_name", "enabled", "password", "project_id"),
         "create_role_kwargs": ("domain_name",),
-        # with a user or a project it lists what they have been given, never the new role
+        # filtered by user or project, the list would not contain the new role
         "list_role_kwargs": ("domain_name",),
     }
 )
-#: The domain of what is made where the task names none.
+#: The domain of new objects where the task names none.
 _DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
-    """What a scenario needs that acts as the administrator and leaves such things behind."""
+    """Needs of a scenario that acts as the administrator and leaves objects of these kinds."""
     return {
         "services": ("keystone",),
         "admin": True,
@@ -42,7 +42,7 @@ class KeystoneBasic(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """See that arguments can be used, and find the domains of what is made."""
+        """Check the arguments, and look up the domains of new objects."""
         args = context["args"]
         _check(args)
         credential = cloud.account.credential
@@ -54,7 +54,8 @@ class KeystoneBasic(OpenStackScenario):
         wanted = {one.get("domain_name") for one in (args, *nested)} - {None}
         needs = cls.method(context).needs
         if needs.admin and not needs.users:
-            # all that make users and projects; others ask as a user, who may not see domains
+            # scenarios that make users or projects; other scenarios act as a user, who may not
+            # list domains
             wanted.add(_DEFAULT)
         for name in sorted(wanted - known.keys()):
             found = cloud.document("GET", "keystone", "domains", params={"name": name})["domains"]
@@ -131,7 +132,7 @@ class KeystoneBasic(OpenStackScenario):
         create_user_kwargs: dict[str, Any] | None = None,
         update_user_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create a user, update it, and see that it is updated."""
+        """Create a user, update it, and check the update."""
         changes = dict(update_user_kwargs or {})
         user = self._create_user(**(create_user_kwargs or {}))
         self._update_user(user["id"], changes)
@@ -149,7 +150,7 @@ class KeystoneBasic(OpenStackScenario):
     def create_tenant_with_users(
         self, users_per_tenant: int, name_length: int = 10, domain_name: str | None = None
     ) -> None:
-        """Create a project and so many users of it."""
+        """Create a project and `users_per_tenant` users of it."""
         project = self._create_project(domain_name)
         with ActionTimer(self, "keystone_v3.create_users"):
             for _ in range(users_per_tenant):
@@ -235,7 +236,7 @@ class KeystoneBasic(OpenStackScenario):
     def get_entities(self, service_name: str | None = "keystone") -> None:
         """Create a project, a user and a role, and get each of them and a service.
 
-        The service is found by its name, or made where that is null.
+        The service is found by its name, or created where that is null.
         """
         project = self._create_project()
         user = self._create_user(project_id=project["id"])
@@ -401,8 +402,8 @@ def _check(args: Mapping[str, Any]) -> None:
     for place, names in _TAKEN.items():
         for name in sorted(set(args.get(place) or {}) - set(names)):
             raise DeploymentError(
-                f"{place} cannot have {name}: osbench takes {', '.join(names)}; what is made has "
-                "names of osbench's own, and new roles are not among those that somebody has"
+                f"{place} cannot have {name}: osbench supports {', '.join(names)}; osbench chooses "
+                "the names of new objects, and lists of assigned roles never contain a new role"
             )
     refused = [name for name in _NAMES if name in (args.get("update_user_kwargs") or {})]
     if refused:

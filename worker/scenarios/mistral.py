@@ -21,7 +21,7 @@ _CLEANED = ("mistral",)
 
 
 class Mistral(OpenStackScenario):
-    """What scenarios of Mistral do."""
+    """Base of scenarios of Mistral."""
 
     FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
 
@@ -49,7 +49,7 @@ class MistralWorkbooks(Mistral):
 
     @openstack("MistralWorkbooks.create_workbook", services=("mistral",), cleanup=_CLEANED)
     def create_workbook(self, definition: str, do_delete: bool = False) -> None:
-        """Create a workbook from a file, under a name of its own, and perhaps delete it."""
+        """Create a workbook from a file, under a unique name, and delete it if `do_delete`."""
         workbook = self._create_workbook(definition)
         if do_delete:
             self._delete_workbook(workbook["name"])
@@ -85,7 +85,7 @@ class MistralExecutions(Mistral):
         params: str | None = None,
         do_delete: bool = False,
     ) -> None:
-        """Create a workbook from a file, and run one of its workflows to its end.
+        """Create a workbook from a file, and run one of its workflows until it ends.
 
         `definition`, `wf_input` and `params` are files on the coordinator's host.
         """
@@ -105,7 +105,7 @@ class MistralExecutions(Mistral):
                 "workflow_name": workflow,
                 "input": wf_input,
                 "params": json.dumps(given) if given else None,
-                # says in Mistral's own lists which iteration made it
+                # identifies the iteration in Mistral's own lists
                 "description": self.new_name(),
             }
         )

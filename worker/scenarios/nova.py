@@ -15,14 +15,14 @@ from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario, openstack
 
 _SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova",)}
-#: Images or flavors asked for at once; services may give fewer.
+#: Page size of lists of images and flavors; services may return fewer.
 _PAGE = 1000
-#: Where things are looked for by name: service, path, key.
+#: Service and path of the lists in which names are looked up.
 _LISTS = {"image": ("glance", "images"), "flavor": ("nova", "flavors")}
 
 
 class Servers(OpenStackScenario):
-    """What scenarios with servers do."""
+    """Base of scenarios with servers."""
 
     def _boot(self, image: str, wanted: Mapping[str, Any]) -> str:
         with ActionTimer(self, "nova.boot_server"):
@@ -32,7 +32,7 @@ class Servers(OpenStackScenario):
         return server
 
     def _boot_many(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
-        """Boot servers with a request each, then await each of them."""
+        """Boot servers, one request per server, then wait for each of them."""
         with ActionTimer(self, "nova.boot_servers"):
             with ActionTimer(self, ACCEPTED):
                 servers = [self._post_server(image, wanted) for _ in range(count)]
@@ -57,16 +57,16 @@ class Servers(OpenStackScenario):
 
 
 class NovaServers(Servers):
-    """Rally's `NovaServers` scenarios: those that boot, list and delete.
+    """Rally's `NovaServers` scenarios that boot, list and delete.
 
     `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
-    fits one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are those
+    matches one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are those
     of novaclient for new servers. `auto_assign_nic` must be false where there are no `nics`.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """See that the arguments can be sent; find image and flavor."""
+        """Check the arguments; look up image and flavor."""
         named = set(inspect.signature(cls.method(context)).parameters) - {"auto_assign_nic"}
         server_arguments.check({k: v for k, v in context["args"].items() if k not in named})
         for what in ("image", "flavor"):
@@ -157,7 +157,7 @@ def _refuse_error(server: Mapping[str, Any]) -> None:
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Id of an image or a flavor. Raises DeploymentError where not exactly one fits."""
+    """Id of an image or a flavor. Raises DeploymentError unless exactly one matches."""
     wanted = given if isinstance(given, Mapping) else {"id": given}
     if "id" in wanted:
         return str(wanted["id"])
@@ -186,7 +186,7 @@ def _listed(cloud: Cloud, service: str, path: str) -> list[dict[str, Any]]:
     while True:
         document = cloud.document("GET", service, path, params=params)
         found += document[path]
-        # Glance says so by the one, Nova by the other
+        # Glance has the former key, Nova the latter
         if not (document.get("next") or document.get(f"{path}_links")):
             return found
         params["marker"] = found[-1]["id"]

@@ -1,4 +1,4 @@
-"""What scenarios that load an OpenStack cloud have in common."""
+"""Base of scenarios that load an OpenStack cloud."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 PER_USER, PER_ITERATION = "per_user", "per_iteration"
 
-#: Parts of an action that is accepted first and done later. Waiting looks again after a tenth of
-#: the time waited so far, at least `POLL_S` and at most `POLL_MOST_S`; the name says what may be
-#: too much in the figure, beside the time of one look.
+#: Parts of an action that is accepted first and completed later. The polling interval is a tenth
+#: of the time waited so far, at least `POLL_S` and at most `POLL_MOST_S`; the name states the
+#: resulting error of the measured time, in addition to the duration of one request.
 ACCEPTED = "accepted"
 READY = "ready (polled: at most 10 % or 0.1 s late)"
 POLL_S = 0.1
@@ -40,15 +40,15 @@ WAIT_S = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceNeeds:
-    """What one scenario needs of the cloud."""
+    """The needs of one scenario in the cloud."""
 
     services: tuple[str, ...]
-    #: It acts as the administrator, as users, or both.
+    #: Whether it acts as the administrator, as users, or both.
     admin: bool
     users: bool
-    #: Its users must have been made for the run.
+    #: Whether its users must have been made for the run.
     temporary: bool
-    #: Users have tokens before the load.
+    #: Whether users get tokens before the load.
     warm: bool
 
 
@@ -64,8 +64,8 @@ def openstack(
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the argument `session`.
 
-    `services` must be in the catalogue; what is left in those of `cleanup` is removed after the
-    load.
+    `services` must be in the catalogue. After the load, resources that iterations left in the
+    services of `cleanup` are removed.
     """
     context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
     if temporary:
@@ -98,8 +98,8 @@ def _with_session(signature: inspect.Signature) -> inspect.Signature:
 class OpenStackScenario(Scenario):
     """Base of scenarios that send requests as users of a cloud.
 
-    `session` of every scenario is `per_user`, one token for all iterations of a user, or
-    `per_iteration`: then each gets a token of its own first, which counts.
+    The argument `session` of every scenario is `per_user`, one token for all iterations of a
+    user, or `per_iteration`: each iteration first requests a token, which is part of its time.
     """
 
     #: Sends requests as the iteration's user, and as the administrator.
@@ -108,7 +108,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Get tokens and find services. Raises DeploymentError where something is not there."""
+        """Get tokens and check services. Raises DeploymentError where something is missing."""
         name = context["scenario"].partition("@")[0]
         needs: ServiceNeeds = cls.method(context).needs
         deployment = openstack_of(context.get("deployment"), name)
@@ -119,8 +119,8 @@ class OpenStackScenario(Scenario):
             )
         if needs.temporary and not all(one["temporary"] for one in context["users"]):
             raise DeploymentError(
-                f"{name} leaves things with its users: have the context users make some "
-                "(users: {tenants: 1}) in place of those of the deployment"
+                f"{name} leaves resources that are only removed together with its users: let the "
+                "context users make some (users: {tenants: 1}) instead of those of the deployment"
             )
         selector = UserSelector(context, deployment, request_limit_s(context))
         context["user_selector"] = selector
@@ -136,7 +136,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Look up before the load what arguments name; `context["args"]` are the workload's."""
+        """Look up named objects before the load; `context["args"]` are the workload's arguments."""
 
     @classmethod
     def method(cls, context: Mapping[str, Any]) -> Any:
@@ -144,19 +144,19 @@ class OpenStackScenario(Scenario):
         return getattr(cls, context["scenario"].partition("@")[0].rpartition(".")[2])
 
     def new_name(self) -> str:
-        """A name by which what it names is found again, whatever happens."""
+        """A unique name for a resource, by which the clean-up finds it."""
         context = self.context
         return resource_names.in_iteration(
             context["run"], context["workload"], context["iteration"], context.get(NAMES_KEY, "")
         )
 
-    def checked(self, correct: bool, said: str) -> None:
-        """Fail the iteration where something is not as it should be."""
+    def checked(self, correct: bool, message: str) -> None:
+        """Fail the iteration with a message unless `correct`."""
         if not correct:
-            raise AssertionError(said)
+            raise AssertionError(message)
 
     def wait_until(self, what: str, look: Callable[[], T | None]) -> T:
-        """Look, in an action of its own, until there is an answer.
+        """Poll `look`, in an action of its own, until it returns a value.
 
         Raises NotReady after the workload's timeout, or `WAIT_S`.
         """
@@ -173,7 +173,7 @@ class OpenStackScenario(Scenario):
                 pause(min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S))
 
     def as_administrator(self) -> Client:
-        """Sends requests as the administrator, who has a token where `prepare` saw to it."""
+        """A client of the administrator, who has a token if `prepare` requested one."""
         selector: UserSelector = self.context["user_selector"]
         return Client(self, selector.sessions, selector.admin, selector.versions)
 
@@ -201,5 +201,5 @@ class OpenStackScenario(Scenario):
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same without what is None: services take that for a value."""
+    """The mapping without values that are None: services would take null for a value."""
     return {key: value for key, value in values.items() if value is not None}

@@ -12,11 +12,11 @@ from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, opens
 
 
 class OpenStack(OpenStackScenario):
-    """Requests that the task spells out."""
+    """Requests that are specified in the task."""
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """See that the service is there, and that the paths of the checks can be read."""
+        """Check that the service exists, and that the paths of the checks are valid."""
         args = context["args"]
         if args.get("as_admin"):
             context["user_selector"].warm(admin=True, users=False)
@@ -39,12 +39,13 @@ class OpenStack(OpenStackScenario):
         checks: dict[str, Any] | None = None,
         as_admin: bool = False,
     ) -> None:
-        """Send a request to a service and look at the answer.
+        """Send a request to a service and check the response.
 
         `service_type` is a type of the catalogue, or one of the names keystone, glance, nova and
-        so on; then `path` goes without the version. `body` is sent as JSON, text as it is. The
-        answer has the expected `status` (any below 400 by default), and each JSONPath of `checks`
-        leads to the value there, or `[*]` to one that equals it. What is made is not cleaned up.
+        so on; then `path` is without the version. `body` is sent as JSON, text as it is. The
+        response must have the expected `status` (any below 400 by default), and each JSONPath of
+        `checks` must lead to the given value, with `[*]` at least once. Created resources are not
+        cleaned up.
         """
         text = isinstance(body, str)
         sent = {str(name): str(value) for name, value in (headers or {}).items()}
@@ -63,7 +64,7 @@ class OpenStack(OpenStackScenario):
             try:
                 document = answer.json()
             except ValueError:
-                raise AssertionError("the answer is not JSON") from None
+                raise AssertionError("the response is not JSON") from None
             for place, wanted in checks.items():
                 found = jsonpath.values(document, place)
                 self.checked(wanted in found, f"{place} is {_described(found)}, not {wanted!r}")

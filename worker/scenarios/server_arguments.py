@@ -1,4 +1,4 @@
-"""Arguments for new servers, named as novaclient names them, as Nova's API has them."""
+"""Converts arguments for new servers from novaclient's names to those of Nova's API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osbench.common.errors import DeploymentError
 
 #: The first microversion that takes "none" and "auto" for networks.
 _WITHOUT_NETWORKS = "2.37"
-#: Arguments that Nova's API calls otherwise.
+#: Arguments with another name in Nova's API.
 _RENAMED = {
     "meta": "metadata",
     "admin_pass": "adminPass",
@@ -19,7 +19,7 @@ _RENAMED = {
     "access_ip_v4": "accessIPv4",
     "access_ip_v6": "accessIPv6",
 }
-#: Arguments that are sent as they are; Nova takes some of them from a later microversion on.
+#: Arguments that are sent unchanged; some of them need a later microversion.
 _SAME = frozenset(
     (
         "availability_zone",
@@ -64,7 +64,7 @@ def _personality(files: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"path": path, "contents": _encoded(text)} for path, text in sorted(files.items())]
 
 
-#: Arguments whose values differ, too: the name and the value of Nova's API.
+#: Arguments whose values are converted, too: the name in Nova's API and the conversion.
 _OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
     {
         "nics": ("networks", _networks),
@@ -76,7 +76,7 @@ _OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
 
 
 def check(wanted: Mapping[str, Any], place: str = "") -> None:
-    """See before the load that all arguments can be sent; `place` is the argument they stand in.
+    """Check before the load that all arguments can be sent; `place` is the enclosing argument.
 
     Raises DeploymentError.
     """
@@ -85,8 +85,8 @@ def check(wanted: Mapping[str, Any], place: str = "") -> None:
     unknown = sorted(set(wanted) - known)
     if unknown:
         raise DeploymentError(
-            f"{unknown[0]}{within}: no argument for servers that osbench knows; it knows "
-            f"{', '.join(sorted(known))}; where Rally has it, NAME@rally does it"
+            f"{unknown[0]}{within}: unknown argument for servers; osbench knows "
+            f"{', '.join(sorted(known))}; if Rally supports it, use NAME@rally"
         )
     nics = wanted.get("nics")
     if wanted.get(_PICKED) and not nics:
@@ -96,15 +96,15 @@ def check(wanted: Mapping[str, Any], place: str = "") -> None:
     for nic in () if nics is None or isinstance(nics, str) else nics:
         for key in sorted(set(nic) - _NICS.keys()):
             raise DeploymentError(
-                f"nics{within}: {key} is not known, {', '.join(sorted(_NICS))} are; where Rally "
-                "has it, NAME@rally does it"
+                f"nics{within}: unknown key {key}; osbench knows {', '.join(sorted(_NICS))}; if "
+                "Rally supports it, use NAME@rally"
             )
 
 
 def body(fields: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """The body of a request for a server, and the microversion it needs, "" for any.
 
-    `fields` are Nova's (`name`, `flavorRef`, `imageRef`), `wanted` those that `check` has seen.
+    `fields` are Nova's (`name`, `flavorRef`, `imageRef`), `wanted` those that `check` accepted.
     """
     server = dict(fields)
     for name, value in wanted.items():
@@ -119,7 +119,7 @@ def body(fields: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str
             server[other] = translate(value)
     disks = wanted.get("block_device_mapping_v2")
     if disks and "imageRef" in fields:
-        # Nova wants the image among the disks then, as novaclient puts it there
+        # with disks given, Nova requires the image among them, as novaclient does
         own = {
             "uuid": fields["imageRef"],
             "source_type": "image",

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
-#: Seconds after which a message is gone, as in Rally.
+#: Seconds after which a message expires, as in Rally.
 _TTL_S = 360
 
 
@@ -20,7 +20,7 @@ class ZaqarBasic(OpenStackScenario):
     def create_queue(
         self, name_length: int | None = None, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Create a queue. Rally's does not reach Zaqar; this one does."""
+        """Create a queue. Unlike Rally's scenario, it sends the request to Zaqar."""
         self._create(metadata)
 
     @openstack("ZaqarBasic.producer_consumer", services=("zaqar",), cleanup=("zaqar",))
@@ -31,7 +31,7 @@ class ZaqarBasic(OpenStackScenario):
         max_msg_count: int = 200,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Create a queue, post messages at once, read all of them, and delete the queue."""
+        """Create a queue, post messages in one request, read all of them, and delete the queue."""
         queue = self._create(metadata)
         count = random.randint(min_msg_count, max_msg_count)  # noqa: S311 - load, not secrets
         messages = [{"body": {"id": number}, "ttl": _TTL_S} for number in range(count)]

@@ -1,1 +1,1 @@
-"""One run in one worker process: batches in, result blocks out."""
+"""One run in one worker process: takes batches, ships result blocks."""

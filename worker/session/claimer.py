@@ -1,4 +1,4 @@
-"""Claims batches ahead of need, by the rate at which this worker gets through them."""
+"""Claims batches in advance, by the rate at which this worker processes iterations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOG = logging.getLogger(__name__)
 #: Work claimed ahead, seconds: closed runners by rate, open ones by due instant.
 AHEAD_S = 2.0
 AHEAD_OPEN_S = 15.0
-#: Shortest time over which the rate is measured, nanoseconds; at most twice of it is.
+#: Shortest time over which the rate is measured, nanoseconds; the longest is twice that.
 WINDOW_NS = 1_000_000_000
 
-#: An instant, and what was done and waited until then.
+#: An instant, with the iterations done and the nanoseconds waited until then.
 Mark = tuple[int, int, int]
 
 
@@ -49,7 +49,7 @@ class Claimer:
         self._thread.start()
 
     def offer(self, batch: Batch) -> str:
-        """Take a verified batch in; answers why it is refused, or ""."""
+        """Take a verified batch; returns why it is refused, or ""."""
         with self._lock:
             refusal = self._intake.offer(batch)
         self._need.set()
@@ -64,14 +64,14 @@ class Claimer:
         self._need.set()
 
     def wake(self) -> None:
-        """Work runs out: look now."""
+        """Claim now, because the engine runs out of work."""
         self._need.set()
 
     def pause(self) -> None:
-        """Claim nothing more; returns when no claim is under way.
+        """Claim nothing more; returns when no claim is in progress.
 
-        Claims that had no answer are asked for again until they have: what is ours of them
-        goes to the engine, which gives it back.
+        Claims whose reply was lost are repeated until there is a reply. Batches that turn out to
+        be claimed by this worker go to the engine, which gives them back.
         """
         self.paused = True
         with self._lock:
@@ -79,7 +79,7 @@ class Claimer:
 
     @property
     def unsure(self) -> bool:
-        """There are claims without an answer."""
+        """There are claims without a reply."""
         with self._lock:
             return bool(self._intake.unanswered())
 
@@ -98,10 +98,10 @@ class Claimer:
                     while self._claim():
                         pass
             except OsbenchError as error:
-                LOG.warning("no claim for now: %s", error)
+                LOG.warning("cannot claim now: %s", error)
                 time.sleep(0.2)
             except Exception:
-                LOG.exception("claims go on after an error of our own")
+                LOG.exception("internal error in claiming; it continues")
                 time.sleep(0.2)
 
     def _claim(self) -> bool:
@@ -115,7 +115,7 @@ class Claimer:
             self._epoch, self.server_run_id, self._incarnation, self._intake.ask(wanted)
         )
         if owners is None:
-            # another epoch, or a Redis that restarted: the coordinator decides what goes on
+            # another epoch, or Redis has restarted: the coordinator decides what to do
             return False
         for batch in self._intake.settle(wanted, owners):
             self._taken += len(batch)
@@ -133,19 +133,19 @@ class Claimer:
         return self._intake.first(self._ahead(engine, now) - engine.queued)
 
     def _ahead(self, engine: Engine, now: int) -> int:
-        """Numbers that should wait in the engine: what it gets through in `AHEAD_S`."""
+        """Numbers that should be queued in the engine: as many as it processes in `AHEAD_S`."""
         share, want_ns = engine.share, engine.want_ns
         if not share:
             return 0
         done = self._taken - engine.queued - len(engine.inflight)
         if done <= 0:
-            # an iteration takes at least as long as they have run
+            # no iteration has ended: each takes at least as long as the load has lasted
             running_s = (now - self._before[0]) / 1e9
             return share if running_s < AHEAD_S else max(1, int(share * AHEAD_S / running_s))
         if now - self._mark[0] >= WINDOW_NS and done - self._mark[1] >= share:
             self._before, self._mark = self._mark, (now, done, want_ns)
         begin, done_before, want_before = self._before
         busy_ns = max(1, now - begin - (want_ns - want_before) // share)
-        # the first to end may be the shortest: no more than doubles at once
+        # the first iterations to end may be the shortest: limits the growth
         rate = (done - done_before) / busy_ns
         return max(1, min(int(rate * AHEAD_S * 1e9), share + 2 * done))

@@ -1,4 +1,4 @@
-"""Batches offered to a worker process, and the claims that make them its own."""
+"""Batches offered to a worker process, and the state of their claims."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from osbench.common.protocol.messages import Batch
 
 
 class Intake:
-    """Batches offered and not yet claimed, in the order they came. Not thread-safe."""
+    """Batches offered and not yet claimed, in order of arrival. Not thread-safe."""
 
     def __init__(self, run: str, epoch: str, incarnation: str) -> None:
         self._run = run
         self._epoch = epoch
         self._incarnation = incarnation
         self._offered: deque[Batch] = deque()
-        #: Ids of batches that we asked for and were not answered about: they may be ours.
+        #: Ids of batches whose claim has no reply yet: this worker may own them.
         self._asked: set[int] = set()
         self._workload = -1
         self._last = 0
@@ -27,10 +27,10 @@ class Intake:
         return len(self._offered)
 
     def offer(self, batch: Batch) -> str:
-        """Take a verified batch in; answers why it is refused, or "".
+        """Take a verified batch; returns why it is refused, or "".
 
-        A batch for another run, epoch or process, or one seen before, is never started: it
-        may be an old message that somebody sent again.
+        A batch for another run, epoch or process, or one seen before, is never started: it may
+        be a replayed message.
         """
         if batch.run != self._run or batch.epoch != self._epoch:
             return "of another run"
@@ -43,7 +43,7 @@ class Intake:
         return ""
 
     def serve(self, workload: int) -> None:
-        """Look at the batches of this workload from now on; forget those of earlier ones."""
+        """Serve the batches of this workload from now on; forget those of earlier ones."""
         self._workload = workload
         self._offered = deque(batch for batch in self._offered if batch.workload >= workload)
         self._asked.intersection_update(batch.batch for batch in self._offered)
@@ -70,17 +70,17 @@ class Intake:
         return [batch for batch in self._offered if batch.workload == self._workload]
 
     def ask(self, batches: Sequence[Batch]) -> list[int]:
-        """The ids to claim. Until `settle` is called it is not known whose the batches are."""
+        """The ids to claim. Until `settle` is called the owners are not known."""
         found = [batch.batch for batch in batches]
         self._asked.update(found)
         return found
 
     def unanswered(self) -> list[Batch]:
-        """Batches whose claim had no answer: to be asked for again, whatever has changed."""
+        """Batches whose claim had no reply: it must be repeated in any case."""
         return [batch for batch in self._offered if batch.batch in self._asked]
 
     def settle(self, batches: Sequence[Batch], owners: Sequence[str]) -> list[Batch]:
-        """Drop claimed batches from the offer; answers those that are ours to run."""
+        """Remove claimed batches; returns those that this worker owns."""
         asked = {batch.batch for batch in batches}
         self._asked -= asked
         self._offered = deque(batch for batch in self._offered if batch.batch not in asked)
@@ -91,5 +91,5 @@ class Intake:
         ]
 
     def clear(self) -> None:
-        """Forget what was not asked for: unclaimed batches are the coordinator's to move."""
+        """Forget batches without a claim: the coordinator reassigns them."""
         self._offered = deque(self.unanswered())

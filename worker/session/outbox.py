@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 class _Kept:
     number: int
     size: int
-    #: The sealed block, or None where it lies in the spool at `place`.
+    #: The sealed block, or None if it is in the spool at `place`.
     data: bytes | None
     place: int = 0
 
@@ -25,8 +25,8 @@ class _Kept:
 class Outbox:
     """Unacknowledged blocks: in memory up to a limit, then in a spool file.
 
-    Thread-safe. The file is private to this process and removed by `close`. Where it cannot be
-    written blocks stay in memory: they are not to be lost for want of disk.
+    Thread-safe. The file is private to this process and removed by `close`. If it cannot be
+    written, blocks stay in memory, so that a full disk loses no results.
     """
 
     def __init__(self, spool: Path, limit_bytes: int) -> None:
@@ -42,7 +42,7 @@ class Outbox:
         return len(self._kept)
 
     def number(self) -> int:
-        """The number of the block that comes next: without gap from 1."""
+        """The number of the next block; numbers start at 1 and have no gaps."""
         return self._next
 
     def put(self, data: bytes) -> None:
@@ -67,7 +67,7 @@ class Outbox:
                 self._file.truncate(0)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """All kept blocks in order, to be sent again; without those acknowledged meanwhile."""
+        """All unacknowledged blocks in order, to be sent again."""
         with self._lock:
             kept = list(self._kept)
         for block in kept:
@@ -88,7 +88,7 @@ class Outbox:
             if self._file is None:
                 self._spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._spool.touch(mode=0o600)
-                # without a buffer: what a full disk refused is not written later
+                # unbuffered: data that a full disk refused is not written later
                 self._file = self._spool.open("r+b", buffering=0)
             kept.place = self._file.seek(0, 2)
             if self._file.write(data) == len(data):

@@ -1,4 +1,4 @@
-"""Makes a workload ready in this process: plug-in, context, tracing, warm-up."""
+"""Prepares a workload in this process: plug-in, context, tracing, warm-up."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A workload that can start."""
+    """A workload that is ready to start."""
 
     specification: Specification
     body: Body
 
 
 class Preparation:
-    """Prepares workloads; keeps what the workloads of a process share."""
+    """Prepares workloads; holds the span writer that the workloads of a process share."""
 
     def __init__(self, conf: cfg.ConfigOpts, plugins: Plugins) -> None:
         self._conf = conf
@@ -39,9 +39,9 @@ class Preparation:
         self._store = ""
 
     def prepare(self, specification: Specification) -> Prepared:
-        """Load the scenario, build the body, warm up. Any exception is the caller's to report.
+        """Load the scenario, build the body, warm up. The caller reports any exception.
 
-        Raises PluginError where the scenario is not here or another version of it is.
+        Raises PluginError where the scenario is missing or has another version.
         """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
@@ -76,7 +76,7 @@ class Preparation:
         return [int(stats[name]) for name in ("written", "dropped", "waiting")]
 
     def close(self, timeout_s: float) -> None:
-        """Write out the spans that wait, within a bound."""
+        """Write the waiting spans, for at most `timeout_s` seconds."""
         if self._writer is not None:
             self._writer.close(timeout_s)
 
@@ -100,7 +100,7 @@ class Preparation:
         key, store = deployment.profiler_hmac_key, deployment.profiler_conn_str
         if not key:
             return None
-        # OSProfiler takes long to import, and many a run has no use for it
+        # OSProfiler is slow to import, and many runs do not need it
         from osbench.worker.tracing.profiling import Tracer  # noqa: PLC0415 - see above
 
         return Tracer(

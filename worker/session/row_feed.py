@@ -1,4 +1,4 @@
-"""Feeds iterations with the rows that came with their batches."""
+"""Adds the rows of a data file, which come with batches, to the arguments of iterations."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class RowFeed:
             rows = self._reader.read(unseal(batch.rows, self._key))
             self._rows.update(zip(numbers, rows, strict=True))
         except (Untrusted, csv.Error, ValueError) as error:
-            # its iterations fail and say so: nothing else would settle them
+            # its iterations must run, and fail, so that they are settled
             LOG.error("the rows of batch %d cannot be read: %s", batch.batch, error)
 
     def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
-        """The same arguments, and over them those of the iteration's row."""
+        """The arguments, overridden by those of the iteration's row."""
         take = self._rows.pop
 
         def fed(iteration: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One run in one worker process: follows the control record, from preparing to the last block."""
+"""One run in one worker process: follows the control records until the last block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Session:
-    """What this process does for one run. Called by the agent's thread alone."""
+    """The part of this process in one run. Only called by the agent's thread."""
 
     def __init__(  # noqa: PLR0913 - parts, by name
         self,
@@ -69,7 +69,7 @@ class Session:
             outbox=self.outbox,
         )
         self.engine: Engine | None = None
-        #: Engines of earlier workloads that still have an iteration in hand.
+        #: Engines of earlier workloads that still have running threads.
         self._past: list[Engine] = []
         self.generation = 0
         self.prepared = -1
@@ -85,7 +85,7 @@ class Session:
 
     @property
     def state(self) -> str:
-        """The word for heartbeats."""
+        """The state for heartbeats."""
         if self.draining:
             return "draining"
         if self.engine is not None:
@@ -96,7 +96,7 @@ class Session:
 
     @property
     def eager(self) -> bool:
-        """News may come any moment: before the load, and while users are added."""
+        """Control records change often: before the load, and while users are added."""
         if self.engine is None or self._ready is None:
             return True
         eager_ns = int(self._ready.specification.eager_s * 1e9)
@@ -104,9 +104,9 @@ class Session:
 
     @property
     def over(self) -> bool:
-        """Nothing more is to be done for this run here.
+        """Nothing more is to be done for this run in this process.
 
-        A process that was given up still ends what it has in hand: its results may settle
+        A fenced process still finishes its claimed iterations, because the results may settle
         iterations that otherwise count as lost.
         """
         held = self.engine is not None and self.engine.unsettled
@@ -114,12 +114,12 @@ class Session:
 
     @property
     def busy(self) -> int:
-        """Iterations in hand."""
+        """Running iterations."""
         return len(self.engine.inflight) if self.engine is not None else 0
 
     @property
     def empty(self) -> bool:
-        """Every number that was claimed stands in a result block."""
+        """Every claimed number is in a result block."""
         return self.engine is None or not self.engine.unsettled
 
     @property
@@ -129,12 +129,12 @@ class Session:
 
     @property
     def stuck(self) -> int:
-        """Threads that run on after their iteration timed out."""
+        """Threads that are still running after their iteration timed out."""
         engines = self._past if self.engine is None else [*self._past, self.engine]
         return sum(sum(1 for thread in engine.abandoned if thread.is_alive()) for engine in engines)
 
     def offer(self, data: bytes) -> str:
-        """A batch from the broker; answers why it is refused, or ""."""
+        """Take a batch from the broker; returns why it is refused, or ""."""
         try:
             batch = Batch.parse(self._sealer.open(Batch.KIND, data))
         except Untrusted as error:
@@ -142,7 +142,7 @@ class Session:
         return self.claimer.offer(batch)
 
     def follow(self, data: bytes | None, offset: ClockOffset) -> str:
-        """Do what a control record says; answers why it is refused, or ""."""
+        """Apply a control record; returns why it is refused, or ""."""
         if data is None:
             return ""
         try:
@@ -156,14 +156,14 @@ class Session:
         ):
             return "control record of another run or worker process"
         if control.version <= self._version:
-            # the same record is read with every heartbeat; an older one was sent again
+            # the same record is read with every heartbeat; an older one is a replay
             return "" if control.version == self._version else "control record seen before"
         self._version = control.version
         self._apply(control, offset)
         return ""
 
     def drain(self) -> None:
-        """Start nothing more and give back what was not started."""
+        """Start nothing more and give back claimed iterations that were not started."""
         self.draining = True
         self.claimer.pause()
         if self.engine is not None:
@@ -171,7 +171,7 @@ class Session:
 
     @property
     def drained(self) -> bool:
-        """Nothing in hand, nothing to give back, all that was sent is acknowledged."""
+        """Nothing is running or to be given back, and all blocks are acknowledged."""
         if self.claimer.unsure or (self.engine is not None and self.engine.unsettled):
             return False
         return not len(self.outbox)
@@ -184,7 +184,9 @@ class Session:
         self.shipper.flush()
         self.shipper.close()
         if len(self.outbox):
-            LOG.warning("run %s: %d result blocks were not taken", self.run, len(self.outbox))
+            LOG.warning(
+                "run %s: %d result blocks were not acknowledged", self.run, len(self.outbox)
+            )
         self.outbox.close()
 
     def _apply(self, control: Control, offset: ClockOffset) -> None:
@@ -201,7 +203,7 @@ class Session:
                 self._begin(control.workload)
             else:
                 self._preparing = -1
-        # t0 is only set once we said that we are prepared
+        # t0 is only set after all workers have reported that they are prepared
         if self.engine is None and control.t0_at is not None and self._ready is not None:
             self._start(self._ready, control, offset)
         engine = self.engine
@@ -227,7 +229,7 @@ class Session:
         try:
             data = self.store.specification(workload)
             if data is None:
-                raise Untrusted("the workload's specification is not there")
+                raise Untrusted("the workload's specification is missing")
             body = self._vault.decrypt(self._sealer.open(Specification.KIND, data)["vault"])
             ready = self._preparation.prepare(Specification.parse(body))
             _exempt_from_garbage_collection()
@@ -235,7 +237,7 @@ class Session:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
             problem = f"preparing failed: {type(error).__name__}: {mask_url(message_of(error))}"
-        # a workload that was left meanwhile must not take the place of the one that followed it
+        # ignored if another workload has been started meanwhile
         with self._lock:
             if workload == self._preparing:
                 self._ready, self.problem = ready, problem
@@ -247,7 +249,7 @@ class Session:
         t0_ns = offset.to_monotonic_ns(control.t0_at)
         request_work = self._request_work
         if specification.open:
-            # without a wish of the user's, or beyond what we have, the limit is ours
+            # without max_concurrency, or beyond the capacity, the limit is this worker's capacity
             limited = not specification.max_concurrency or control.share > self._capacity
             self.engine = OpenEngine(
                 ready.body,
@@ -264,11 +266,11 @@ class Session:
         self.claimer.serve(self.engine, control.workload)
 
     def _leave(self) -> None:
-        """End the workload that was served; its last rows are shipped."""
+        """End the current workload and ship its last rows."""
         if self.engine is not None:
             self.engine.close()
             self.shipper.flush()
-            # kept only for the threads that run on after their iteration timed out
+            # kept to count threads that are still running after their iteration timed out
             self._past = [
                 engine
                 for engine in (*self._past, self.engine)
@@ -282,10 +284,10 @@ class Session:
 
 
 def _exempt_from_garbage_collection() -> None:
-    """Have the garbage collector leave alone what the load finds here.
+    """Exempt all existing objects from garbage collection.
 
-    Modules, plug-ins and what they prepared are some hundred thousand objects: to go through
-    them stops every virtual user for tens of milliseconds, and finds nothing.
+    Modules, plug-ins and prepared data are some hundred thousand objects; to traverse them would
+    stop every virtual user for tens of milliseconds.
     """
     gc.unfreeze()
     gc.collect()

@@ -1,4 +1,4 @@
-"""Ships what the engine produced: rows become numbered, sealed blocks in the result stream."""
+"""Ships results: packs rows of the engine into numbered, sealed blocks of the result stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 #: Most rows, and most bytes of outputs, of one block.
 BLOCK_ROWS = 50_000
 BLOCK_BYTES = 8 << 20
-#: Shortest time between two shipments, seconds, and the first of a growing series.
+#: Shortest time between two shipments, seconds; the interval starts with it and doubles.
 SHORTEST_S = 0.01
 
 
@@ -50,11 +50,11 @@ class Shipper:
         self._longest_s = 0.2
         self._cut_sent = 0
         self._want_sent = 0
-        #: What the engine handed over and no block holds yet; its action names as they are sent.
+        #: Taken from the engine and not in a block yet; then the action names as they are sent.
         self._returned: list[Interval] = []
         self._fresh: list[list[Any]] = []
         self._names: list[str] = []
-        #: Some block did not get through: all that are not acknowledged go again, in order.
+        #: A block could not be sent: all unacknowledged blocks are sent again, in order.
         self._resend = False
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -71,7 +71,7 @@ class Shipper:
             self._returned, self._fresh, self._names = [], [], []
 
     def wake(self) -> None:
-        """Ship soon: somebody waits for what we have."""
+        """Ship soon, because the coordinator waits for results."""
         self._wake.set()
 
     def flush(self) -> None:
@@ -80,7 +80,7 @@ class Shipper:
             if self._resend:
                 self._send_again()
             engine = self._engine
-            # while the store is away, too: packed and spooled, results take a tenth of the memory
+            # also while the store is unreachable: packed results take a tenth of the memory
             while engine is not None and self._pack(engine):
                 pass
 
@@ -100,19 +100,19 @@ class Shipper:
             try:
                 self.flush()
             except Exception:
-                LOG.exception("results are kept here after an error of our own")
-            # the first results of a workload travel fast: the coordinator sizes batches by them
+                LOG.exception("internal error in shipping; results are kept")
+            # the first results are sent soon, because the coordinator sizes batches by them
             if self.outbox.number() > before:
                 self._interval_s = min(self._interval_s * 2, self._longest_s)
 
     def _pack(self, engine: Engine) -> bool:
-        """Make a block of what the engine has; False where it held all, as far as we looked."""
+        """Pack results of the engine into a block; False if no rows were left over."""
         waiting = len(engine.rows)
-        # numbers given back first: a row of theirs cannot come later
+        # returned numbers first: no row for them can be added later
         self._returned += engine.returned()
         rows = _first(engine.rows, bulky=engine.bulky)
         failures = engine.body.failures
-        # rows were appended after their failure was numbered: none is missing here
+        # a failure is numbered before its row is appended, so none is missing here
         self._fresh += failures.fresh()
         cut, want = failures.cut, engine.want_ns
         if not (rows or self._returned or self._fresh or want != self._want_sent):
@@ -131,7 +131,7 @@ class Shipper:
         )
         data = self._sealer.seal(Block.KIND, block.body())
         self.outbox.put(data)
-        # only now that the block is kept: an error before it leaves everything where it was
+        # after the block is stored, so that an error before this point loses nothing
         del engine.rows[: len(rows)]
         engine.shipped += len(rows) + sum(high - low for low, high in self._returned)
         self._returned, self._fresh = [], []
@@ -146,12 +146,12 @@ class Shipper:
         return self._names
 
     def _send(self, data: bytes) -> None:
-        # unless it gets through, whatever the reason: a later block that overtook it would hide it
+        # set unless the block is sent: blocks must not arrive out of order
         self._resend = True
         try:
             self._store.append(data)
         except OsbenchError as error:
-            LOG.warning("results are kept here for now: %s", error)
+            LOG.warning("results cannot be sent and are kept: %s", error)
         else:
             self._resend = False
 
@@ -160,13 +160,13 @@ class Shipper:
             for data in self.outbox.unacknowledged():
                 self._store.append(data)
         except OsbenchError as error:
-            LOG.debug("results are still kept here: %s", error)
+            LOG.debug("results still cannot be sent: %s", error)
         else:
             self._resend = False
 
 
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
-    """The rows of the next block: so many that neither they nor their outputs are too large."""
+    """The rows of the next block, limited by `BLOCK_ROWS` and `BLOCK_BYTES`."""
     found = rows[:BLOCK_ROWS]
     if not bulky:
         return found

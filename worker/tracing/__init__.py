@@ -1,1 +1,1 @@
-"""Traces of iterations: which are traced, their spans, and the thread that stores them."""
+"""Traces of iterations: sampling, spans, and the thread that writes them to the store."""

@@ -27,7 +27,7 @@ _UNFINISHED = ',"unfinished":true'
 class IterationProfiler(osprofiler.profiler._Profiler):
     """OSProfiler's profiler for one iteration; keeps spans in memory.
 
-    Used by the iteration's own thread. `Tracer.abandon` may come from another one at any time.
+    Used by the iteration's own thread. `Tracer.abandon` may be called from another one.
     """
 
     def __init__(self, hmac_key: str, ids: TraceIds, root_info: str) -> None:
@@ -60,13 +60,13 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self.open(name, info)
 
     def stop(self, info: dict[str, Any] | None = None) -> None:
-        """Close the innermost open span; a call too many is ignored."""
-        # the root is the tracer's to close
+        """Close the innermost open span; surplus calls are ignored."""
+        # only the tracer closes the root
         if len(self._open) > 1 and not self._over:
             self._close(info_text(info) if info else "")
 
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
-        """Open a span and return the number by which `close` knows it."""
+        """Open a span and return its number for `close`."""
         number = self._next
         if not self._over:
             self._next = number + 1
@@ -75,9 +75,9 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return number
 
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
-        """Close the span `number`, and as unfinished those still open within it.
+        """Close the span `number`, and mark those still open within it as unfinished.
 
-        Does nothing where too many calls of `stop` have closed it before.
+        Does nothing if surplus calls of `stop` have closed it before.
         """
         if self._over:
             return
@@ -93,7 +93,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return traceparent(self._ids, self._open[-1][0])
 
     def trace_headers(self) -> dict[str, str]:
-        """Headers that join a request made now to this trace; {} once it is given up.
+        """Headers that attach a request made now to this trace; {} once it is abandoned.
 
         OSProfiler's two, signed, and W3C `traceparent`.
         """
@@ -110,7 +110,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         }
 
     def finish(self, root_info: str) -> Trace:
-        """Close whatever is open; later calls change nothing. May come from another thread."""
+        """Close all open spans; later calls have no effect. May be called from another thread."""
         now = monotonic_ns()
         self._over = True
         # Open spans first: `_close` adds to the closed ones before it takes from the open ones.
@@ -124,16 +124,16 @@ class IterationProfiler(osprofiler.profiler._Profiler):
             if number and len(spans) >= SPAN_LIMIT:
                 self.cut += 1
                 continue
-            said = _UNFINISHED if number else root_info
+            info = _UNFINISHED if number else root_info
             parent = still[-1][0] if still else -1
-            spans.append((number, parent, name, started, now, text, said))
+            spans.append((number, parent, name, started, now, text, info))
         return self._ids, tuple(spans)
 
-    def _close(self, said: str) -> None:
+    def _close(self, info: str) -> None:
         number, name, started, text = self._open[-1]
         if len(self._spans) < SPAN_LIMIT:
             parent = self._open[-2][0]
-            self._spans.append((number, parent, name, started, monotonic_ns(), text, said))
+            self._spans.append((number, parent, name, started, monotonic_ns(), text, info))
         else:
             self.cut += 1
         self._open.pop()

@@ -1,8 +1,8 @@
-"""Profiling of iterations: OSProfiler's interface for scenarios, at a cost a load test can bear.
+"""Profiling of iterations: OSProfiler's interface for scenarios, with low overhead.
 
-OSProfiler's own profiler draws ids, formats times and asks for the host name twice a span, and
-its Redis driver talks to the store in the middle of the measured code. Here a span is one tuple
-in memory; text is made and sent by the process's `SpanWriter`, after the iteration.
+OSProfiler's own profiler generates ids, formats times and looks up the host name twice per span,
+and its Redis driver writes to the store within the measured code. Here a span is one tuple in
+memory; the process's `SpanWriter` formats and sends it after the iteration.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _CURRENT = cast(threading.local, vars(osprofiler.profiler)["__local_ctx"])
 class Tracer:
     """Decides which iterations of a workload are traced, and traces them.
 
-    One per workload and process, made after the process has forked. `writer` is None where the
-    spans have nowhere to go; requests carry trace headers all the same.
+    One per workload and process, created after the process has forked. `writer` is None if there
+    is no store for spans; requests carry trace headers all the same.
     """
 
     def __init__(
@@ -53,21 +53,21 @@ class Tracer:
         self._root_info = f',{json.dumps(named)[1:-1]},"iteration":'
         #: Iterations that found a profiler left behind in their thread.
         self.stale = 0
-        #: Spans left out because their iteration had too many.
+        #: Spans left out above the limit of an iteration.
         self.cut = 0
 
     def sampled(self, iteration: int) -> bool:
-        """Whether this iteration is traced; the same answer in every process of a run."""
+        """Whether this iteration is traced; the same in every process of a run."""
         return mix(self._seed, iteration) < self._threshold
 
     def clear(self) -> None:
-        """Remove what a scenario may have left in this thread; for iterations not traced."""
+        """Remove a profiler that a scenario left in this thread; for iterations not traced."""
         if getattr(_CURRENT, "profiler", None) is not None:
             self.stale += 1
             _CURRENT.profiler = None
 
     def begin(self, iteration: int) -> IterationProfiler:
-        """Start a trace in this thread, its root span open."""
+        """Start a trace in this thread with an open root span."""
         self.clear()
         profiler = IterationProfiler(
             self._hmac_key, self._ids.mint(), f"{self._root_info}{iteration}"
@@ -76,9 +76,9 @@ class Tracer:
         return profiler
 
     def end(self, profiler: IterationProfiler, failure: tuple[str, str] | None) -> bytes:
-        """Finish the trace of this thread and hand it on; returns the trace id, 16 bytes.
+        """Finish the trace of this thread and queue it; returns the trace id, 16 bytes.
 
-        `failure` is the type and the message of what the iteration raised. Never waits.
+        `failure` is the type and the message of the iteration's exception. Never waits.
         """
         _CURRENT.profiler = None
         return self._finish(profiler, failure_text(*failure) if failure else "")
@@ -86,15 +86,15 @@ class Tracer:
     def abandon(
         self, profiler: IterationProfiler, failure: tuple[str, str] = ("TimedOut", "")
     ) -> bytes:
-        """Finish the trace of a thread that is given up, from outside; returns the trace id.
+        """Finish the trace of a timed-out iteration from another thread; returns the trace id.
 
-        Whatever that thread does later is not traced and its requests carry no trace headers.
+        Later work of the iteration's thread is not traced, and its requests carry no trace headers.
         """
         profiler.hmac_key = ""
         return self._finish(profiler, failure_text(*failure) + _TIMED_OUT)
 
-    def _finish(self, profiler: IterationProfiler, said: str) -> bytes:
-        trace = profiler.finish(said)
+    def _finish(self, profiler: IterationProfiler, info: str) -> bytes:
+        trace = profiler.finish(info)
         if profiler.cut:
             self.cut += profiler.cut
         if self._writer is not None:
@@ -103,11 +103,11 @@ class Tracer:
 
 
 def trace_headers() -> dict[str, str]:
-    """Headers that join a request of this thread to its trace; {} where it has none."""
+    """Headers that attach a request of this thread to its trace; {} without a trace."""
     profiler = getattr(_CURRENT, "profiler", None)
     if profiler is None or not profiler.hmac_key:
         return {}
     if not isinstance(profiler, IterationProfiler):
-        # a scenario that profiles itself, with OSProfiler's own class
+        # the scenario has started a profiler of OSProfiler's own class
         return osprofiler.web.get_trace_id_headers()
     return profiler.trace_headers()

@@ -1,4 +1,4 @@
-"""Which iterations are traced: a decision that every worker makes alike, without talking."""
+"""Decides which iterations are traced; all workers decide alike, without communication."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Finished traces as OSProfiler's Redis driver would have stored them, in Redis' wire format.
+"""Finished traces in the format of OSProfiler's Redis driver, as Redis commands.
 
 A span is two events, `<name>-start` and `<name>-stop`, each a JSON object at the head of the
 list `osprofiler_opt:<trace id>`. All events of a trace go into one LPUSH; the EXPIRE after it
-also covers what services put into the list, for they set none.
+also applies to events of services, which set no expiry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAME = 200
 class WallClock:
     """Monotonic instants as nanoseconds since 1970 of the host's wall clock."""
 
-    #: How long an offset serves; a clock that is being slewed moves up to 0.5 ms a second.
+    #: How long an offset is used; a clock that is being slewed moves up to 0.5 ms per second.
     _FRESH_NS = 1_000_000_000
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class EventFormat:
 
     def _events(self, base: str, trace: Trace) -> list[tuple[int, str]]:
         ids, spans = trace
-        # one offset for the whole trace: no step of the wall clock reaches a duration
+        # one offset for the whole trace: steps of the wall clock do not affect durations
         offset = self._to_wall_ns(spans[-1][3]) - spans[-1][3]
         front, zero = prefix(ids), ids[2]
         host, end, timestamp = self._host, self._end, self._timestamp

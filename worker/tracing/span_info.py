@@ -1,4 +1,4 @@
-"""What a span says of itself, as JSON text that is always valid, short and free of arguments."""
+"""The info of a span as JSON text that is always valid, short and free of arguments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 _TEXT, _ELEMENTS, _DEPTH, _INFO = 1000, 200, 6, 16_000
 _INTEGER_BITS = 256
 
-#: OSProfiler's `trace` decorator puts all arguments of a call here, its SQLAlchemy hook all
-#: bound parameters: whatever a scenario was given, passwords and tokens included.
+#: OSProfiler's `trace` decorator stores all arguments of a call here, its SQLAlchemy hook all
+#: bound parameters; they may include passwords and tokens.
 _LEFT_OUT = {"function": ("args", "kwargs"), "db": ("params",)}
 
 
@@ -20,11 +20,11 @@ def info_text(info: Mapping[str, Any]) -> str:
     """The members of `info` as JSON, a comma before each; "" for none. Never raises.
 
     OSProfiler shares one dict between all calls of a traced function, in all threads, so
-    everything is copied here and now. Values that JSON has no form for become their repr, cut.
+    everything is copied at once. Values that JSON does not support become their repr, cut.
     """
     try:
         text = _members(_Copier().members(info))
-    except Exception as error:  # noqa: BLE001 - objects of others may raise anything when looked at
+    except Exception as error:  # noqa: BLE001 - methods of foreign objects may raise anything
         return _members({"unreadable": type(error).__name__})
     if len(text) > _INFO:
         return _members({"cut": text[:_TEXT]})
@@ -32,7 +32,7 @@ def info_text(info: Mapping[str, Any]) -> str:
 
 
 def failure_text(etype: str, message: str) -> str:
-    """How a failed span's info names its error, as OSProfiler's readers expect it."""
+    """The error of a failed span in the format that OSProfiler's readers expect."""
     return _members({"etype": etype[:_TEXT], "message": message[:_TEXT]})
 
 
@@ -41,14 +41,14 @@ def _members(info: Mapping[str, Any]) -> str:
 
 
 class _Copier:
-    """Copies what an info holds into types that JSON knows, up to a number of elements."""
+    """Copies an info into JSON types, up to a number of elements."""
 
     def __init__(self) -> None:
         self._left = _ELEMENTS
 
     def members(self, info: Mapping[str, Any]) -> dict[str, Any]:
         copied: dict[str, Any] = {}
-        # dict() copies in one step where the original is a dict: another thread may change it
+        # dict() copies a dict atomically: another thread may change the original
         for key, value in dict(info).items():
             if key == "host":
                 continue
@@ -84,5 +84,5 @@ def _printable(value: Any) -> str:
         return value[:_TEXT]
     try:
         return repr(value)[:_TEXT]
-    except Exception:  # noqa: BLE001 - a repr of others may raise anything
+    except Exception:  # noqa: BLE001 - a foreign __repr__ may raise anything
         return f"<{type(value).__name__}>"

@@ -1,8 +1,7 @@
-"""A connection to the trace store that sends bytes made before and counts the answers.
+"""A connection to the trace store that sends prepared commands and counts the replies.
 
-Not a Redis client: redis-py spends more on a pipeline than all the rest of a trace costs. Every
-wait has an end, and what the server says in refusal is cut to its first word, for it may quote
-what it was sent.
+Not redis-py, whose pipelines cost more than all other work for a trace. Every wait has a timeout,
+and error replies are cut to their first word, because they may quote what was sent.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from redis.connection import parse_url
 
 
 class StoreRefusal(Exception):
-    """The store answered, with an error."""
+    """The store sent an error reply."""
 
 
 class SpanStore:
     """One connection to a Redis, opened when it is first needed."""
 
     def __init__(self, conn_str: str, timeout_s: float) -> None:
-        """`timeout_s` bounds connecting, and sending with all its answers, each.
+        """`timeout_s` bounds connecting, and each `send` including its replies.
 
-        Raises ValueError for a connection string that is malformed or of no kind of Redis.
+        Raises ValueError for a connection string that is malformed or not of a Redis.
         """
         try:
             scheme = urlsplit(conn_str).scheme
             self._url: Mapping[str, Any] = parse_url(conn_str)  # type: ignore[no-untyped-call]  # redis-py has no hints here
         except ValueError:
-            # the reason may quote a piece of the password, taken for a port
+            # the reason may quote part of the password, taken for a port
             raise ValueError("malformed connection string of the trace store") from None
         self._tls, self._unix = scheme == "rediss", scheme == "unix"
         self._timeout_s = timeout_s
         self._socket: socket.socket | None = None
-        #: The store's address, fit for messages.
+        #: The store's address for messages.
         self.place = self._url["path"] if self._unix else f"{self._host}:{self._port}"
 
     @property
@@ -52,8 +51,7 @@ class SpanStore:
     def connect(self) -> None:
         """Open the connection unless it is open.
 
-        Raises OSError where the store cannot be reached, StoreRefusal where it does not let
-        us in.
+        Raises OSError where the store cannot be reached, StoreRefusal where it rejects the login.
         """
         if self._socket is not None:
             return
@@ -69,7 +67,7 @@ class SpanStore:
             raise
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send and wait for all answers: one each, None for success, else the error's code.
+        """Send and wait for all replies; returns for each None for success, else the error code.
 
         Raises OSError (TimeoutError among them) where the connection fails, and closes it.
         """
@@ -132,7 +130,7 @@ def _left(deadline: float) -> float:
 
 def _answer(line: bytes) -> str | None:
     if line[:1] not in (b":", b"+", b"-"):
-        raise ConnectionError("the store does not answer as Redis does")
+        raise ConnectionError("the store does not reply as Redis does")
     if line[:1] != b"-":
         return None
     return line[1:].split(b" ")[0][:32].decode("ascii", "replace")

@@ -1,7 +1,7 @@
-"""The thread that brings the spans of a process to the trace store, and loses them if it must.
+"""The thread that writes the spans of a process to the trace store.
 
-Whatever state the store is in, an iteration only ever appends to a queue. A store that is away
-is tried again; spans wait for it up to a bound, beyond which they are dropped and counted.
+Iterations only append to a queue, whatever the state of the store. An unreachable store is tried
+again; spans wait up to a limit, beyond which they are dropped and counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _INTERVAL_S = 0.05
 _TIMEOUT_S = 2.0
 _BACKOFF_S = (0.1, 5.0)
 
-#: Spans of one pipeline: few while little waits, so that the interpreter is never held for long.
+#: Spans per pipeline, at least and at most: few while few are waiting, so that the interpreter's
+#: lock is never held for long.
 _FEWEST, _MOST = 64, 2048
 
 
@@ -70,7 +71,7 @@ class SpanWriter:
         return True
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace, or drop it where too many spans wait. Never waits."""
+        """Take a finished trace, or drop it if too many spans are waiting. Never waits."""
         spans = len(trace[1])
         self._offered += spans
         if self._closed or self._waiting() > self._limit:
@@ -92,7 +93,7 @@ class SpanWriter:
         }
 
     def close(self, timeout_s: float) -> None:
-        """Write what waits, for at most `timeout_s` seconds; the rest is dropped."""
+        """Write the waiting spans, for at most `timeout_s` seconds; the rest is dropped."""
         self._stop_by = time.monotonic() + timeout_s
         self._wake.set()
         self._thread.join(timeout_s)
@@ -101,7 +102,7 @@ class SpanWriter:
 
     def _run(self) -> None:
         while True:
-            # asked before looking: what came in between is taken by the next look
+            # read before the queue: traces added in between are taken in the next round
             closing = self._stop_by is not None
             batch = self._take()
             if batch:
@@ -118,7 +119,7 @@ class SpanWriter:
     def _take(self) -> list[Trace]:
         wanted = min(max(_FEWEST, self._waiting() // 8), _MOST)
         batch: list[Trace] = []
-        # one thread takes, but `close` may clear the queue at any time
+        # only one thread takes from the queue, but `close` may clear it at any time
         with contextlib.suppress(IndexError):
             while wanted > 0:
                 trace = self._queue.popleft()
@@ -130,7 +131,7 @@ class SpanWriter:
         try:
             commands = "".join(map(self._format.commands, batch))
             answers = self._deliver(commands, REPLIES * len(batch))
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with a batch, the next is written
+        except Exception as error:  # noqa: BLE001 - an error in one batch must not stop the next
             self._failed(f"{type(error).__name__} while writing spans")
             answers = []
         pushed = answers[::REPLIES] or ["unsent"] * len(batch)
@@ -146,7 +147,7 @@ class SpanWriter:
             self._succeeded()
 
     def _deliver(self, commands: str, replies: int) -> list[str | None]:
-        """The store's answers, or none where the batch is to be dropped."""
+        """The store's replies; none if the batch is to be dropped."""
         tries = 0
         while True:
             self._wake.wait(self._pause_s)
@@ -161,8 +162,8 @@ class SpanWriter:
                 return self._store.send(commands.encode("ascii"), replies)
             except OSError as error:
                 tries += 1
-                # A late answer most likely means that the spans are stored. A lost connection
-                # may only have been idle for too long; readers see an event stored twice once.
+                # After a timeout the spans are most likely stored. A connection may have been
+                # closed because it was idle; readers ignore events that are stored twice.
                 if tries == 2 or isinstance(error, TimeoutError):
                     self._failed(str(error) or type(error).__name__)
                     return []
@@ -175,5 +176,5 @@ class SpanWriter:
 
     def _succeeded(self) -> None:
         if self._pause_s:
-            LOG.warning("Trace store %s answers again", self._store.place)
+            LOG.warning("Trace store %s is available again", self._store.place)
         self._pause_s = 0.0

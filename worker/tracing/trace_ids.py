@@ -1,9 +1,9 @@
-"""Ids of traces and spans: 128 bits written as UUIDs, random where OpenTelemetry samples.
+"""Ids of traces and spans: 128 bits in UUID notation, compatible with OpenTelemetry's sampling.
 
-A trace id is random in all its bits: OpenTelemetry's ratio sampling looks at the low 64 bits
-only, and the variant bits of a UUID of version 4 would put all traces on one side of most
-ratios. The span ids of a trace share a random beginning and count up in their last 48 bits;
-their low 64 bits are the span id of W3C Trace Context.
+All bits of a trace id are random: OpenTelemetry's ratio sampling uses only the low 64 bits, and
+with the fixed variant bits of a UUID of version 4 most ratios would select all traces or none.
+The span ids of a trace share a random prefix and count up in their last 48 bits; their low 64
+bits are the span id of W3C Trace Context.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _SEED_BYTES = 32
 _DRAW = 256
 
 
-#: The ids of one trace: trace id (16 bytes); what its span ids begin with (10 bytes); the end of
-#: span 0's id, at least 1, span n having that plus n. A bare tuple, because the garbage collector
-#: stops looking at those: many traces may wait to be written.
+#: The ids of one trace: trace id (16 bytes); prefix of its span ids (10 bytes); suffix of span 0,
+#: at least 1 (span n has that plus n). A plain tuple, because the garbage collector untracks
+#: these, and many traces may wait to be written.
 TraceIds = tuple[bytes, bytes, int]
 
 
@@ -43,9 +43,9 @@ def traceparent(ids: TraceIds, number: int) -> str:
 
 
 class IdPool:
-    """Random ids drawn many at a time; one call to the kernel serves 256 traces.
+    """Random ids generated in bulk; one system call serves 256 traces.
 
-    Safe from several threads. Not to be carried over a fork: both sides would mint the same ids.
+    Thread-safe. Must not be shared across a fork: both processes would generate the same ids.
     """
 
     __slots__ = ("_pool",)
@@ -64,5 +64,5 @@ class IdPool:
                 block[at : at + _SEED_BYTES] for at in range(_SEED_BYTES, len(block), _SEED_BYTES)
             )
             seed = block[:_SEED_BYTES]
-        # two bits less than 48: counting up neither overflows nor meets zero, which W3C forbids
+        # 46 of 48 bits: counting up neither overflows nor yields zero, which W3C forbids
         return seed[:16], seed[16:26], (int.from_bytes(seed[26:], "big") >> 2) + 1

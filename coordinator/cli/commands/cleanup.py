@@ -1,4 +1,4 @@
-"""The command `cleanup`: removes what a run has left in the cloud and elsewhere."""
+"""The command `cleanup`: removes resources that a run has left in the cloud and elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 
-#: Longest wait for workers that run on after their coordinator, and time between looks, seconds.
+#: Longest wait for workers that are still running iterations, and polling interval, seconds.
 WAIT_S = 120.0
 LOOK_S = 0.5
 
@@ -32,11 +32,11 @@ LOOK_S = 0.5
 @plugin_path_option
 @with_settings
 def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -> None:
-    """Remove what a run has left behind.
+    """Remove resources that a run has left behind.
 
-    That is what its iterations made, then what its contexts made. Good after any end, also
-    where coordinator and workers were killed. RUN is an id, the beginning of one, or "last".
-    The exit code is 5 where something is left.
+    Removes what its iterations created, then what its contexts created. Works after any end of
+    a run, even if coordinator and workers were killed. RUN is an id, the beginning of one, or
+    "last". The exit code is 5 if something could not be removed.
 
     \b
     Examples:
@@ -71,14 +71,14 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
 
 
 def _await_workers(settings: CommandSettings, run: str) -> None:
-    """Wait while shared workers run what they have claimed of a run without coordinator.
+    """Wait while shared workers finish claimed iterations of a run without coordinator.
 
-    Raises ContextError where they take too long.
+    Raises ContextError if they take too long.
     """
     messaging = settings.conf.messaging
     if not messaging.redis_url:
         return
-    told = False
+    reported = False
     deadline = time.monotonic() + WAIT_S
     try:
         heartbeats = HeartbeatReader(
@@ -90,21 +90,23 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
                 return
             if time.monotonic() >= deadline:
                 break
-            if not told:
-                click.echo(f"waiting for {processes(len(at_work))} still at run {run}", err=True)
-                told = True
+            if not reported:
+                click.echo(
+                    f"waiting for {processes(len(at_work))} still serving run {run}", err=True
+                )
+                reported = True
             time.sleep(LOOK_S)
     except OsbenchError as error:
-        click.echo(f"workers may still be at run {run}: {error}", err=True)
+        click.echo(f"workers may still be serving run {run}: {error}", err=True)
         return
-    # what they make after the clean-up nobody would find
+    # resources that they create after the clean-up would not be found
     raise _left(
-        f"{processes(len(at_work))} still at run {run} after {WAIT_S:g} s: nothing was removed; "
-        "clean up again when they are done, or end them"
+        f"{processes(len(at_work))} still serving run {run} after {WAIT_S:g} s: nothing was "
+        "removed; clean up again when they are done, or stop them"
     )
 
 
-def _left(said: str) -> ContextError:
-    error = ContextError(said)
+def _left(message: str) -> ContextError:
+    error = ContextError(message)
     error.exit_code = LEFT_BEHIND
     return error

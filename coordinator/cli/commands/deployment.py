@@ -32,12 +32,16 @@ def deployment() -> None:
     help="Deployment file in JSON or YAML.",
 )
 @click.option("--from-env", is_flag=True, help="Read OS_* and OSPROFILER_* variables instead.")
-@click.option("--use/--no-use", default=None, help="Take it into use; the first one always is.")
+@click.option(
+    "--use/--no-use",
+    default=None,
+    help="Make it the record in use; by default only the first record is.",
+)
 @with_settings
 def create(
     settings: CommandSettings, name: str, path: Path | None, from_env: bool, use: bool | None
 ) -> None:
-    """Keep a new record, made from a file or from the environment.
+    """Create a record from a file or from the environment.
 
     \b
     Examples:
@@ -121,16 +125,15 @@ def show(settings: CommandSettings, name: str | None, as_json: bool) -> None:
     type=click.FloatRange(min=0.1),
     default=10.0,
     show_default=True,
-    help="Seconds that an answer may take.",
+    help="Timeout of each request.",
 )
 @with_settings
 def check_record(settings: CommandSettings, name: str | None, timeout_s: float) -> None:
-    """Try all that a record names.
+    """Check everything that a record names.
 
-    Those are credentials, services, profiler key and trace store. Of each service of the
-    catalogue it tells version and clock, and what it does with a request signed with the
-    profiler key, and with the one that OSProfiler has by default. Exits with 1 if anything
-    failed.
+    Checks credentials, services, profiler key and trace store. For each service of the catalogue
+    it reports version and clock, and whether the service accepts requests signed with the
+    profiler key and with OSProfiler's default key. Exits with 1 if anything failed.
 
     \b
     Example:
@@ -159,7 +162,7 @@ def _result(finding: Finding) -> str:
 @click.argument("name")
 @with_settings
 def use(settings: CommandSettings, name: str) -> None:
-    """Make a record the one that commands take where none is named.
+    """Make a record the one that commands use where none is named.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The commands `config`, `init` and `completion`: how to begin, and what is in force."""
+"""The commands `config`, `init` and `completion`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
 
 SAMPLE = """\
-# A task: subtasks, each with a scenario, a runner and what must hold. Run it with
+# A task: subtasks, each with a scenario, a runner and SLA criteria. Run it with
 #   osbench-coord run {name}
 version: 2
 title: My first task
 subtasks:
-  - title: As many iterations as fit on four virtual users
+  - title: A hundred iterations by four virtual users
     scenario:
       # `osbench-coord plugin list scenario` lists the others
       HttpRequests.check_request:
@@ -25,7 +25,7 @@ subtasks:
         method: GET
         status_code: 200
     runner:
-      # closed: each virtual user starts again when it is done
+      # closed: each virtual user starts its next iteration when the last one ends
       constant:
         times: 100
         concurrency: 4
@@ -34,7 +34,7 @@ subtasks:
       failure_rate:
         max: 1
 
-  - title: Twenty arrivals a second, however long each takes
+  - title: Twenty arrivals per second, however long each takes
     scenario:
       HttpRequests.check_request:
         url: http://127.0.0.1:8080/
@@ -74,7 +74,7 @@ def config() -> None:
 @config.command("show")
 @with_settings
 def config_show(settings: CommandSettings) -> None:
-    """Print every option as it is in force; secrets are masked.
+    """Print the effective value of every option; secrets are masked.
 
     \b
     Example:

@@ -26,7 +26,9 @@ def keys() -> None:
 @click.option(
     "--rotate", is_flag=True, help=f"Put a new key first and keep the newest {KEPT - 1} old ones."
 )
-@click.option("--force", is_flag=True, help="Replace a key file: what it signed is refused.")
+@click.option(
+    "--force", is_flag=True, help="Replace a key file; messages signed with it are then refused."
+)
 @with_settings
 def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool) -> None:
     """Write a new key file, mode 0600; no key is ever shown.

@@ -1,4 +1,4 @@
-"""The command `plugin`: which plug-ins there are, and what they take."""
+"""The command `plugin`: lists plug-ins and describes their configuration."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def list_(
 ) -> None:
     """List plug-ins, of one KIND or of all.
 
-    Names are those of task files. With --rally, where osbench and Rally both have a plug-in of
-    a name, the one that the name does not mean is listed as name@native or name@rally.
+    Names are those of task files. With --rally, if osbench and Rally both have a plug-in of the
+    same name, the one that needs a suffix in task files is listed with it, as name@native or
+    name@rally.
 
     \b
     Examples:
@@ -100,7 +101,7 @@ def _rows(
 def show(
     settings: CommandSettings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]
 ) -> None:
-    """Describe a plug-in: what it takes, with an example.
+    """Describe a plug-in and its configuration, with an example.
 
     \b
     Examples:
@@ -152,14 +153,14 @@ def scenario_text(plugins: Plugins, name: str) -> str:
 
 
 def _given(default: Any, hint: Any) -> Any:
-    """A parameter's default as task files write it; one without stands for a value to be given."""
+    """A parameter's default as in task files; a placeholder if it has none."""
     if default is inspect.Parameter.empty:
         return placeholder(hint)
     return json.loads(json.dumps(default, default=str))
 
 
 def example(schema: Mapping[str, Any]) -> Any:
-    """A value that fits a JSON schema, required properties only; made for reading."""
+    """An example that fits a JSON schema, with required properties only."""
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives and "type" not in schema:
         return example(alternatives[0])

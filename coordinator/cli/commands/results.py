@@ -1,4 +1,4 @@
-"""The command `results`: the numbers of a run again, as text, JSON or CSV."""
+"""The command `results`: the results of a run as text, JSON, CSV or Rally's JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ SUMMARY = "summary.json"
 @click.option("--json", "form", flag_value="json", help="Print the run as one JSON object.")
 @click.option("--csv", "form", flag_value="csv", help="Print every iteration as a line of CSV.")
 @click.option(
-    "--rally-json", "form", flag_value="rally", help="Print the run as Rally's task report does."
+    "--rally-json",
+    "form",
+    flag_value="rally",
+    help="Print the run in the format of Rally's report.",
 )
 @click.option(
     "--outputs",
@@ -42,7 +45,7 @@ SUMMARY = "summary.json"
     flag_value=str(SUMMED),
     type=click.IntRange(min=SUMMED),
     metavar="[ITERATION]",
-    help="Print the charts that iterations have made: added up, or of one ITERATION.",
+    help="Print the charts made by iterations: aggregated, or those of one ITERATION.",
 )
 @click.option(
     "--export",
@@ -54,7 +57,7 @@ SUMMARY = "summary.json"
     "--to",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for the files of --export; made if it is not there.",
+    help="Directory for the files of --export; created if missing.",
 )
 @click.option(
     "--option",
@@ -94,11 +97,11 @@ def results(
       osbench-coord results last --export junit --to reports
     """
     if exporter and (form or outputs is not None):
-        raise UsageError("--export writes files: it does not go with an option that prints")
+        raise UsageError("--export writes files: it cannot be combined with options that print")
     if outputs is not None and form not in (None, "json"):
-        raise UsageError(f"--outputs prints text or, with --json, JSON, and no --{form}")
+        raise UsageError(f"--outputs prints text or, with --json, JSON; not --{form}")
     if bool(exporter) != bool(folder) or (options and not exporter):
-        raise UsageError("--export NAME and --to DIR go together, --option with both")
+        raise UsageError("--export NAME and --to DIR need each other, --option needs both")
     try:
         directory = RunDirectory.find(str(settings.data_dir), run)
         if exporter and folder:
@@ -136,7 +139,7 @@ def _print_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> 
 
 
 def read_summary(directory: RunDirectory) -> dict[str, Any]:
-    """The JSON object of a finished run. Raises UsageError where there is none to be read."""
+    """The JSON object of a finished run. Raises UsageError if there is none that can be read."""
     path = directory.path / SUMMARY
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
@@ -153,11 +156,11 @@ def read_summary(directory: RunDirectory) -> dict[str, Any]:
 def _unfinished(directory: RunDirectory) -> str:
     name = directory.path.name
     if directory.coordinator():
-        return f"run {name} is still running; `osbench-coord status {name}` says how far it is"
-    said = f"run {name} ended without a report: {failure.reason(directory)}"
+        return f"run {name} is still running; `osbench-coord status {name}` shows its progress"
+    message = f"run {name} ended without a report: {failure.reason(directory)}"
     if any(directory.blocks()):
-        said += f"; `osbench-coord results {name} --csv` prints the iterations it reported"
-    return said
+        message += f"; `osbench-coord results {name} --csv` prints the iterations it reported"
+    return message
 
 
 def _exporter(plugins: Plugins, name: str, options: tuple[str, ...]) -> Exporter:
@@ -178,7 +181,7 @@ def _exporter(plugins: Plugins, name: str, options: tuple[str, ...]) -> Exporter
 
 
 def _export(exporter: Exporter, summary: dict[str, Any], folder: Path) -> list[Path]:
-    """Write what an exporter makes of a run; answers the paths. Raises UsageError."""
+    """Write the files that an exporter makes from a run; returns the paths. Raises UsageError."""
     try:
         files = dict(exporter.export(summary))
     except Exception as error:  # a plug-in's own code may raise anything
@@ -187,7 +190,9 @@ def _export(exporter: Exporter, summary: dict[str, Any], folder: Path) -> list[P
         ) from error
     for name in files:
         if name in (".", "..") or Path(name).name != name:
-            raise UsageError(f"the exporter {exporter.NAME} names no plain file: {name!r}")
+            raise UsageError(
+                f"the exporter {exporter.NAME} returned an invalid file name: {name!r}"
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

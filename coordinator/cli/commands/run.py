@@ -38,7 +38,7 @@ from osbench.coordinator.taskfile import checked, rally_validation
 EPILOG = """
 \b
 Examples:
-  osbench-coord run task.yaml                      local mode: own Redis, a worker a core
+  osbench-coord run task.yaml                      local mode: own Redis, one worker per core
   osbench-coord run task.yaml --deployment mycloud
   osbench-coord run task.yaml --workers 8 --wait-for-workers 120
   osbench-coord run task.yaml --subtask 'Boot servers' --workload 0
@@ -51,7 +51,7 @@ Exit codes, the first that applies:
   2 bad usage, task, configuration or deployment   130 interrupted
   3 iterations lost or not started                 4 the generator was the limit
   1 an SLA failed                                  5 a context could not be undone
-  0 all is well
+  0 success
 
 Ctrl-C once lets running iterations end and reports; twice stops at once.
 """
@@ -59,9 +59,9 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the command line asks for."""
+    """The arguments of the command line."""
 
-    #: Path of the task file, "-" for standard input; None where `adhoc` says it all.
+    #: Path of the task file, "-" for standard input; None where `adhoc` describes the task.
     source: str | None
     adhoc: Adhoc
     options: TaskOptions
@@ -76,7 +76,7 @@ class Wanted:
     "--workers",
     type=click.IntRange(1),
     metavar="N",
-    help="Worker processes to take; default: all free ones.",
+    help="Worker processes to use; default: all free ones.",
 )
 @click.option(
     "--wait-for-workers",
@@ -84,13 +84,15 @@ class Wanted:
     metavar="SECONDS",
     help="How long to wait for workers; default: [coordinator] wait_for_workers_s.",
 )
-@click.option("--tag", multiple=True, help="Tag of the run, beside the task's; may be repeated.")
+@click.option(
+    "--tag", multiple=True, help="Tag of the run, in addition to the task's; may be repeated."
+)
 @click.option(
     "--abort-on-sla-failure",
     is_flag=True,
-    help="Stop all load once an SLA can't be met any more; start no further workload.",
+    help="Stop all load when an SLA cannot be met any more; start no further workload.",
 )
-@click.option("--detach", is_flag=True, help="Run in the background; prints the run's id.")
+@click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
 @click.option("--run-id", default="", hidden=True, help="Id given out by --detach.")
@@ -112,7 +114,7 @@ def run(  # noqa: PLR0913 - one per option of the command
     adhoc: Adhoc,
     options: TaskOptions,
 ) -> None:
-    """Run a task file, or one scenario, and report.
+    """Run a task file, or one scenario, and print the report.
 
     Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
     started for the run, and removed with it.

@@ -1,4 +1,4 @@
-"""The commands `runs`, `status` and `abort`: what has been run here, and what runs now."""
+"""The commands `runs`, `status` and `abort`, for past and current runs of this data directory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @with_settings
 def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
-    """List runs, oldest first; of those that were broken off, why.
+    """List runs, oldest first, with the reason for those that were broken off.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> Non
 @click.argument("run", default="last")
 @with_settings
 def show(settings: CommandSettings, run: str) -> None:
-    """Print the report of a run, or where it is, or why it has none.
+    """Print the report of a run, or its progress, or why it has no report.
 
     RUN is an id, the beginning of one, or "last".
 
@@ -74,7 +74,7 @@ def show(settings: CommandSettings, run: str) -> None:
 @click.argument("run", nargs=-1, required=True)
 @with_settings
 def delete(settings: CommandSettings, run: tuple[str, ...]) -> None:
-    """Delete runs with everything that was measured.
+    """Delete runs with all their results.
 
     RUN is an id, the beginning of one, or "last".
 
@@ -93,7 +93,7 @@ def delete(settings: CommandSettings, run: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 @with_settings
 def status(settings: CommandSettings, run: str, as_json: bool) -> None:
-    """Say where a run is, or how it ended.
+    """Show the progress of a run, or how it ended.
 
     RUN is an id, the beginning of one, or "last", which is the default.
 
@@ -117,7 +117,7 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
     """End a run as Ctrl-C would.
 
     Its coordinator must be on this machine. Running iterations end and the run reports; with
-    --now they are given up. RUN is an id, the beginning of one, or "last", which is the default.
+    --now they are abandoned. RUN is an id, the beginning of one, or "last", which is the default.
 
     \b
     Examples:
@@ -130,7 +130,7 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
         raise UsageError(f"run {directory.path.name} is not running on this machine")
     for _ in range(2 if now else 1):
         os.kill(holder, signal.SIGINT)
-    click.echo(f"run {directory.path.name} was told to end", err=True)
+    click.echo(f"asked run {directory.path.name} to end", err=True)
 
 
 def described(directory: RunDirectory) -> dict[str, Any]:

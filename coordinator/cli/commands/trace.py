@@ -1,4 +1,4 @@
-"""The command `trace`: reads the traces of a run, or of a file, and says what they show."""
+"""The command `trace`: analyses the traces of a run or of a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
 from osbench.coordinator.traces.sources.otlp import to_otlp
 
-#: Columns of text that goes into a file or a pipe.
+#: Width of text that is written to a file or a pipe.
 _WIDE = 200
 _RANKED = 40
 
@@ -37,10 +37,10 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one
 
 @click.group(cls=Group)
 def trace() -> None:
-    """Say where the time of iterations went.
+    """Show what iterations spent their time on.
 
     \b
-    A run whose deployment has an HMAC key collects its traces at its end. First ask
+    A run whose deployment has an HMAC key collects its traces at its end. Start with
       osbench-coord trace explain last
     and then look at one of the traces that it names:
       osbench-coord trace show TRACE-ID
@@ -49,7 +49,7 @@ def trace() -> None:
 
 @trace.command()
 @click.argument("which", metavar="ITERATION|TRACE-ID")
-@click.option("--run", default="last", show_default=True, help="Run that it is of.")
+@click.option("--run", default="last", show_default=True, help="Run of the trace.")
 @click.option("--workload", type=int, help="Number of the workload, from 1, of an iteration.")
 @click.option(
     "--from",
@@ -67,13 +67,13 @@ def show(
     file: Path | None,
     as_json: bool,
 ) -> None:
-    """Print one trace as a tree, its critical path marked.
+    """Print one trace as a tree with its critical path marked.
 
     \b
     start    after the trace's start
     time     from start to stop
-    own      time, less that of what ran within
-    on path  part of the own time that the end of the trace waited for; these sum to the whole
+    own      time, less that of the spans within
+    on path  part of the own time on the critical path; these sum to the duration of the trace
 
     \b
     Examples:
@@ -131,9 +131,9 @@ def rank(
 ) -> None:
     """Rank trace points by the time they took.
 
-    With OUT, write the report of Mistral's guide to profiling there, in its format: total,
+    With OUT, write a report in the format of Mistral's guide to profiling to that file: total,
     greatest and mean time in seconds, occurrences, name. Its times are from start to stop, so
-    callers stand above what they call; look at `own` and `critical` for where time is spent.
+    callers rank above what they call; `own` and `critical` show where time is spent.
 
     \b
     Examples:
@@ -163,12 +163,12 @@ def rank(
 @as_json_option
 @with_settings
 def explain_command(settings: CommandSettings, source: str, as_json: bool) -> None:
-    """Say why the slow iterations of RUN were slow.
+    """Explain why the slow iterations of RUN were slow.
 
     The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
-    p60): the differences in what they spent their time on sum to the difference in time. What
-    stands out is marked with a star; a cause is named only where it does. With fewer than 30 slow
-    traces there is no answer.
+    p60): the differences in what they spent their time on sum to the difference in time. Clear
+    causes are marked with a star, and only these are named as a cause. With fewer than 30 slow
+    traces there is no explanation.
 
     \b
     Examples:
@@ -200,9 +200,9 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool) -> No
 @as_json_option
 @with_settings
 def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -> None:
-    """Say what differs between the traces of two runs.
+    """Compare the traces of two runs.
 
-    Workloads are compared by name. A line with a star is more than chance.
+    Workloads are matched by name. A star marks statistically significant differences.
 
     \b
     Examples:
@@ -243,7 +243,9 @@ def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -
 @click.option(
     "--to", type=click.Path(dir_okay=False, path_type=Path), help="File to write; else stdout."
 )
-@click.option("--trace", "ids", multiple=True, metavar="ID", help="Only this one; may be repeated.")
+@click.option(
+    "--trace", "ids", multiple=True, metavar="ID", help="Only this trace; may be repeated."
+)
 @click.option(
     "--band", metavar="BAND", help="Only traces of this band: p99+, p95-p99, middle or failed."
 )
@@ -256,7 +258,7 @@ def export(
     ids: tuple[str, ...],
     band: str | None,
 ) -> None:
-    """Write traces for other tools to draw.
+    """Write traces in the formats of other tools.
 
     \b
     Examples:
@@ -284,7 +286,7 @@ def _trace_set(settings: CommandSettings, source: str) -> TraceSet:
     try:
         directory = RunDirectory.find(str(settings.data_dir), source)
     except UsageError as error:
-        raise UsageError(f"{error}; nor is there a file of that name") from None
+        raise UsageError(f"{error}; there is no file of that name either") from None
     return of_run(directory)
 
 
@@ -301,7 +303,7 @@ def _chosen(trace_set: TraceSet, ids: tuple[str, ...], band: str | None) -> Iter
         tests.append(lambda one: one.trace_id in wanted)
     found = [one for one in trace_set.traces() if all(test(one) for test in tests)]
     if not found:
-        raise UsageError(f"{trace_set.name} has no trace like that whose spans were kept")
+        raise UsageError(f"{trace_set.name} has no matching trace whose spans were kept")
     return found
 
 

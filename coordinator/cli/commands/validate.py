@@ -1,4 +1,4 @@
-"""The command `validate`: are these task files right, and if not, what is wrong with them."""
+"""The command `validate`: checks task files and reports their problems."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read
 from osbench.coordinator.taskfile import rally_validation, read_args
 from osbench.coordinator.taskfile.semantics import notes
 
-#: Exit code where a file is bad.
+#: Exit code if a file has problems.
 _BAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationResult:
-    """What is to be said of one task file."""
+    """The result for one task file."""
 
     #: Path of the file, or "-".
     source: str
-    #: None where the file cannot be understood; with problems where the cloud lacks something.
+    #: None if the file cannot be parsed. May be set together with problems found in the cloud.
     task: Task | None = None
     problems: tuple[Problem, ...] = ()
-    #: What the file says without effect.
+    #: Settings in the file that have no effect.
     notes: tuple[Problem, ...] = ()
-    #: Validators of Rally that were not asked: they need the deployment or its cloud.
+    #: Validators of Rally that were not run, because they need the deployment or its cloud.
     unasked: tuple[str, ...] = ()
 
 
 def examine(
     source: str, plugins: Plugins, read: Callable[[str], Task], deployment: Deployment | None
 ) -> ValidationResult:
-    """Read and check one task file, against a deployment's cloud where one is given.
+    """Read and check one task file, also against a deployment's cloud if one is given.
 
     Raises PluginError where plug-ins cannot be read.
     """
@@ -59,7 +59,7 @@ def examine(
 
 
 def as_text(verdict: ValidationResult) -> str:
-    """Lines for a reader: OK with what the file holds, or every problem."""
+    """Text for people: OK with a summary of the file, or every problem."""
     if verdict.problems or verdict.task is None:
         return str(TaskError(verdict.source, list(verdict.problems)))
     subtasks = _count(len(verdict.task.subtasks), "subtask")
@@ -76,7 +76,7 @@ def _count(number: int, word: str) -> str:
 
 
 def as_object(verdict: ValidationResult) -> dict[str, Any]:
-    """The same for a program."""
+    """The result as a JSON object."""
     task = verdict.task
     return {
         "file": verdict.source,
@@ -96,8 +96,8 @@ def _placed(problem: Problem) -> dict[str, str]:
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
-@click.option("--offline", is_flag=True, help="Leave out what Rally's validators ask of the cloud.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line, one a file.")
+@click.option("--offline", is_flag=True, help="Skip Rally's validators that need the cloud.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 @task_options
 @with_settings
 def validate(
@@ -110,9 +110,9 @@ def validate(
 ) -> None:
     """Check task files without running them; `-` is standard input.
 
-    Every problem of a file is told with its place and the value it got. The exit code is 2
-    where any file is bad. Plug-ins of Rally are checked by Rally's own validators; those that
-    look into the cloud need a deployment and, unless it has users, make one for the while.
+    Every problem of a file is reported with its place and the value found. The exit code is 2
+    if any file has problems. Plug-ins of Rally are checked by Rally's own validators; those that
+    query the cloud need a deployment and, unless it has users, create a temporary one.
 
     \b
     Examples:

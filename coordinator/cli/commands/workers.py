@@ -1,4 +1,4 @@
-"""The command `workers`: who is there, and what each is doing."""
+"""The command `workers`: lists the worker processes and their state."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ COLUMNS = (
 @click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
 @with_settings
 def workers(settings: CommandSettings, as_json: bool) -> None:
-    """List the worker processes and what each is doing.
+    """List the worker processes and their state.
 
-    That is: virtual users, the run that holds it, CPU, clock offset, stuck threads.
+    Shows virtual users, the run that holds each process, CPU, clock offset and stuck threads.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def workers(settings: CommandSettings, as_json: bool) -> None:
     url = conf.messaging.redis_url
     if not url:
         raise UsageError(
-            "[messaging] redis_url is not set: in local mode workers live only within a run"
+            "[messaging] redis_url is not set: in local mode workers only exist during a run"
         )
     client = connect(url, conf.messaging.redis_timeout_s)
     check(client, url)

@@ -162,7 +162,7 @@ def test_a_module_name_means_one_thing() -> None:
     """But for modules of commands, and a module that has its package's name."""
     found: dict[str, set[Path]] = {}
     for path in modules():
-        if path.parent.name == "commands" or path.stem == path.parent.name:
+        if path.parent.name in ("commands", path.stem):
             continue
         if path.stem not in ("__init__", "__main__", "main"):
             found.setdefault(path.stem, set()).add(path)

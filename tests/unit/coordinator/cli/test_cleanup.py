@@ -41,7 +41,7 @@ def test_workers_that_finish_are_waited_for(settings, monkeypatch, capsys):
 
     cleanup._await_workers(settings, "r")
 
-    assert capsys.readouterr().err == "waiting for 2 worker processes still at run r\n"
+    assert capsys.readouterr().err == "waiting for 2 worker processes still serving run r\n"
 
 
 def test_nothing_is_removed_under_workers_that_do_not_finish(settings, monkeypatch):

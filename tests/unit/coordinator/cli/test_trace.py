@@ -264,7 +264,7 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
     text = call("rank", "slow.json")
 
     assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
-    assert "has no trace like that" in call("export", file, "--trace", "ffff" * 8, code=2)
+    assert "has no matching trace" in call("export", file, "--trace", "ffff" * 8, code=2)
     said = call("export", file, "--band", "slow", code=2)
     assert "'slow' is no band: middle, failed, p97+ or p95-p97 would be" in said
 
@@ -348,15 +348,15 @@ def test_an_id_is_found_by_its_beginning(call, kept):
     ("words", "why"),
     [
         (("explain", "20269999"), "no run '20269999' in "),
-        (("explain", "absent.json"), "; nor is there a file of that name"),
+        (("explain", "absent.json"), "; there is no file of that name either"),
         (("rank", "20260401"), "'20260401' could be any of 20260401-a, 20260401-b"),
         (("show", "1", "--run", "x"), "no run 'x' in "),
         (("show", "1", "--from", "x"), "File 'x' does not exist"),
         (("rank", "last", "--limit", "-3"), "-3 is not in the range"),
         (("compare", "last"), "Missing argument"),
         (("export", "last", "--to", "/nowhere/x"), "cannot write /nowhere/x: No such file"),
-        (("export", "last", "--trace", "zzz"), "has no trace like that"),
-        (("export", "last", "--band", "failed"), "has no trace like that"),
+        (("export", "last", "--trace", "zzz"), "has no matching trace"),
+        (("export", "last", "--band", "failed"), "has no matching trace"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_message(call, kept, words, why):

@@ -80,9 +80,9 @@ def test_services_are_tried(auth_url):
         {"osbench": {"services": {"a": auth_url, "b": f"http://127.0.0.1:{free_port()}"}}}
     )
 
-    assert findings["services.a"].detail == "answers with 200"
+    assert findings["services.a"].detail == "responds with 200"
     assert findings["services.b"].ok is False
-    assert findings["services.b"].detail == "does not answer: Connection refused"
+    assert findings["services.b"].detail == "does not respond: Connection refused"
 
 
 def test_without_key_and_store_there_is_nothing_to_fail():
@@ -101,7 +101,7 @@ def test_a_store_that_is_not_redis_is_not_tried():
 
     assert findings["profiler key"].ok
     assert findings["trace store"].ok is None
-    assert findings["trace store"].detail == "mongodb: not tried, only redis:// is"
+    assert findings["trace store"].detail == "mongodb: not checked, only redis:// is"
 
 
 def test_a_trace_store_answers_refuses_or_is_away():

@@ -75,7 +75,7 @@ def test_a_service_that_fails_is_named(cloud, traces):
 
     said = found(cloud, traces)
 
-    assert (said["image"].ok, said["image"].detail) == (False, "answers with 503")
+    assert (said["image"].ok, said["image"].detail) == (False, "responds with 503")
     assert said["identity"].ok
 
 
@@ -85,7 +85,7 @@ def test_a_service_that_does_not_take_the_token_fails(cloud, traces):
     said = found(cloud, traces)
 
     assert not said["image"].ok
-    assert said["image"].detail == "answers with 401 to a good token"
+    assert said["image"].detail == "responds with 401 to a valid token"
 
 
 def test_a_service_that_refuses_the_request_is_told_of(cloud, traces):
@@ -95,7 +95,7 @@ def test_a_service_that_refuses_the_request_is_told_of(cloud, traces):
 
     assert said["image"].ok
     assert said["image"].warning
-    assert "answers with 403" in said["image"].detail
+    assert "responds with 403" in said["image"].detail
 
 
 def test_version_and_clock_are_told(cloud, traces):

@@ -185,10 +185,10 @@ def test_the_sample_exporter(invoke, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--export", "json"), "go together"),
-        (("--to", "x"), "go together"),
-        (("--option", "indent=1"), "go together"),
-        (("--export", "json", "--to", "x", "--csv"), "does not go with"),
+        (("--export", "json"), "need each other"),
+        (("--to", "x"), "need each other"),
+        (("--option", "indent=1"), "need each other"),
+        (("--export", "json", "--to", "x", "--csv"), "cannot be combined with"),
         (("--export", "jsn", "--to", "x"), "there is no exporter 'jsn'"),
         (("--export", "json", "--to", "x", "--option", "indent"), "must be NAME=VALUE"),
         (("--export", "json", "--to", "x", "--option", "indent=a"), "indent"),

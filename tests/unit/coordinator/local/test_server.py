@@ -70,8 +70,8 @@ def test_without_any_server_the_error_says_what_to_install(path: Path) -> None:
     ("says", "reason"),
     [
         ("echo 'Redis server v=5.0.7 sha=0'", "is version 5.0.7, and 6.2 or newer is needed"),
-        ("echo hello", "does not tell its version"),
-        ("exit 1", "does not tell its version"),
+        ("echo hello", "does not print its version"),
+        ("exit 1", "does not print its version"),
     ],
 )
 def test_a_server_that_cannot_serve_is_named_with_the_reason(

@@ -32,8 +32,8 @@ def test_every_repeated_key_is_told_with_both_lines():
     problems = faults("a: 1\nb: {x: 1, x: 2}\na: 2\n")
 
     assert problems == {
-        "line 2, column 11": 'key "x" stands twice, first in line 2',
-        "line 3, column 1": 'key "a" stands twice, first in line 1',
+        "line 2, column 11": 'duplicate key "x", first in line 2',
+        "line 3, column 1": 'duplicate key "a", first in line 1',
     }
 
 

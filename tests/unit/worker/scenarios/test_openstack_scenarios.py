@@ -563,7 +563,7 @@ def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
         (
             "KeystoneBasic.create_and_update_user",
             {"create_user_kwargs": {"username": "ann"}},
-            "create_user_kwargs cannot have username: osbench takes",
+            "create_user_kwargs cannot have username: osbench supports",
         ),
         (
             "KeystoneBasic.create_and_list_roles",
@@ -573,12 +573,12 @@ def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
         (
             "NovaServers.boot_server",
             {"flavor": {"id": "f"}, "block_device_mapping": {"vda": "v"}},
-            "^block_device_mapping: no argument for servers that .* NAME@rally does it",
+            "^block_device_mapping: unknown argument for servers; .* use NAME@rally",
         ),
         (
             "NovaServers.boot_server",
             {"nics": [{"net-name": "n"}]},
-            "^nics: net-name is not known, .* NAME@rally does it",
+            "^nics: unknown key net-name; .* use NAME@rally",
         ),
         (
             "NovaServers.boot_server",
@@ -588,7 +588,7 @@ def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
         (
             "GlanceImages.create_image_and_boot_instances",
             {"boot_server_kwargs": {"name": "n"}},
-            "^name in boot_server_kwargs: no argument",
+            "^name in boot_server_kwargs: unknown argument",
         ),
         ("OpenStack.request", {"service_type": "dns"}, "has no service of type dns"),
         (
@@ -607,7 +607,7 @@ def test_what_is_not_there_is_told_before_the_load(cloud, name, args, said):
 def test_credentials_without_names_need_users_of_the_run(cloud):
     user = {**CloudUser(credential=record(cloud).admin).to_dict(), "temporary": False}
 
-    with pytest.raises(DeploymentError, match="have the context users make some"):
+    with pytest.raises(DeploymentError, match="let the context users make some"):
         Workload(cloud, "KeystoneBasic.create_and_list_ec2credentials", users=[user])
 
 

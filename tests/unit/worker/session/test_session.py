@@ -205,7 +205,7 @@ def test_a_specification_that_is_missing_or_not_ours_is_told(tmp_path):
         told.store.put_specification(1, SEALER.seal(Specification.KIND, {"vault": stranger}))
         told.prepare(1)
 
-        assert missing == "the workload's specification is not there"
+        assert missing == "the workload's specification is missing"
         assert "none of our keys" in told.session.problem
 
 

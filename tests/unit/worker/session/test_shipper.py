@@ -362,7 +362,7 @@ def test_an_error_of_our_own_loses_nothing(tmp_path, monkeypatch, caplog):
         shipper.serve(engine, 0, 0.01)
         engine.set_share(2)
         engine.add(batch((1, 301)))
-        until(lambda: "error of our own" in caplog.text and len(engine.rows) == 300)
+        until(lambda: "internal error" in caplog.text and len(engine.rows) == 300)
         broken.clear()
         until(lambda: not engine.unsettled)
 
