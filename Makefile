@@ -10,11 +10,13 @@ ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
+# --no-tag to try `make release` out
+RELEASE ?=
 # services and options of `make lab`, such as LAB="keystone zaqar --profiler off"
 LAB ?=
 LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 
-.PHONY: help setup demo test lint types check clean bench docs lab lab-stop
+.PHONY: help setup demo test lint types check clean bench docs release lab lab-stop
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -23,6 +25,7 @@ help:
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
+	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
 
 $(VENV)/.ready: setup.cfg pyproject.toml
@@ -66,6 +69,10 @@ bench: setup $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
+
+release: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'
+	$(BIN)/python .ci/release.py $(RELEASE)
 
 lab: setup
 	$(LAB_COMMAND) start $(LAB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,10 @@ SEVERAL = (
 # machines of very different speed run these: a slow example is no failure
 hypothesis.settings.register_profile("osbench", deadline=None)
 hypothesis.settings.load_profile("osbench")
+
+# a shell without job control has what it starts in the background ignore Ctrl-C, and processes that
+# tests start would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

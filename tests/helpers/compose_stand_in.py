@@ -70,7 +70,8 @@ class Compose:
             # the port that a client takes where none is named
             probe = ["sh", "-c", line.replace("redis-cli", f"redis-cli -p {self.port}")]
             if shutil.which("redis-cli") is None:
-                probe = ["sh", "-c", f"echo > /dev/tcp/127.0.0.1/{self.port}"]
+                # bash's own: no other shell has to know /dev/tcp
+                probe = ["bash", "-c", f"echo > /dev/tcp/127.0.0.1/{self.port}"]
         container.await_ready(probe)
 
     @property
