@@ -1,1 +1,1 @@
-"""Traces of iterations: collected, made into trees, and asked why the slow ones were slow."""
+"""Traces of iterations: collection, trees, and the analysis of why some were slow."""

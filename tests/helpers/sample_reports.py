@@ -168,7 +168,7 @@ def rps_workload():
                 p99=Shift(added_s=-0.003, low_s=None, high_s=None),
             ),
             kept=10,
-            explanation="Too few slow traces to say why.",
+            explanation="Too few slow traces for an explanation.",
         ),
         statistics=statistics(),
         verdicts=(

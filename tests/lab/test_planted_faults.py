@@ -112,7 +112,7 @@ def test_nothing_is_named_where_nothing_is_wrong(here: Site, clean: str) -> None
     for answer in found:
         assert answer["bands"][0]["enough"]
         assert not [one for band in answer["bands"] for one in band["causes"] if one["clear"]]
-        assert "no one cause stands out" in answer["sentence"]
+        assert "no single cause stands out" in answer["sentence"]
 
 
 def test_the_slow_call_is_what_a_run_without_it_lacks(

@@ -31,7 +31,7 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @with_settings
 def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
-    """List runs, oldest first, with the reason for those that were broken off.
+    """List runs, oldest first, with the reason if one was broken off.
 
     \b
     Examples:

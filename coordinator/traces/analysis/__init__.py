@@ -1,1 +1,1 @@
-"""Why slow traces are slow: features, bands, rankings, comparisons."""
+"""Analysis of why slow traces are slow: features, bands, rankings, comparisons."""

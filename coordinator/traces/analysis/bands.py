@@ -1,7 +1,7 @@
-"""Why some traces are slower than those in the middle: their difference, key by key.
+"""Compares a band of slow traces with those in the middle, key by key.
 
 The times of a trace's keys sum to its duration, so the differences of their means sum to the
-difference of the durations: nothing is left to explain and nothing is counted twice.
+difference of the durations: nothing is left unexplained and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from osbench.coordinator.traces.model.span_keys import SpanKey
 
 Floats = NDArray[np.float64]
 
-#: Keys that are tested; what remains is summed up.
+#: Keys that are tested; the remaining ones are summed.
 TESTED = 60
-#: Traces of a band that are drawn from; more change nothing but the time it takes.
+#: Most traces of a band that are sampled; more would only increase the run time.
 _MOST = 5000
 _EXEMPLARS = 3
-#: A part of the slow traces' time at least on one host, for the host to be named.
+#: Least share of the slow traces' time on one host for the host to be named.
 _ON_ONE_HOST = 0.8
 
-#: What makes a cause clear, beside its p-value. More than this share of the slow traces have
-#: more of it than 99 % of those in the middle have ...
+#: Criteria for a clear cause, in addition to its p-value. More than this share of the slow traces
+#: have more of it than 99 % of those in the middle ...
 _SEEN = 0.5
-#: ... and there is more of it, by this factor, than if its usual spread went on as a tail that
-#: falls off exponentially: then the slow traces would only be the end of an ordinary
-#: distribution, which lies in something, but has no cause of its own.
+#: ... and there is more of it, by this factor, than if its usual spread continued as an
+#: exponential tail: otherwise the slow traces are merely the tail of an ordinary distribution,
+#: without a cause of their own.
 _BEYOND = 2.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """What one key adds to slow traces. Times are seconds, of a trace, on average."""
+    """The contribution of one key to slow traces. Times are mean seconds per trace."""
 
     who: str
     what: str
     about: str
-    #: How much more than in the middle, with its 95 % interval, and its share of the whole.
+    #: Excess over the middle, with its 95 % interval, and its share of the total excess.
     excess_s: float
     interval_s: tuple[float, float]
     share: float
@@ -57,21 +57,21 @@ class Cause:
     slower_calls_s: float
     #: Share of the slow traces that have more of it than 99 % of those in the middle.
     seen_in: float
-    #: Probability of such a difference by chance, corrected for the number of keys.
+    #: p-value of the difference, corrected for the number of keys.
     p: float
-    #: It stands out, and is most of the difference.
+    #: It is significant, and most of the difference.
     clear: bool
-    #: Hosts of its time in the slow traces, most first, with their shares.
+    #: Shares of its time in the slow traces by host, largest first.
     hosts: tuple[tuple[str, float], ...]
 
     @property
     def key(self) -> SpanKey:
-        """What it is."""
+        """The key."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
     def host(self) -> str:
-        """The host where most of it is, "" where it is spread or not known."""
+        """The host with most of the time; "" if it is spread over hosts or not known."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 
@@ -81,10 +81,10 @@ class BandExample:
     """A trace that is typical of its band."""
 
     trace_id: str
-    #: -1 where it is of no iteration.
+    #: -1 if it is not of an iteration.
     iteration: int
     duration_s: float
-    #: It can be shown.
+    #: Its spans are kept, so it can be shown.
     kept: bool
 
 
@@ -93,7 +93,7 @@ class Band:
     """Slow traces compared with those in the middle. Times are seconds."""
 
     name: str
-    #: Traces in it, and in the middle.
+    #: Number of traces in the band, and in the middle.
     traces: int
     base_traces: int
     #: Shortest and longest.
@@ -103,26 +103,26 @@ class Band:
     base_s: float
     excess_s: float
     interval_s: tuple[float, float]
-    #: There are enough of them to compare; if not there are no causes.
+    #: There are enough traces to compare; if not, there are no causes.
     enough: bool
-    #: Most excess first.
+    #: Largest excess first.
     causes: tuple[Cause, ...] = ()
-    #: What is not among the causes.
+    #: Excess that is not among the causes.
     rest_s: float = 0.0
     exemplars: tuple[BandExample, ...] = ()
 
     @property
     def clear(self) -> Cause | None:
-        """The cause that stands out, if one does."""
+        """The clear cause, if there is one."""
         return next((cause for cause in self.causes if cause.clear), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Middle:
-    """What slow traces are compared with."""
+    """The traces that slow ones are compared with."""
 
     features: Features
-    #: Numbers of the traces in the middle, and of all that succeeded and are not far out.
+    #: Numbers of the traces in the middle, and of all that succeeded and are not outliers.
     base: Ints
     all: Ints
     seed: int = 0
@@ -131,7 +131,7 @@ class Middle:
 def compare(
     middle: Middle, name: str, slow: Ints, between: tuple[float, float], shown: int = 10
 ) -> Band:
-    """Explain a band that lies between two percents of all; failures lie between nan and nan."""
+    """Explain a band between two percentiles; for failures both are nan."""
     features = middle.features
     total = features.total / 1e9
     enough = len(slow) >= ENOUGH and len(middle.base) >= ENOUGH
@@ -161,7 +161,7 @@ def compare(
 
 
 def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
-    """The traces nearest to the medians of all keys; those that are kept before others."""
+    """The traces nearest to the medians of all keys; kept ones first."""
     rows = _thinned(rows, 1000)
     if not len(rows):
         return ()
@@ -172,7 +172,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
 
 
 def exemplar(features: Features, at: int) -> BandExample:
-    """One trace."""
+    """A trace as an example."""
     return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),
@@ -185,14 +185,14 @@ class _Comparison:
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
         self._slow = slow
-        # means are those of all, so that they sum to the whole
+        # means over all traces, so that they sum to the total
         both = (slow, middle.base)
         self._means = [features.mean(rows, features.time) / 1e9 for rows in both]
         self._calls = [features.mean(rows, features.calls) for rows in both]
         self._excess = self._means[0] - self._means[1]
         drawn = [_thinned(rows, _MOST) for rows in both]
         self._times = [features.dense(rows, features.time) / 1e9 for rows in drawn]
-        # the greatest differences are tested one by one, all others together
+        # the greatest differences are tested separately, all others together
         order = np.argsort(-np.abs(self._excess), kind="stable")
         self._tested = order[:TESTED]
         rest = order[TESTED:]
@@ -210,7 +210,7 @@ class _Comparison:
         self._tails = self._tail(middle.all, between)
 
     def causes(self) -> list[Cause]:
-        """Every tested key that is more than nothing, most excess first."""
+        """Every tested key with a time above 0, largest excess first."""
         found = [self._cause(column, int(key)) for column, key in enumerate(self._tested)]
         found = [cause for cause in found if cause.slow_s or cause.base_s]
         return sorted(found, key=lambda cause: -cause.excess_s)
@@ -220,7 +220,7 @@ class _Comparison:
         calls_slow, calls_base = (float(calls[key]) for calls in self._calls)
         slow_s, base_s = (float(means[key]) for means in self._means)
         excess = float(self._excess[key])
-        # a call that the middle does not make is one more, as long as it is
+        # calls that do not occur in the middle count as additional calls
         each_base = base_s / calls_base if calls_base else slow_s / max(calls_slow, 1e-300)
         more = (calls_slow - calls_base) * each_base
         seen = float(np.mean(slow > np.percentile(base, 99)))
@@ -231,7 +231,7 @@ class _Comparison:
         clear = bool(
             difference.total_low > 0
             and float(difference.p[column]) < 0.05
-            # most of what it was not before; so the largest part does not stand for all noise
+            # a share well above its usual one, so that the largest key is not named for noise
             and share_low > (1 + base_share) / 2
             and seen > _SEEN
             and excess > _BEYOND * self._tails[column]
@@ -274,9 +274,9 @@ class _Comparison:
         return tuple((host, time / whole) for host, time in ordered[:5])
 
     def _tail(self, rows: Ints, between: tuple[float, float]) -> Floats:
-        """What each tested key would add if its usual spread went on exponentially.
+        """The excess of each tested key if its usual spread continued as an exponential tail.
 
-        The spread is what lies between median and upper quartile, which rare faults leave alone.
+        The spread is estimated from median and upper quartile, which rare faults do not affect.
         """
         low, high = (percent / 100 for percent in between)
         if math.isnan(low):
@@ -288,15 +288,15 @@ class _Comparison:
 
 
 def _episodes(middle: Middle, slow: Ints) -> Ints:
-    """A number for each slow trace, the same for those that follow each other closely.
+    """A cluster number for each slow trace, the same for close neighbours.
 
-    What made them slow may have happened once: a stall of a second is one accident, however many
-    requests it holds up. Close is a tenth of what would be between them on average, so that of
-    traces at random places one in ten is taken for its neighbour's.
+    Neighbours may be slow for a single reason: a stall of a second is one event, however many
+    requests it delays. Traces are close if their distance is below a tenth of the average one, so
+    that one in ten randomly placed traces is assigned to its neighbour's cluster.
     """
     numbers = middle.features.iteration[slow]
     if len(np.unique(numbers)) < len(slow):
-        # of no iterations, or of several runs
+        # not of iterations, or of several runs
         return np.arange(len(slow))
     every = middle.features.iteration[middle.all]
     close = int(every.max() - every.min() + 1) // (10 * len(slow))

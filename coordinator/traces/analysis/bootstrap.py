@@ -1,7 +1,7 @@
-"""How sure a difference between two groups of traces is: by drawing from them again.
+"""Confidence intervals and p-values of differences between two groups of traces, by resampling.
 
 Intervals are the percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
-1993, chapter 13), of whole clusters where some traces stand or fall together (Davison and Hinkley,
+1993, chapter 13), with whole clusters where traces are not independent (Davison and Hinkley,
 Bootstrap Methods and their Application, 1997, section 3.8). p-values are those of a permutation
 test (Efron and Tibshirani, chapter 15), corrected for the number of keys by Benjamini and Hochberg
 (Journal of the Royal Statistical Society B 57, 1995).
@@ -19,29 +19,29 @@ Ints = NDArray[np.int64]
 
 _DRAWS = 1000
 _PERMUTATIONS = 2000
-#: ... or so many for each test that is corrected for: the least p-value, 1 in all of them, can be
-#: below 0.05 then, even with a permutation or two that reach as far.
+#: ... or this many per test that is corrected for, so that the corrected p-value can be below
+#: 0.05 even if one or two permutations reach the observed difference.
 _PERMUTATIONS_A_TEST = 40
-#: Traces of each group that are drawn from; more make intervals narrower than they need be.
+#: Most traces of each group that are sampled; more would make intervals narrower than necessary.
 _MOST = 3000
 _MOST_PERMUTED = 1000
-#: ... and where there are more permutations than so many, as that would take too long.
+#: ... and for more than `_MANY` permutations, to limit the run time.
 _MANY, _FEWER_PERMUTED = 10_000, 400
 _BOUNDS = (2.5, 97.5)
-#: Clusters without which nothing is known of shares: what is drawn from less hardly varies.
+#: Least number of clusters for intervals of shares: samples of fewer hardly vary.
 _FEWEST = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Difference:
-    """Means of one group less those of another, by column, with 95 % intervals."""
+    """95 % intervals for the difference of the means of two groups, by column."""
 
     low: Floats
     high: Floats
-    #: Of each column's share in the sum of all.
+    #: For each column's share in the sum of all columns.
     share_low: Floats
     share_high: Floats
-    #: Of the sum.
+    #: For the sum.
     total_low: float
     total_high: float
     #: Corrected p-value by column.
@@ -57,12 +57,12 @@ def difference(
     two_sided: bool = False,
     tests: int = 0,
 ) -> Difference:
-    """Compare two groups, a line each, with columns that sum to what is to be explained.
+    """Compare two groups, one row per trace, with columns that sum to the duration.
 
-    p-values are those of the first group's mean being no greater, `two_sided` of no other.
-    `clusters` has a number for each line of the first group: those with the same number are drawn
-    together. `tests` is the number of columns there were before these were chosen for their
-    differences, 0 if none was left out: p-values are corrected for all of them.
+    The null hypothesis is that the first group's mean is not greater, with `two_sided` that the
+    means are equal. `clusters` has a number for each row of the first group: rows with the same
+    number are resampled together. `tests` is the number of columns before a selection of those
+    with the greatest differences, 0 without selection: p-values are corrected for all of them.
     """
     chance = np.random.default_rng(seed)
     if clusters is None:
@@ -71,7 +71,7 @@ def difference(
     base, alone = _some(base, np.arange(len(base)), _MOST, chance)
     drawn = _means(slow, clusters, chance) - _means(base, alone, chance)
     total = drawn.sum(axis=1)
-    # where the sum may be nothing, nothing is known of a share of it
+    # where the sum may be 0, shares of it are undefined
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
     shares = drawn / safe[:, None]
     low, high = np.percentile(drawn, _BOUNDS, axis=0)
@@ -95,9 +95,9 @@ def difference(
 
 
 def corrected(p: Floats, tests: int = 0) -> Floats:
-    """p-values of Benjamini and Hochberg's procedure, in the order given.
+    """p-values corrected by Benjamini and Hochberg's procedure, in the order given.
 
-    Of more `tests` than there are p-values, those that are missing count as 1.
+    If there were more `tests` than p-values, the missing ones count as 1.
     """
     count = len(p)
     order = np.argsort(p)
@@ -111,7 +111,7 @@ def corrected(p: Floats, tests: int = 0) -> Floats:
 def _some(
     rows: Floats, clusters: Ints, most: int, chance: np.random.Generator
 ) -> tuple[Floats, Ints]:
-    """Rows drawn without replacement, with their clusters, numbered from 0."""
+    """Rows sampled without replacement, with their clusters, numbered from 0."""
     if len(rows) > most:
         drawn = chance.choice(len(rows), most, replace=False)
         rows, clusters = rows[drawn], clusters[drawn]
@@ -119,7 +119,7 @@ def _some(
 
 
 def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
-    """The mean of each column in each of many draws with replacement, of clusters of rows."""
+    """The mean of each column in many resamples of clusters of rows, with replacement."""
     count = int(clusters.max()) + 1
     found = np.empty((_DRAWS, rows.shape[1]))
     for at in range(0, _DRAWS, 100):
@@ -138,7 +138,7 @@ def _permuted(
     two_sided: bool,
     permutations: int,
 ) -> Floats:
-    """p-values of the means' difference, where whole clusters change sides."""
+    """p-values of the difference of means, from permutations of whole clusters."""
     most = _MOST_PERMUTED if permutations <= _MANY else _FEWER_PERMUTED
     slow, clusters = _some(slow, clusters, most, chance)
     base, alone = _some(base, np.arange(len(base)), most, chance)
@@ -153,13 +153,13 @@ def _permuted(
     labels[:first] = 1
 
     def apart(sums: Floats, count: Floats) -> Floats:
-        # the sums of both sides are 0, so those of one side tell the difference of means
+        # the total of both sides is 0, so the sum of one side gives the difference of means
         found = sums * (1 / count + 1 / (len(both) - count))
         return np.abs(found) if two_sided else found
 
     taken = np.array([[len(slow)]], np.float64)
     seen = apart(both[: len(slow)].sum(axis=0)[None], taken)
-    # a difference that is the same but for rounding is as great
+    # equal differences must not be missed because of rounding
     seen = seen - apart(1e-5 * np.abs(both).sum(axis=0)[None], taken)
     narrow = np.column_stack((sums, sizes)).astype(np.float32)
     reached = np.zeros(both.shape[1])

@@ -1,4 +1,4 @@
-"""Two runs: what the iterations of the second spend more or less time on."""
+"""Compares the traces of two runs: what the second spends more or less time on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What one key adds to a trace of the second run. Times are seconds, on average."""
+    """The change of one key from the first run to the second. Times are mean seconds per trace."""
 
     who: str
     what: str
@@ -36,30 +36,30 @@ class Change:
     #: The two parts of what was added: more calls, each as long as before; longer calls.
     more_calls_s: float
     slower_calls_s: float
-    #: Probability of such a difference by chance, corrected for the number of keys.
+    #: p-value of the difference, corrected for the number of keys.
     p: float
 
     @property
     def key(self) -> SpanKey:
-        """What it is."""
+        """The key."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
     def real(self) -> bool:
-        """More than chance."""
+        """It is statistically significant."""
         return self.p < _SIGNIFICANT
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One group of traces in two runs. Times are seconds, those that are far out not counted."""
+    """One group of traces in two runs. Times are seconds; outliers are left out."""
 
     name: str
     traces_before: int
     traces_after: int
-    #: Of each, those that are too far beyond all others to be a part of the means.
+    #: Outliers of each run, left out of the means.
     far: tuple[int, int]
-    #: Incomplete ones among those that are compared: none, unless most of a run's are.
+    #: Incomplete traces among the compared ones; 0 unless most traces of a run are incomplete.
     gaps: tuple[int, int]
     mean_before_s: float
     mean_after_s: float
@@ -69,12 +69,12 @@ class Comparison:
     p95_s: tuple[float, float]
     p99_s: tuple[float, float]
     sentence: str
-    #: Largest first, whether added or saved.
+    #: Largest absolute change first.
     changes: tuple[Change, ...]
 
 
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
-    """Compare the groups that both have, by name."""
+    """Compare the groups that both runs have, by name."""
     return [_group(before, after, name, seed) for name in before.groups if name in after.groups]
 
 
@@ -135,7 +135,7 @@ def _changes(
     calls: list[NDArray[np.float64]] = []
     for features, some in zip((before, after), rows, strict=True):
         columns = [place[key] for key in features.keys]
-        # means are those of all, so that they sum to the whole
+        # means over all traces, so that they sum to the total
         for found, values in ((means, features.time), (calls, features.calls)):
             found.append(np.zeros(len(keys)))
             found[-1][columns] = features.mean(some, values)
@@ -172,7 +172,7 @@ def _change(
     p: float,
 ) -> Change:
     before, after = means
-    # a call that was not made before is one more, as long as it is
+    # calls that did not occur before count as additional calls
     each = before / calls[0] if calls[0] else after / calls[1] if calls[1] else 0.0
     more = (calls[1] - calls[0]) * each
     return Change(
@@ -214,7 +214,7 @@ def _sentence(found: Comparison, enough: bool) -> str:
 
 
 def signed(seconds: float) -> str:
-    """A difference in words."""
+    """A difference with its sign, as text."""
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 

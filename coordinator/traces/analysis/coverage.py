@@ -1,4 +1,4 @@
-"""What was found of traces, and what had to be left out: a finding of its own."""
+"""Counts of what was found in traces, and of what had to be left out."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from osbench.coordinator.traces.model.critical_path import Path
 from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Trace
 from osbench.coordinator.traces.model.tree import ORPHAN, STALE, Tree
 
-#: Services, and kinds of work after the reply, that are counted by themselves.
+#: Limit on services, and on kinds of work after the reply, that are counted separately.
 _NAMES = 500
 _OTHER = "(other)"
 
 
 @dataclass(kw_only=True)
 class SpanCounts:
-    """Spans of one service."""
+    """Counts of the spans of one service."""
 
     count: int = 0
-    #: Left out: their parent was not recorded, or the thread had kept an old trace.
+    #: Left out because the parent was not recorded, or because the thread had kept an old trace.
     orphan: int = 0
     stale: int = 0
 
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Work that went on after the one it was done for had ended."""
+    """Work that continued after the span around it had ended."""
 
     count: int = 0
-    #: Nanoseconds after that end, in all.
+    #: Total nanoseconds after that end.
     after_ns: int = 0
 
 
@@ -39,23 +39,23 @@ class TraceCoverage:
     """Counts over all traces that were read."""
 
     traces: int = 0
-    #: Without the span of their iteration, so that nothing can be said of them.
+    #: Traces without the span of their iteration, which cannot be analysed.
     rootless: int = 0
-    #: Without any root, so that their topmost spans were taken for roots.
+    #: Traces without a root, whose topmost spans are used as roots.
     headless: int = 0
-    #: With spans whose start or stop was not recorded.
+    #: Traces with spans whose start or stop was not recorded.
     incomplete: int = 0
     lost_stops: int = 0
     lost_starts: int = 0
     #: Spans during which a clock was set back.
     stepped: int = 0
-    #: Events or spans that came more than once.
+    #: Events or spans that occurred more than once.
     duplicates: int = 0
     services: dict[str, SpanCounts] = field(default_factory=dict)
     after: dict[str, WorkAfterReply] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> bool:
-        """Count a trace; answers whether all of its spans have start and stop."""
+        """Count a trace; returns whether all of its spans have start and stop."""
         self.traces += 1
         self.duplicates += trace.duplicates
         stops = starts = 0
@@ -71,14 +71,14 @@ class TraceCoverage:
         return not (stops or starts)
 
     def leave_out(self, tree: Tree) -> None:
-        """Count what a tree was left without."""
+        """Count the spans that were left out of a tree."""
         for at, why in tree.left_out.items():
             spans = self._service(tree.spans[at].service)
             spans.orphan += why == ORPHAN
             spans.stale += why == STALE
 
     def outlived(self, tree: Tree, path: Path) -> None:
-        """Count work that went on after its caller had ended."""
+        """Count work that continued after its caller had ended."""
         for at in path.outlived:
             span = tree.spans[at]
             name = f"{span.service} {span.name}".strip()

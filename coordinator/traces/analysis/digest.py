@@ -1,4 +1,4 @@
-"""Takes in one trace after the other, and keeps only what explanations and rankings need."""
+"""Digests traces one by one, and keeps only what explanations and rankings need."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.model.stale_spans import LateWork, Usual, leave_out_stale
 from osbench.coordinator.traces.model.tree import ORPHAN, Tree, label
 
-#: Work that begins so many seconds after an iteration's end is not taken for a part of it.
+#: Work that starts later than this after an iteration's end, seconds, is not part of it.
 GRACE_S = 60.0
 
 
 class Survey:
-    """The first look at all traces: what has to be known before any of them can be judged."""
+    """The first pass over all traces: clock offsets and usual late work, needed by the second."""
 
     def __init__(self) -> None:
         self._samples = ClockSamples()
         self._late = LateWork()
 
     def add(self, trace: Trace) -> None:
-        """Look at one trace."""
+        """Add one trace."""
         self._samples.add(trace)
         self._late.add(trace)
 
@@ -35,12 +35,12 @@ class Survey:
         return self._samples.estimate()
 
     def usual(self) -> Usual:
-        """How much work usually begins late."""
+        """The usual number of late spans."""
         return self._late.usual()
 
 
 class Digest:
-    """The second look: features, ranking and counts."""
+    """The second pass: features, ranking and counts."""
 
     def __init__(self, survey: Survey, groups: Sequence[str] = ()) -> None:
         self.clocks = survey.clocks()
@@ -52,7 +52,7 @@ class Digest:
     def add_iteration(
         self, trace: Trace, *, group: int, iteration: int, outcome: int, kept: bool
     ) -> None:
-        """Take the trace of an iteration of ours; only its own root counts."""
+        """Add the trace of an iteration; only the root span of the iteration is used."""
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks)
         root = tree.iteration
@@ -68,7 +68,7 @@ class Digest:
         self.coverage.leave_out(tree)
 
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
-        """Take a trace of whatever; its roots are compared with those of the same kind."""
+        """Add any other trace; its roots are compared with those of the same kind."""
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)
         self.coverage.headless += tree.headless
@@ -112,9 +112,9 @@ class Digest:
 
 
 def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
-    """What some traces come to, all of them in memory.
+    """The digest of traces, which are all held in memory.
 
-    `any_root` takes the topmost spans of a trace without a root for its roots.
+    `any_root` uses the topmost spans of a trace without a root as its roots.
     """
     found = list(traces)
     survey = Survey()

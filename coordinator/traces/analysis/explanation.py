@@ -1,4 +1,4 @@
-"""The answer to why the slow traces of a run are slow."""
+"""Explains why the slow traces of a run are slow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FARTHEST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A key's share of how durations vary: its covariance with them over their variance."""
+    """A key's share of the variance of durations: its covariance with them over their variance."""
 
     who: str
     what: str
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Traces whose critical paths go the same way. Times are seconds."""
+    """Traces with the same sequence of keys on the critical path. Times are seconds."""
 
     #: The keys on it, in order.
     path: tuple[str, ...]
@@ -57,41 +57,41 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One group of traces that can be compared with each other. Times are seconds."""
+    """The explanation of one group of comparable traces. Times are seconds."""
 
     name: str
-    #: Traces that succeeded and that failed, and traces left out as incomplete.
+    #: Traces that succeeded, that failed, and that were left out as incomplete.
     traces: int
     failed: int
     incomplete: int
-    #: Incomplete ones among the others: none, unless most are.
+    #: Incomplete traces among the explained ones; 0 unless most traces are incomplete.
     gaps: int
     p50_s: float
     p95_s: float
     p99_s: float
     sentence: str
     bands: tuple[Band, ...]
-    #: Traces that are too far beyond the slow ones to be compared with them, and some of these.
+    #: Number of outliers, left out of the comparison, and examples of them.
     far: int
     farthest: tuple[BandExample, ...]
-    #: The failed ones against the middle of those that succeeded; None without any.
+    #: Failed traces compared with the middle of the successful ones; None without failures.
     failures: Band | None
-    #: Largest first; all together sum to 1.
+    #: Largest first; the shares of all keys sum to 1.
     variance: tuple[Part, ...]
     shapes: tuple[Shape, ...]
-    #: What an ordinary one looks like.
+    #: Typical traces of the middle.
     ordinary: tuple[BandExample, ...]
 
     @property
     def described_band(self) -> Band | None:
-        """The band that the sentence speaks of."""
+        """The band that the sentence describes."""
         enough = [band for band in self.bands if band.enough]
         return next((band for band in enough if band.clear), enough[0] if enough else None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """What is said of all traces."""
+    """The explanation of all traces."""
 
     sentence: str
     answers: tuple[Answer, ...]
@@ -102,8 +102,8 @@ def explain(features: Features, seed: int = 0) -> Explanation:
     answers = [_answer(features, number, name, seed) for number, name in enumerate(features.groups)]
     answers = [answer for answer in answers if answer.traces or answer.failed]
     if not answers:
-        return Explanation(sentence="There is no whole trace to explain.", answers=())
-    # what is clear comes first, then what most is known of
+        return Explanation(sentence="There is no complete trace to explain.", answers=())
+    # groups with a clear cause first, then by the number of traces
     answers.sort(key=lambda answer: (not _is_clear(answer), -answer.traces))
     first = answers[0]
     prefix = f"{plain(first.name)}: " if len(answers) > 1 else ""
@@ -147,9 +147,9 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def members(features: Features, band: str) -> frozenset[str]:
-    """Ids of the traces of a band as it is explained, of all groups.
+    """Ids of the traces in a band, of all groups.
 
-    `band` is `failed` or what `limits` takes. Raises ValueError where there is no such band.
+    `band` is `failed` or a name that `limits` accepts. Raises ValueError for another name.
     """
     between = None if band == "failed" else limits(band)
     found: list[str] = []
@@ -161,10 +161,10 @@ def members(features: Features, band: str) -> frozenset[str]:
 
 
 def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
-    """Traces of a group, incomplete ones too, and those that are explained.
+    """The number of traces of a group, including incomplete ones, and the explained traces.
 
-    These are those that succeeded, fastest first, those of them that are far out, and those that
-    failed.
+    The latter are successful ones, fastest first; outliers among the successful ones; and failed
+    ones.
     """
     rows = np.flatnonzero(features.group == number)
     used = usable(features, rows)
@@ -176,7 +176,7 @@ def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
 
 
 def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:
-    """Shares of the variance of durations; those of all keys sum to 1."""
+    """Shares of keys in the variance of durations; those of all keys sum to 1."""
     if len(rows) < 2:
         return ()
     total = np.zeros(len(features))
@@ -204,7 +204,7 @@ def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part,
 
 
 def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
-    """The most frequent ways that critical paths go."""
+    """The most frequent sequences of keys on critical paths."""
     found = []
     numbers, counts = np.unique(features.shape[rows], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:shown]

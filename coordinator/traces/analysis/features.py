@@ -1,8 +1,8 @@
-"""One row a trace: how much of its time went to what; all that an explanation is made from.
+"""The feature table, one row per trace: how much of its time was spent on what.
 
-After Canopy (Kaldor et al., SOSP 2017): features are taken from each trace once, and questions
-are asked of their table. A row takes some hundred bytes, so that the whole run can be explained
-where only some of its traces are kept.
+After Canopy (Kaldor et al., SOSP 2017): features are extracted from each trace once, and analyses
+use only their table. A row takes some hundred bytes, so that a whole run can be explained
+although only some of its traces are kept.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from osbench.coordinator.traces.model.tree import Tree
 
 Ints = NDArray[np.int64]
 
-#: Group of traces that are shown, and compared with none.
+#: Group of traces that are shown, but not compared.
 NO_GROUP = -1
 
-#: Shapes kept apart; others are -1.
+#: Limit on distinct shapes; others are -1.
 SHAPES = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """The table. Arrays have an entry a trace unless said otherwise."""
+    """The table. Arrays have one entry per trace unless stated otherwise."""
 
     keys: tuple[SpanKey, ...]
     #: Number of the key and host of each place.
     places: tuple[tuple[int, str], ...]
-    #: Names of what is compared only with its like: a workload, or the kind of root.
+    #: Names of the groups in which traces are compared: a workload, or a kind of root.
     groups: tuple[str, ...]
-    #: Keys in the order in which they were first on a critical path.
+    #: Keys in the order of their first occurrence on a critical path.
     shapes: tuple[tuple[int, ...], ...]
     traces: tuple[str, ...]
     group: Ints
-    #: -1 where the trace is of no iteration.
+    #: -1 if the trace is not of an iteration.
     iteration: Ints
     #: Values of `Outcome`.
     outcome: Ints
     #: Nanoseconds.
     total: Ints
-    #: Number of the shape, -1 for one that is not kept apart.
+    #: Number of the shape; -1 above the limit.
     shape: Ints
-    #: Every span had start and stop.
+    #: Every span has start and stop.
     whole: NDArray[np.bool_]
     #: Its spans are kept.
     kept: NDArray[np.bool_]
-    #: Where each trace's entries begin, and the end; one entry more than traces.
+    #: Position of each trace's first entry, and the end; one more element than traces.
     begin: Ints
     #: By entry: place, nanoseconds on the critical path, calls on it.
     place: Ints
@@ -74,7 +74,7 @@ class Features:
         return np.array([key for key, _ in self.places], np.int64)
 
     def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """`values` (by entry) of some traces, a line each, summed by key."""
+        """`values` (by entry) of some traces, one row per trace, summed by key."""
         line = np.full(len(self), -1)
         line[rows] = np.arange(len(rows))
         at = line[self.rows()]
@@ -128,7 +128,7 @@ _START = itemgetter(2)
 
 
 class FeatureTable:
-    """Grows by a row a trace."""
+    """Builds the table; each trace adds a row."""
 
     def __init__(self, groups: Sequence[str] = ()) -> None:
         self._vocabulary = Vocabulary()
@@ -140,7 +140,7 @@ class FeatureTable:
         self._columns["begin"].append(0)
 
     def group(self, name: str) -> int:
-        """The number of a group, a new one if need be."""
+        """The number of a group; assigns a new one to an unknown name."""
         return self._groups.setdefault(name, len(self._groups))
 
     def add(
@@ -175,7 +175,7 @@ class FeatureTable:
         columns["begin"].append(len(columns["place"]))
 
     def close(self) -> Features:
-        """The table as it is."""
+        """The finished table."""
         arrays = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
         return Features(
             keys=tuple(self._vocabulary.keys),
@@ -189,7 +189,7 @@ class FeatureTable:
         )
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Time and calls by place, and the keys by the start of their segments."""
+        """Time and calls by place, and the keys in order of the start of their segments."""
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()
         order = []

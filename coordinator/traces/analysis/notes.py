@@ -1,4 +1,4 @@
-"""What has to be known of traces beside the answer, in sentences: what they lack, and clocks."""
+"""Sentences on the quality of traces: missing parts, clock offsets, unreadable entries."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from osbench.coordinator.traces.analysis.comparison import signed
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
-#: Services, or kinds of work, that are named; the worst ones.
+#: Number of services, or kinds of work, that are named, worst first.
 _NAMED = 10
 
 
 def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterable[str]:
-    """All there is to say."""
+    """All notes on some traces."""
     yield from missing_parts(coverage)
     for name, after in sorted(coverage.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
         mean = after.after_ns / after.count / 1e9
         yield (
-            f"{plain(name)} went on after its caller's end {count(after.count, 'time')},"
-            f" {duration(mean)} on average: part of no path"
+            f"{plain(name)} continued after its caller's end {count(after.count, 'time')},"
+            f" {duration(mean)} on average: not part of any path"
         )
     yield from map(_clock, (one for one in clocks.skews if one.add_ns or _is_bounded(one)))
     if coverage.stepped:
-        yield f"{count(coverage.stepped, 'span')} in which a clock was set back count as no time"
+        yield f"{count(coverage.stepped, 'span')} in which a clock was set back: counted as 0 s"
     if skipped:
-        yield f"{count(skipped, 'entry', 'entries')} that could not be read"
+        yield f"{count(skipped, 'entry', 'entries')} could not be read"
 
 
 def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
-    """Why the traces do not hold all that happened, or hold what was left out."""
+    """Notes on parts that are missing from the traces or were left out."""
     if coverage.incomplete:
         yield (
             f"{count(coverage.incomplete)} of {count(coverage.traces, 'trace')} incomplete:"
@@ -41,8 +41,8 @@ def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
         yield f"{count(coverage.rootless, 'trace')} without the span of their iteration: left out"
     if coverage.headless:
         yield (
-            f"{count(coverage.headless, 'trace')} begin in a service whose spans are not there:"
-            " their topmost spans are taken for roots"
+            f"{count(coverage.headless, 'trace')} start in a service whose spans are missing:"
+            " their topmost spans are used as roots"
         )
     worst = sorted(
         ((name, spans) for name, spans in coverage.services.items() if spans.stale + spans.orphan),

@@ -1,4 +1,4 @@
-"""Which traces are slow and which are ordinary, by where they lie among all that succeeded."""
+"""Selects slow and ordinary traces by their quantiles among all successful ones."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 
 from osbench.coordinator.traces.analysis.features import Features, Ints
 
-#: Slow traces without which nothing is said of them.
+#: Least number of slow traces for an explanation.
 ENOUGH = 30
 
-#: Percent; the ordinary ones, and where slow ones begin at the earliest and at the latest.
+#: Percentiles: the range of ordinary traces; the least and the greatest start of the slow ones.
 MIDDLE = (40, 60)
 LEAST, MOST = 95, 99
 
-#: Beyond the middle by more than this many times what the median slow trace is, a trace is slow
-#: for a reason of its own: of exponential and lognormal tails hardly one in a thousand goes so far.
+#: A trace is an outlier if its distance from the middle is more than this many times that of the
+#: median slow trace: hardly one in a thousand of an exponential or lognormal tail is.
 _FAR = 3.0
-#: Share of the slow ones which may stand so far apart; where there are more they are no exceptions.
+#: Largest share of the slow traces that count as outliers; if there are more, none does.
 _FEW = 0.2
 
 _NAME = re.compile(r"p(\d{1,2})(?:\+|-p(\d{1,2}))\Z")
 
 
 def slow_bands(count: int) -> list[str]:
-    """Names of the bands to explain of so many traces, the one to speak of first.
+    """Names of the bands to explain for a number of traces, the most important one first.
 
-    The first holds the slowest 1 %, or, as long as those are not enough, up to 5 %.
+    The first has the slowest 1 %, or up to 5 % if those are not enough.
     """
     first = MOST
     while first > LEAST and count - _place(count, first) < ENOUGH:
@@ -36,34 +36,34 @@ def slow_bands(count: int) -> list[str]:
 
 
 def limits(name: str) -> tuple[int, int]:
-    """Percents between which a band lies: `p97+`, `p95-p97` or `middle`. Raises ValueError."""
+    """Percentiles that bound a band: `p97+`, `p95-p97` or `middle`. Raises ValueError."""
     if name == "middle":
         return MIDDLE
     found = _NAME.match(name)
     low, high = (int(found[1]), int(found[2] or 100)) if found else (0, 0)
     if low >= high:
-        raise ValueError(f"{name!r} is no band: middle, failed, p97+ or p95-p97 would be")
+        raise ValueError(f"{name!r} is not a band: write middle, failed, p97+ or p95-p97")
     return low, high
 
 
 def cut(ordered: Ints, low: int, high: int) -> Ints:
-    """Those between two percents of some traces, fastest first."""
+    """The traces between two percentiles, of traces ordered fastest first."""
     count = len(ordered)
     return ordered[_place(count, low) : _place(count, high)]
 
 
 def usable(features: Features, rows: Ints) -> Ints:
-    """Those of some traces that can be compared: the whole ones, all where most are not."""
+    """The traces that can be compared: the complete ones, or all if most are incomplete."""
     whole = rows[features.whole[rows]]
-    # where hardly a trace is whole, what they lack is not a matter of chance
+    # if most traces are incomplete, parts are missing systematically
     return whole if 2 * len(whole) >= len(rows) else rows
 
 
 def far_out(features: Features, ordered: Ints) -> int:
-    """How many of the slowest of some traces, fastest first, are no part of their tail.
+    """The number of outliers among the slowest traces, of traces ordered fastest first.
 
-    A handful of very long ones, such as the first that wake a service up, would be most of any
-    mean, and hide what makes all other slow ones slow.
+    A few very long traces, such as the first requests to an idle service, would dominate the
+    means and hide the cause of all other slow ones.
     """
     slow = features.total[cut(ordered, *limits(slow_bands(len(ordered))[0]))]
     if len(slow) < ENOUGH:

@@ -1,4 +1,4 @@
-"""Which trace points took the most time, over any number of traces."""
+"""Ranks trace points by their time, over any number of traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osbench.coordinator.traces.model.critical_path import Path
 from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP
 from osbench.coordinator.traces.model.tree import Tree
 
-#: Trace points kept apart; services that make up names from data would fill the memory.
+#: Limit on distinct trace points, because some services build names from data.
 NAMES = 10_000
 OTHER = "(other)"
 
@@ -27,20 +27,20 @@ class Ranked:
     """One trace point. Times are seconds."""
 
     name: str
-    #: How often it ran, and in how many traces.
+    #: Number of occurrences, and of traces with it.
     count: int
     traces: int
-    #: From start to stop, with all that was called within.
+    #: From start to stop, including all calls within.
     total_s: float
     max_s: float
     mean_s: float
     p50_s: float
     p95_s: float
     p99_s: float
-    #: Less what was called within, in all; and the part of it that a root's end waited for.
+    #: Total without calls within, and the part of that on critical paths.
     self_s: float
     critical_s: float
-    #: Whose it is; "" where nobody knows, as in rankings of earlier runs.
+    #: Its service; "" if not known, as in rankings of earlier versions.
     service: str = ""
 
 
@@ -60,13 +60,13 @@ class _Point:
 
 
 class Ranking:
-    """Sums spans up by service and name; memory does not grow with their number."""
+    """Sums spans by service and name; memory does not grow with their number."""
 
     def __init__(self) -> None:
         self._points: dict[tuple[str, str], _Point] = {}
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
-        """Take all spans of a trace whose duration is known, but those that were left out."""
+        """Add all spans of a trace with known durations, except those that were left out."""
         for at, span in enumerate(tree.spans):
             if span.marks & _OPEN or at in tree.left_out:
                 continue
@@ -85,7 +85,7 @@ class Ranking:
                 point.critical_ns += segment.end - segment.start
 
     def rows(self) -> list[Ranked]:
-        """Every trace point, most time in all first; of equals the one that came first."""
+        """Every trace point, largest total first; equal ones in order of their occurrence."""
         found = []
         for (service, name), point in self._points.items():
             point.settle()
@@ -119,7 +119,7 @@ class Ranking:
 
 
 def own_ns(tree: Tree, at: int) -> int:
-    """A span's duration less the time in which anything within it ran."""
+    """A span's duration without the time in which a span within it ran."""
     low, high = tree.start[at], tree.end[at]
     own = high - low
     children = tree.children[at]
@@ -134,7 +134,7 @@ def own_ns(tree: Tree, at: int) -> int:
 
 
 def mistral_table(rows: Iterable[Ranked]) -> str:
-    """The report of Mistral's guide to profiling: seconds, by name, most time in all first."""
+    """The table of Mistral's guide to profiling: seconds, by name, largest total first."""
     named: dict[str, list[Ranked]] = {}
     for row in rows:
         named.setdefault(row.name, []).append(row)
@@ -154,5 +154,5 @@ def mistral_table(rows: Iterable[Ranked]) -> str:
 
 
 def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
-    """The rows that were written as mappings."""
+    """Rows from their mappings."""
     return [Ranked(**row) for row in rows]

@@ -1,4 +1,4 @@
-"""What is found about slow traces, in one sentence."""
+"""Sentences that summarize what was found about slow traces."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE,
 if TYPE_CHECKING:
     from osbench.coordinator.traces.analysis.bands import Band, Cause
 
-#: A part of the excess that is named as how it came about.
+#: Least part of the excess for its kind, more calls or slower calls, to be named alone.
 _MOSTLY = 0.7
 
 
 def why_slow(band: Band) -> str:
-    """Why the traces of a band are slow, with how sure that is."""
+    """Why the traces of a band are slow, with confidence intervals."""
     slower = (
         f"{_named(band.name)} take {duration(band.mean_s)} on average, {duration(band.excess_s)}"
         " more than those around the median"
@@ -27,27 +27,30 @@ def why_slow(band: Band) -> str:
         host = f" on host {plain(cause.host)}" if cause.host else ""
         return f"{slower}: {_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}."
     if not band.causes or band.excess_s <= 0:
-        return f"{slower}; no one cause stands out."
+        return f"{slower}; no single cause stands out."
     first = band.causes[0]
-    return f"{slower}; no one cause stands out: the most, {_share(first)}, is {words(first.key)}."
+    return (
+        f"{slower}; no single cause stands out: the largest part, {_share(first)}, is"
+        f" {words(first.key)}."
+    )
 
 
 def too_few(traces: int, slow: int) -> str:
-    """Why nothing is said of slow traces."""
+    """The sentence for too few slow traces."""
     least = ENOUGH * 100 // (100 - LEAST)
     return (
-        f"Too few slow traces to say why: {count(slow)} of {count(traces)} are at p{LEAST} or"
-        f" above, {ENOUGH} are needed; trace {count(least)} iterations or more."
+        f"Too few slow traces for an explanation: {count(slow)} of {count(traces)} are at p{LEAST}"
+        f" or above, {ENOUGH} are needed; trace {count(least)} iterations or more."
     )
 
 
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
-    """What is to be known where incomplete traces were compared; "" where none were."""
+    """A note if incomplete traces were compared, else ""."""
     if not incomplete:
         return ""
     return (
-        f" Most of the {which}, {count(incomplete)} of {count(traces)}, are incomplete and"
-        " compared all the same: what they lack counts as time of what is around it."
+        f" Most of the {which}, {count(incomplete)} of {count(traces)}, are incomplete and are"
+        " compared all the same: the time of missing spans counts for the spans around them."
     )
 
 
@@ -71,7 +74,7 @@ def _share(cause: Cause) -> str:
 
 def percent(share: float) -> str:
     """A share in whole percents."""
-    # a little less than nothing is nothing
+    # rounds small negative values to 0
     return f"{round(100 * share)}" if math.isfinite(share) else "?"
 
 

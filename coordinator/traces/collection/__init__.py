@@ -1,1 +1,1 @@
-"""The traces of a run: planned, read, kept, found again."""
+"""The traces of a run: sample rate, collection, retention, lookup."""

@@ -1,7 +1,7 @@
-"""The traces of a run in its directory: those that are kept whole, and what all came to.
+"""The traces in a run directory: the kept ones with all spans, and the digest of all.
 
-traces/kept             traces, each compressed by itself
-traces/features         a row for each trace that was collected
+traces/kept             traces, each compressed separately
+traces/features         one row per collected trace
 traces/collection.json  counts, clocks and ranking
 """
 
@@ -20,11 +20,11 @@ from osbench.common.errors import OsbenchError
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.model.spans import Span, Trace
 
-#: Version of these files; grows when a reader of the older ones would be misled.
+#: Version of these files; increased when older readers would misread them.
 FORMAT = 1
 
 _HEAD = struct.Struct("<I")
-#: Traces of one record of a spool.
+#: Traces per record of a spool.
 _TOGETHER = 100
 
 
@@ -40,7 +40,7 @@ def _unpacked(form: list[Any]) -> Trace:
 
 
 class Spool:
-    """Traces on their way: written once, read in the same order, then gone."""
+    """A temporary file of traces: written once, read in the same order, then removed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class Spool:
                 yield _unpacked(form)
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the file."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
@@ -88,19 +88,19 @@ class Archive:
         return (self._folder / "collection.json").exists()
 
     def spool(self) -> Spool:
-        """A spool in this folder, which is made."""
+        """A spool in this folder; creates the folder."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         return Spool(self._folder / "spool")
 
     def keep(self, trace: Trace) -> None:
-        """Keep a trace whole."""
+        """Keep a trace with all its spans."""
         if self._kept is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._kept = (self._folder / "kept").open("wb")
         self.size += _write(self._kept, self._compressor, [_packed(trace)])
 
     def close(self, features: Features, collection: Mapping[str, Any]) -> None:
-        """Write what the traces came to; with that they are there."""
+        """Write the digest of the traces, which completes the collection."""
         self.release()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         table = self._compressor.compress(msgpack.packb(features.to_dict()))
@@ -110,7 +110,7 @@ class Archive:
         draft.replace(self._folder / "collection.json")
 
     def release(self) -> None:
-        """Close the file of what is kept, if it is open."""
+        """Close the file of kept traces, if it is open."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
@@ -138,7 +138,7 @@ class Archive:
             raise OsbenchError(f"cannot read {path}: {error}") from None
 
     def traces(self) -> Iterator[Trace]:
-        """The traces that are kept, one after the other."""
+        """The kept traces, one by one."""
         path = self._folder / "kept"
         if path.exists():
             with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The end of a traced run: its traces are read, digested, some kept, and the rest deleted."""
+"""Collects the traces of a run at its end: reads and digests them, keeps some, deletes the rest."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from osbench.coordinator.traces.sources.files import merge, open_file
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
 
 _POLL_S = 0.25
-#: A store that has been quiet for so long has all there is of traces without gaps.
+#: After this time without new events, traces without gaps are complete, seconds.
 _QUIET_S = 0.5
-#: Traces with gaps are left to the store for so long: what still comes would otherwise begin
-#: lists that never expire.
+#: Expiry of traces with gaps, seconds: if they were deleted, late events would start lists that
+#: never expire.
 _GAPS_S = 60
 
 
@@ -42,41 +42,41 @@ class CollectionSettings:
     """How traces are collected."""
 
     retention: Retention
-    #: Longest wait for events that come late, and the store's memory of what is kept, seconds.
+    #: Longest wait for late events, and expiry of kept traces in the store, seconds.
     late_s: float
     expiry_s: int
-    #: Traces that are read at most, but for those to be kept: a share of all, drawn at random.
+    #: Most traces that are read, sampled at random, in addition to those to be kept.
     most: int = 100_000
     #: Keep arguments, parameters and queries.
     everything: bool = False
-    #: Files that services write trace points to.
+    #: Files with trace points of services.
     files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """What came of it."""
+    """The result of a collection."""
 
     #: By workload.
     costs: tuple[Cost | None, ...] = ()
     sentences: tuple[str, ...] = ()
     kept: tuple[int, ...] = ()
-    #: What went wrong, and what the traces lack.
+    #: Errors, and parts that are missing from the traces.
     notes: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)
 class _Read:
-    """Traces that were read, and how many events each had then."""
+    """The traces read so far, with the number of events that each had."""
 
-    #: One that is read again counts twice here: of a first look that is no harm.
+    #: A trace that is read again counts twice here, which does not matter for a first pass.
     survey: Survey = field(default_factory=Survey)
     events: dict[str, int] = field(default_factory=dict)
-    #: With gaps: some of it is missing still.
+    #: Traces with missing events.
     gaps: set[str] = field(default_factory=set)
-    #: How often it was read, where more than once: the last reading counts.
+    #: Number of readings of traces that were read more than once; the last one counts.
     again: dict[str, int] = field(default_factory=dict)
-    #: What files hold of the traces, what of them could not be read, and why: as read last.
+    #: The last reading of the files: parts of traces, number of unreadable entries, errors.
     parts: dict[str, Trace] = field(default_factory=dict)
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Collection:
         warmup_ns: Mapping[int, int],
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`names` are those of the workloads; `wanted` is false once there is no time left."""
+        """`names` are those of the workloads; `wanted` returns False to end the wait early."""
         self._directory = directory
         self._names = _distinct(names)
         self._settings = settings
@@ -105,7 +105,7 @@ class Collection:
         self._skipped = 0
 
     def collect(self, conn_str: str | None) -> Collected:
-        """Read from the store (None: there is none that can be read) and from files."""
+        """Read from the store (None if there is no readable one) and from files."""
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
         if not len(rows) or not (conn_str or self._settings.files):
@@ -134,7 +134,7 @@ class Collection:
                 self._from_store(store, ids, spool, read)
         except StoreError as error:
             self._notes.append(f"traces could not all be collected: {error}")
-            # what was not read may still be looked at in the store
+            # unread traces stay in the store
             unread = set(ids) - read.events.keys()
         else:
             unread = set()
@@ -175,7 +175,7 @@ class Collection:
         spool: Spool,
         read: _Read,
     ) -> None:
-        """Read everything, and again what grows, until nothing does or time is up."""
+        """Read all traces, and growing ones again, until none grows or the time is up."""
         try:
             self._until_quiet(store, ids, spool, read)
             self._files_again(store, ids, spool, read)
@@ -206,7 +206,7 @@ class Collection:
     def _files_again(
         self, store: RedisTraces, ids: Sequence[str], spool: Spool, read: _Read
     ) -> None:
-        """Read what has come into files meanwhile: collectors write what they have now and then."""
+        """Read the files again, because collectors write them at intervals."""
         if not self._settings.files:
             return
         before = read.parts
@@ -257,7 +257,7 @@ class Collection:
             if not rows.warming[at]:
                 digest.add_iteration(
                     trace,
-                    # what was not drawn would be too many slow ones
+                    # traces outside the random sample would overrepresent slow ones
                     group=int(rows.workload[at]) if drawn[at] else NO_GROUP,
                     iteration=int(rows.iteration[at]),
                     outcome=int(rows.outcome[at]),
@@ -272,7 +272,7 @@ class Collection:
             store.forget([trace for trace in rest if trace in read.gaps], _GAPS_S)
             store.delete([trace for trace in rest if trace not in read.gaps])
         except StoreError as error:
-            self._notes.append(f"traces that are not kept could not be deleted: {error}")
+            self._notes.append(f"traces to be deleted could not all be deleted: {error}")
         finally:
             store.close()
 
@@ -290,7 +290,7 @@ class Collection:
 
 
 def _last(spool: Spool, again: Mapping[str, int]) -> Iterator[Trace]:
-    """The traces of a spool, each as it was read last."""
+    """The last reading of each trace in a spool."""
     left = dict(again)
     for trace in spool:
         readings = left.get(trace.trace_id, 1)

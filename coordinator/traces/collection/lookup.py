@@ -1,4 +1,4 @@
-"""Finds one trace: among those that a run has kept, in a file, or still in the trace store."""
+"""Finds one trace: among the kept ones of a run, in a file, or in the trace store."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from osbench.coordinator.traces.collection.traced_iterations import traced_itera
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, trace_key
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
 
-#: A number of so many digits at most is an iteration; more begin a trace id.
+#: Most digits of an iteration number; longer ones are the beginning of a trace id.
 _DIGITS = 11
 
 
 class TraceLocations(Protocol):
-    """What is needed of a command's settings."""
+    """The part of a command's settings that a lookup needs."""
 
     @property
     def data_dir(self) -> Path:
@@ -38,9 +38,9 @@ class TraceLocations(Protocol):
 def find_trace(
     locations: TraceLocations, which: str, run: str, workload: int | None, file: Path | None
 ) -> tuple[Trace, TraceSet, int | None]:
-    """The trace of an iteration, of an id or of the beginning of one, and its iteration if known.
+    """The trace of an iteration number or trace id (or its beginning), and its iteration if known.
 
-    `workload` counts from 1. Raises UsageError where there is no such trace.
+    `workload` counts from 1. Raises UsageError if there is no such trace.
     """
     if file is not None:
         trace_set = of_file(file)
@@ -82,7 +82,7 @@ def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: i
     if workload is not None:
         in_it = features.group[rows] == workload - 1
         if not in_it.any() and (features.group[rows] == NO_GROUP).any():
-            # kept for a reason and not drawn: only the results say of which workload it is
+            # kept but not in the random sample: only the results show its workload
             return _id_in_results(directory, number, workload)
         rows = rows[in_it]
     if not len(rows):
@@ -91,7 +91,7 @@ def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: i
             return begun[0]
         raise UsageError(
             f"iteration {number} of {trace_set.name} has no trace: it was not sampled, did not run,"
-            " or warmed up; `osbench-coord trace explain` names some that have"
+            " or was part of the warm-up; `osbench-coord trace explain` names some that have one"
         )
     if len(rows) > 1:
         raise UsageError(f"iteration {number} is in several workloads; choose with --workload")
@@ -125,9 +125,9 @@ def _from_store(
             raise refusal
         found = list(RedisTraces(conn_str).read([trace_id]))
     except (DeploymentError, StoreError) as error:
-        raise UsageError(f"{refusal}, and its trace store cannot be asked: {error}") from None
+        raise UsageError(f"{refusal}, and its trace store cannot be read: {error}") from None
     if not found:
-        raise UsageError(f"{refusal}, and its trace store has none")
+        raise UsageError(f"{refusal}, and its trace store does not have it either")
     digest = digest_of(found)
     trace_set = TraceSet(
         name=f"{directory.path.name}, from the trace store",

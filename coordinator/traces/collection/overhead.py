@@ -1,7 +1,7 @@
-"""What tracing costs the iterations that are traced, from the run itself.
+"""Estimates the overhead of tracing from the run itself.
 
-Which iterations are traced is drawn by a hash of their numbers, so those that are not are a
-control group: whatever differs is due to tracing.
+Iterations are selected for tracing by a hash of their numbers, so the others are a control group:
+any difference is due to tracing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Z = 1.96
 
 
 def tracing_overhead(latencies: Latencies) -> Cost | None:
-    """The cost of tracing; None where all or none of the iterations were traced."""
+    """The overhead of tracing; None if all or none of the iterations were traced."""
     traced, untraced = latencies.traced, latencies.untraced
     if not traced.count or not untraced.count:
         return None
@@ -30,9 +30,10 @@ def tracing_overhead(latencies: Latencies) -> Cost | None:
 
 
 def _shift(traced: Histogram, untraced: Histogram, percent: float) -> Shift:
-    """After Price and Bonett, Journal of Statistical Computation and Simulation 72, 2002.
+    """The difference of a percentile, with its interval.
 
-    Standard errors come from the intervals of order statistics.
+    After Price and Bonett, Journal of Statistical Computation and Simulation 72, 2002. Standard
+    errors are derived from intervals of order statistics.
     """
     added = traced.percentile(percent) - untraced.percentile(percent)
     errors = [_error(histogram, percent) for histogram in (traced, untraced)]

@@ -1,4 +1,4 @@
-"""Which traces are worth keeping: the slowest, the failed, and some of the others."""
+"""Selects the traces to keep: the slowest, the failed, and a sample of the others."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.collection.traced_iterations import TracedIterations
 
-#: Why a trace is kept; 0: it is not.
+#: Why a trace is kept; 0 if it is not.
 SLOW, FAILED, RANDOM = 1, 2, 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """How many traces are kept."""
+    """Limits on kept traces."""
 
-    #: Of each workload the slowest that succeeded, and as many that did not.
+    #: For each workload: number of the slowest successful traces, and of failed ones.
     slowest: int
     failed: int
     #: Share of all others, 0 to 1.
     share: float
-    #: Bytes on disk; beyond half of them no others are kept, beyond all nothing is.
+    #: Bytes on disk; above half of them no random trace is kept, above all of them none.
     limit: int
 
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
@@ -42,5 +42,5 @@ class Retention:
         return kept
 
     def has_room(self, reason: int, size: int) -> bool:
-        """Whether a trace kept for this reason may still be written, with `size` bytes there."""
+        """Whether a trace may still be kept for this reason, given `size` bytes on disk."""
         return size < (self.limit // 2 if reason == RANDOM else self.limit)

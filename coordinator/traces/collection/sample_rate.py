@@ -1,4 +1,4 @@
-"""How many iterations to trace, so that there are slow ones enough and not too much is stored."""
+"""Computes the sample rate from the wanted number of slow traces and the store's budget."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from dataclasses import dataclass
 
 from osbench.coordinator.formatting import count
 
-#: Bytes that an event takes in Redis, measured with OSProfiler's own; a span has two.
+#: Bytes of an event in Redis, measured with OSProfiler's driver; a span has two events.
 EVENT_BYTES = 450
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRatePlan:
-    """What a sample is planned for."""
+    """The parameters of a sample rate."""
 
-    #: Percentile above which traces are wanted, and how many.
+    #: Percentile above which traces are wanted, and their number.
     tail_percent: float
     tail_traces: int
-    #: Bytes that the trace store may have at once.
+    #: Bytes that the traces may take in the trace store.
     budget: int
-    #: Spans of one trace, services' included, as far as they can be guessed.
+    #: Estimated spans per trace, including those of services.
     spans_per_trace: int
 
     def rate(self, iterations: int | None, in_all: int = 0) -> tuple[float, str]:
-        """Share of the iterations to trace, 0 to 1, and a sentence of why.
+        """Share of the iterations to trace, 0 to 1, and the reason as text.
 
-        `iterations` is None where a duration decides how many there will be. `in_all` are those
-        of all workloads that share the store, by which the budget is divided; 0 for this alone.
+        `iterations` is None if a duration decides their number. `in_all` is the number for all
+        workloads that share the store's budget; 0 if there is only this one.
         """
         if not iterations:
             return 1.0, (
-                "all of them: how many iterations there will be is not known, nor whether"
-                f" {count(self.budget >> 20)} MiB hold their traces"
+                "all of them: the number of iterations is not known, nor whether"
+                f" {count(self.budget >> 20)} MiB are enough for their traces"
             )
         tail = 1 - self.tail_percent / 100
         wanted = min(1.0, self.tail_traces / (iterations * tail)) if tail > 0 else 1.0
         each = 2 * EVENT_BYTES * self.spans_per_trace
-        # each workload has its part of the budget, so that all have the same share at most
+        # the budget is divided by iterations, so that all workloads have the same highest rate
         allowed = self.budget / (max(in_all, iterations) * each)
         name = f"p{self.tail_percent:g}"
         if allowed < wanted:
@@ -45,9 +45,9 @@ class SampleRatePlan:
                 f" of all {count(in_all)} iterations of the task" if in_all > iterations else ""
             )
             return allowed, (
-                f"as much as {count(self.budget >> 20)} MiB hold{shared}; of {count(iterations)}"
-                f" iterations about {count(slow)} traced ones will be above {name}, where"
-                f" {self.tail_traces} are wanted"
+                f"the most that fits into {count(self.budget >> 20)} MiB{shared}; of"
+                f" {count(iterations)} iterations about {count(slow)} traced ones will be above"
+                f" {name}, where {self.tail_traces} are wanted"
             )
         slow = round(iterations * wanted * tail)
         if wanted == 1.0 and slow < self.tail_traces:

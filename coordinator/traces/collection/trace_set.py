@@ -1,4 +1,4 @@
-"""What commands work on: the traces of a run, or those in a file."""
+"""The traces that commands work on: those of a run, or those in a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from osbench.coordinator.traces.sources.files import open_file
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TraceSet:
-    """Traces, and what they came to."""
+    """Traces, with their digest."""
 
     #: Run id or file name.
     name: str
@@ -35,12 +35,12 @@ class TraceSet:
     usual: Usual
     coverage: TraceCoverage
     ranking: tuple[Ranked, ...]
-    #: Iterates over the traces whose spans there are.
+    #: Iterates over the traces whose spans are available.
     traces: Callable[[], Iterator[Trace]]
-    #: Traces there were, and entries that could not be read.
+    #: Total number of traces, and of entries that could not be read.
     traced: int
     skipped: int
-    #: Of traces that have no root the topmost spans are: their callers write elsewhere.
+    #: Use the topmost spans of traces without a root as roots: the callers' spans are elsewhere.
     any_root: bool = False
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
@@ -55,7 +55,7 @@ class TraceSet:
 
 
 def of_run(directory: RunDirectory) -> TraceSet:
-    """What a run has kept of its traces. Raises UsageError where it has collected none."""
+    """The collected traces of a run. Raises UsageError if it has collected none."""
     archive = Archive(directory.path)
     if not archive.exists:
         summary = directory.read("summary.json") or {"workloads": []}
@@ -80,12 +80,12 @@ def of_run(directory: RunDirectory) -> TraceSet:
 
 
 def of_file(path: Path, *, everything: bool = False) -> TraceSet:
-    """The traces in a file. Raises UsageError where it holds none."""
+    """The traces in a file. Raises UsageError if it has none."""
     source = open_file(path, everything=everything)
     found = list(source.all())
     if not found:
         raise UsageError(
-            f"{path} holds no span"
+            f"{path} has no spans"
             + (
                 f": {count(source.skipped, 'entry', 'entries')} could not be read"
                 if source.skipped

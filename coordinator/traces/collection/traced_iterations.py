@@ -1,4 +1,4 @@
-"""Which iterations of a run were traced, and what tracing cost them, from its result blocks."""
+"""The traced iterations of a run, and latencies with and without tracing, from result blocks."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedIterations:
-    """Traced iterations, an entry each in all arrays."""
+    """Traced iterations; each array has one entry per iteration."""
 
     workload: Ints
     iteration: Ints
     outcome: Ints
     #: Nanoseconds.
     service: Ints
-    #: They started while the load was warming up.
+    #: Whether they started during the warm-up.
     warming: NDArray[np.bool_]
-    #: Trace ids, 16 bytes a line.
+    #: Trace ids, one row of 16 bytes per iteration.
     traces: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.iteration)
 
     def drawn(self, share: float) -> NDArray[np.bool_]:
-        """Which belong to a share of all, drawn at random: the same ones in every reading."""
-        # ids are random in all their bits
+        """A random sample of a share of all; the same in every call."""
+        # all bits of the ids are random
         weights = (1 << np.arange(24, -1, -8)).astype(np.uint64)
         number = self.traces[:, :4].astype(np.uint64) @ weights
         found: NDArray[np.bool_] = number < share * 2**32
@@ -99,7 +99,7 @@ def traced_iterations(
 
 
 def _new_ones(columns: Columns, seen: Intervals) -> Columns:
-    """The rows of iterations not seen before: the first row of an iteration settled it."""
+    """The rows of iterations not seen before, because the first row of an iteration counts."""
     numbers = Intervals.of(columns.iteration)
     repeated = seen.intersection(numbers).members()
     seen.update(numbers)

@@ -1,1 +1,1 @@
-"""Spans, traces and trees: what every other part of traces works on."""
+"""The data model of traces: spans, trees, clock offsets, critical paths, keys."""

@@ -1,11 +1,11 @@
-"""How far the clocks of hosts are apart, from the spans of all traces together.
+"""Estimates clock offsets between hosts from the spans of all traces together.
 
-A span that another host runs for a caller lies within the caller's: it starts no earlier and
-ends no later. So what has to be added to the other host's instants is, for each such pair of
-spans, at least `caller.start - callee.start` and at most `caller.end - callee.end`; the fastest
-request and the fastest reply of thousands leave a narrow interval. That is how NTP measures an
-offset (RFC 5905, section 8), with the best of many samples as Cristian's algorithm takes it
-(Distributed Computing 3, 1989). Jaeger corrects each trace by itself, in the same direction.
+The span of a callee on another host lies within the caller's span: it starts no earlier and ends
+no later. So for each such pair of spans the correction of the callee's clock is at least
+`caller.start - callee.start` and at most `caller.end - callee.end`; the fastest request and the
+fastest reply of thousands leave a narrow interval. NTP measures an offset in the same way (RFC
+5905, section 8); Cristian's algorithm uses the best of many samples, too (Distributed Computing
+3, 1989). Jaeger corrects each trace separately, by the same rule.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPE
 
 _BROKEN = LOST_START | LOST_STOP | STEPPED
 
-#: Samples kept of one kind of call between two hosts; later ones replace some of them.
+#: Limit on samples of one kind of call between two hosts; later ones replace some of them.
 _SAMPLES = 5000
-#: Kinds of calls between two hosts that are looked at; services make up names from data.
+#: Limit on kinds of calls between two hosts, because some services build names from data.
 KINDS = 1000
-#: Share of the samples, in percent, that may contradict a bound: stale threads, clock steps.
+#: Percentage of the samples that may contradict a bound, because of stale threads or clock steps.
 _OUTLIERS = 1.0
 _UNBOUND = math.inf
 
@@ -35,32 +35,32 @@ _Edge = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class HostSkew:
-    """How two clocks differ."""
+    """The estimated offset between the clocks of two hosts."""
 
-    #: The clock that is taken as right, and the other one.
+    #: The host whose clock is the reference, and the other one.
     reference: str
     host: str
-    #: Nanoseconds to add to the instants of `host`; 0 where the clocks may well agree.
+    #: Nanoseconds to add to the instants of `host`; 0 if the clocks may agree.
     add_ns: int
-    #: Bounds of what there is to add, nanoseconds; None where no call bounds it.
+    #: Bounds of the correction, nanoseconds; None if no call bounds it.
     low_ns: int | None
     high_ns: int | None
-    #: Pairs of spans it was estimated from.
+    #: Number of pairs of spans that it was estimated from.
     samples: int
 
     @property
     def width_ns(self) -> int:
-        """Half the interval, nanoseconds; 0 where it is not bounded."""
+        """Half the width of the interval, nanoseconds; 0 if it is not bounded."""
         if self.low_ns is None or self.high_ns is None:
             return 0
         return max(self.high_ns - self.low_ns, 0) // 2
 
 
 class Clocks:
-    """Offsets between hosts; hosts nobody knows anything of agree."""
+    """Clock offsets between hosts; unknown pairs of hosts have the offset 0."""
 
-    def __init__(self, offsets: Iterable[HostSkew] = ()) -> None:
-        self.skews = tuple(offsets)
+    def __init__(self, skews: Iterable[HostSkew] = ()) -> None:
+        self.skews = tuple(skews)
         self._add: dict[_Pair, int] = {}
         self._width: dict[_Pair, int] = {}
         for one in self.skews:
@@ -70,22 +70,22 @@ class Clocks:
             self._width[one.host, one.reference] = one.width_ns
 
     def add_ns(self, reference: str, host: str) -> int:
-        """Nanoseconds to add to instants of `host` to have them by the clock of `reference`."""
+        """Nanoseconds to add to instants of `host` to convert them to the clock of `reference`."""
         return self._add.get((reference, host), 0)
 
     def width_ns(self, reference: str, host: str) -> int:
-        """How far off that may be, nanoseconds."""
+        """Uncertainty of that, nanoseconds."""
         return self._width.get((reference, host), 0)
 
 
 class ClockSamples:
-    """Collects what traces say about clocks; memory does not grow with their number."""
+    """Collects samples of clock offsets from traces; memory does not grow with their number."""
 
     def __init__(self) -> None:
         self._pairs: dict[_Pair, dict[_Edge, _Samples]] = {}
 
     def add(self, trace: Trace) -> None:
-        """Take the calls between hosts in one trace."""
+        """Add the calls between hosts in one trace."""
         hosts = {span.host for span in trace.spans}
         if len(hosts) < 2:
             return
@@ -98,14 +98,14 @@ class ClockSamples:
                 self._take(caller, span)
 
     def estimate(self) -> Clocks:
-        """The offsets of all pairs of hosts that called each other."""
+        """The offsets of all pairs of hosts with calls between them."""
         return Clocks(
             _estimate(pair, edges.values()) for pair, edges in sorted(self._pairs.items())
         )
 
     def _take(self, caller: Span, span: Span) -> None:
         low = caller.start_ns - span.start_ns
-        # what runs longer than its caller was not waited for, and bounds nothing above
+        # a span that is longer than its caller's was not waited for, and gives no upper bound
         waited_for = span.duration_ns <= caller.duration_ns
         high = caller.end_ns - span.end_ns if waited_for else None
         pair = (caller.host, span.host)
@@ -118,7 +118,7 @@ class ClockSamples:
 
 
 class _Samples:
-    """Bounds from one kind of call, in the direction in which it was made."""
+    """Bounds from one kind of call, in the direction of the call."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -139,12 +139,12 @@ class _Samples:
         self.count += 1
 
     def bounds(self) -> tuple[float, float]:
-        """Least and most that has to be added to the second host of the pair."""
+        """Bounds of the correction for the second host of the pair."""
         lows = np.array(self._low, np.float64)
         low = float(np.percentile(lows, 100 - _OUTLIERS, method="higher"))
         highs = np.array(self._high, np.float64)[np.array(self._waited, bool)]
-        # What ended after its caller, by any clock that agrees with the starts, was not waited
-        # for. Where that is so of most, the call is none that anybody waits for.
+        # A call that ended after its caller, with any offset that fits the starts, was not waited
+        # for. If that is so for most calls of this kind, the kind is asynchronous.
         possible = highs[highs >= low]
         high = _UNBOUND
         if len(possible) * 2 > len(lows):
@@ -174,7 +174,7 @@ def _estimate(pair: _Pair, edges: Iterable[_Samples]) -> HostSkew:
 
 
 def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
-    """The interval that most samples agree with; of equals the one nearest to 0."""
+    """The interval that most samples agree with; of several the one nearest to 0."""
     edges = [edge for low, high, _ in bounds for edge in (low, high) if not math.isinf(edge)]
     best = max(
         [*edges, 0.0],
@@ -187,5 +187,5 @@ def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
 
 
 def clocks_from(rows: Iterable[Mapping[str, object]]) -> Clocks:
-    """The clocks whose offsets were written as mappings."""
+    """Clocks from the mappings of their offsets."""
     return Clocks(HostSkew(**row) for row in rows)  # type: ignore[arg-type]  # written by us

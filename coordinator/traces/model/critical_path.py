@@ -1,10 +1,11 @@
 """The critical path of a trace, as a partition of the root's time.
 
-Walking back from a span's end, the child that ended last before that moment was what its end
-waited for; then the one that ended last before that child began, and so on. What lies between
-them is the span's own time. So every nanosecond of the root is given to exactly one span, and
-the parts sum to the whole. The walk is that of CRISP (Zhang et al., USENIX ATC 2022, section 3),
-with the own times kept as segments where CRISP subtracts, which loses time where children overlap.
+Walking back from a span's end, the span waited for the child that ended last before that instant;
+before that child's start it waited for the child that ended last before then, and so on. The time
+between these children is the span's own. So every nanosecond of the root is assigned to exactly
+one span, and the parts sum to the whole. The walk is that of CRISP (Zhang et al., USENIX ATC
+2022, section 3), but own times are segments, where CRISP subtracts and loses time if children
+overlap.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from typing import NamedTuple
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.tree import Tree
 
-#: Share of a span by which the end of a child may lie beyond its own and still count as waited
-#: for: clocks are not read at the same instant.
+#: Tolerance, as a share of a span, for the end of a child after the span's own end: clocks are not
+#: read at the same instant.
 _TOLERANCE = 0.01
 
 
 class PathSegment(NamedTuple):
     """A segment of the critical path."""
 
-    #: Position of the span that the time is given to.
+    #: Position of the span that the time is assigned to.
     span: int
-    #: Position of the span that it waited for to begin, -1 where it did work of its own.
+    #: Position of the span for whose start it waited; -1 if it did work of its own.
     awaited: int
     #: Nanoseconds since 1970 by the root's clock.
     start: int
@@ -34,16 +35,16 @@ class PathSegment(NamedTuple):
 class Path(NamedTuple):
     """The critical path of one root."""
 
-    #: In no order; their lengths sum to the root's duration.
+    #: Unordered; their lengths sum to the root's duration.
     segments: list[PathSegment]
-    #: Spans on the path, some of which have no time of their own on it.
+    #: Spans on the path, including those without own time on it.
     visited: list[int]
-    #: Spans that went on after the one around them had ended: nobody waited for them.
+    #: Spans that continued after the span around them had ended and so were not waited for.
     outlived: list[int]
 
 
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
-    """Divide the time of `root` among the spans that it was spent on."""
+    """Assign the time of `root` to the spans that it was spent on."""
     segments: list[PathSegment] = []
     visited: list[int] = []
     outlived: list[int] = []
@@ -57,7 +58,7 @@ def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
             if tree.end[inner] > tree.end[at] + slack:
                 outlived.append(inner)
                 continue
-            # what still ran when the next one began is not what that waited for
+            # a child that was still running when the next one started was not waited for
             if tree.end[inner] > now + slack:
                 continue
             begin, end = max(tree.start[inner], low), min(tree.end[inner], now)
@@ -86,10 +87,10 @@ def _slack(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
 
 
 def _is_call(tree: Tree, at: int, inner: int) -> bool:
-    """Whether time before a child is time in which another service did not begin yet.
+    """Whether time before a child was spent waiting for another service to start.
 
-    It is where the span is a client's, or holds nothing but that one request; between the
-    requests of a span that holds several it may do anything.
+    It was if the span is a client's, or if the child is its only one; between several requests a
+    span may do any other work.
     """
     span, other = tree.spans[at], tree.spans[inner]
     if span.service == other.service and span.host == other.host:

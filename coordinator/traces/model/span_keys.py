@@ -1,4 +1,4 @@
-"""What time is summed by: who did what about what, in a bounded number of words."""
+"""The keys by which time is summed: service, work and detail, in a bounded number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAIT_SERVICE, WAIT_QUEUE = "wait for service", "wait in queue"
 
 
 class SpanKey(NamedTuple):
-    """A kind of work, or of waiting; then `who` is caller and callee."""
+    """A kind of work, or of waiting, where `who` is caller and callee."""
 
     who: str
     what: str
@@ -27,7 +27,7 @@ class SpanKey(NamedTuple):
 
 
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
-    """What a segment of a critical path was spent on."""
+    """The key of a segment of a critical path."""
     span = tree.spans[segment.span]
     if segment.awaited < 0:
         return SpanKey(span.service, span.name, span.detail)
@@ -42,7 +42,7 @@ def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
 
 
 class Vocabulary:
-    """Numbers for keys; what is new once there are many is counted as `OTHER`."""
+    """Numbers for keys; above the limits new keys are counted as `OTHER`."""
 
     def __init__(self) -> None:
         self.keys: list[SpanKey] = []
@@ -55,7 +55,7 @@ class Vocabulary:
         if found is None:
             found = self._numbers[key] = self._new(key)
             if len(self._numbers) > 4 * KEYS:
-                # a key without end may come: only those that have a number of their own stay
+                # keys are unbounded: only those with a number of their own stay cached
                 self._numbers = {known: at for at, known in enumerate(self.keys)}
         return found
 

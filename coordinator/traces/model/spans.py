@@ -1,4 +1,4 @@
-"""The one model of spans and traces, neutral between OSProfiler and OpenTelemetry."""
+"""Spans and traces, in a model for both OSProfiler and OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-#: Marks of a span; a span may have several. Its stop, or its start, was never recorded.
+#: Marks of a span, which may be combined. Its stop, or its start, was never recorded.
 LOST_STOP, LOST_START = 1, 2
-#: Its clock was set back while it ran: it would have ended before it began.
+#: Its clock was set back meanwhile, so that its end would be before its start.
 STEPPED = 4
 
-#: Instants are less, seconds since 1970 (the year 2242), so that sums fit 64 bits in nanoseconds.
+#: Upper limit of instants, seconds since 1970 (the year 2242): sums in nanoseconds fit 64 bits.
 LATEST_S = 2**33
 
 _HEX = frozenset("0123456789abcdef")
@@ -28,22 +28,22 @@ class Span(NamedTuple):
     #: Id of the span around it; "" for a root.
     parent_id: str
     name: str
-    #: Who did the work, such as `zaqar/api`.
+    #: Service that did the work, such as `zaqar/api`.
     service: str
-    #: Host whose clock the instants are of; "" where it is not known.
+    #: Host whose clock was read; "" if not known.
     host: str
-    #: Nanoseconds since 1970 by that clock, and nanoseconds.
+    #: Nanoseconds since 1970 by that clock; nanoseconds.
     start_ns: int
     duration_ns: int
-    #: What the work was, without values: a statement, a path, a function.
+    #: Description of the work, without values: a statement, a path, a function.
     detail: str = ""
     #: OpenTelemetry's kind in lower case: server, client, producer, consumer, internal or "".
     kind: str = ""
-    #: Type of the error it ended with, or "".
+    #: Type of its error, or "".
     error: str = ""
     #: Sum of marks.
     marks: int = 0
-    #: What else it says of itself, as far as it is kept.
+    #: Further attributes, as far as they are kept.
     attributes: Mapping[str, Any] = _NOTHING
 
     @property
@@ -54,22 +54,22 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """The spans of one trace, ordered by start and id whatever order they arrived in."""
+    """The spans of one trace, ordered by start and id."""
 
-    #: 32 hexadecimal digits, or what a service made up.
+    #: 32 hexadecimal digits, or an id in another form.
     trace_id: str
     spans: tuple[Span, ...]
-    #: Events that had been there already.
+    #: Number of duplicate events.
     duplicates: int = 0
 
     @property
     def lost_stops(self) -> int:
-        """Spans whose stop was not recorded."""
+        """Number of spans whose stop was not recorded."""
         return sum(1 for span in self.spans if span.marks & LOST_STOP)
 
     @property
     def is_whole(self) -> bool:
-        """Every span has start and stop, and there is none whose parent is missing."""
+        """Every span has start and stop, and no parent is missing."""
         known = {span.span_id for span in self.spans}
         return bool(self.spans) and not any(
             span.marks & (LOST_STOP | LOST_START)
@@ -79,9 +79,9 @@ class Trace:
 
 
 def better(one: Span, other: Span) -> Span:
-    """Of two records of a span the one to keep, whichever comes first.
+    """The better one of two records of a span, independent of their order.
 
-    That is the one with start and stop, then the longer one.
+    A record with start and stop is better, then a longer one.
     """
     return min(one, other, key=_worth)
 
@@ -101,12 +101,12 @@ def trace_key(text: str) -> str:
 
 
 def is_trace_key(text: str) -> bool:
-    """Whether this is an id of 128 bits, fit to be part of a store's key."""
+    """Whether this is an id of 128 bits, which is safe as part of a store's key."""
     return bool(_TRACE.match(text))
 
 
 def span_key(text: str) -> str:
-    """A span id as W3C has it: of 128 bits the lower 64, which OpenTelemetry's spans know."""
+    """A span id in W3C's form: the lower 64 of 128 bits, as OpenTelemetry's spans have it."""
     plain = text.replace("-", "").lower()
     return plain[16:] if len(plain) == 32 and _HEX.issuperset(plain) else plain
 

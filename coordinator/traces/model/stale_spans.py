@@ -1,9 +1,9 @@
-"""Spans that a service wrote into the wrong trace: its threads kept an old one.
+"""Detects spans that a service wrote into the wrong trace, because its threads kept an old one.
 
-OSProfiler keeps its state by thread. A service that serves requests from a pool and does not
-clean up writes whatever a thread does later into the first trace that the thread has seen. Such
-work begins after the call it is said to be part of was answered. So does work that a service
-goes on with after its reply, but of that every trace has about as much.
+OSProfiler's state is thread-local. A service that serves requests from a thread pool and does not
+reset it writes later work of a thread into the first trace that the thread has seen. Such work
+starts after the end of the call around it. So does work that a service continues after its reply,
+but that occurs about equally in every trace.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from collections.abc import Mapping
 from osbench.coordinator.traces.model.spans import Span, Trace
 from osbench.coordinator.traces.model.tree import STALE, Tree
 
-#: Who did what about what: calls of a service differ in what they go on with after their reply.
+#: Service, name and detail: calls of a service differ in their work after the reply.
 _Outer = tuple[str, str, str]
-#: Who did what.
+#: Service and name.
 _Inner = tuple[str, str]
 
-#: Kinds that are counted; services that make up names from data would fill the memory.
+#: Limit on counted kinds, because some services build names from data.
 KINDS = 10_000
 
-#: How many late spans of the second kind one of the first kind usually has.
+#: Usual number of late spans of the second kind within a span of the first kind.
 Usual = Mapping[tuple[_Outer, _Inner], int]
 
 
 class LateWork:
-    """How much work usually begins after the span around it has ended."""
+    """Counts work that starts after the end of the span around it."""
 
     def __init__(self) -> None:
-        #: Spans of a kind, and how many of them had so much late work of another kind.
+        #: Number of spans by kind, and distribution of late spans by pair of kinds.
         self._spans: Counter[_Outer] = Counter()
         self._late: dict[tuple[_Outer, _Inner], Counter[int]] = {}
 
     def add(self, trace: Trace) -> None:
-        """Count the late work of one trace, by the clocks as they are."""
+        """Count the late work of one trace, with uncorrected clocks."""
         known = {span.span_id: span for span in trace.spans}
         late: Counter[tuple[str, _Inner]] = Counter()
         for span in trace.spans:
@@ -47,12 +47,12 @@ class LateWork:
                 late[outer.span_id, (span.service, span.name)] += 1
         for (span_id, kind), count in late.items():
             kinds = (_outer(known[span_id]), kind)
-            # what is not counted is not usual either
+            # uncounted outer kinds have no usual number
             if kinds in self._late or (kinds[0] in self._spans and len(self._late) < KINDS):
                 self._late.setdefault(kinds, Counter())[count] += 1
 
     def usual(self) -> Usual:
-        """The median number of late spans of a kind within those of another, unless it is 0."""
+        """The median numbers of late spans by pair of kinds, without those that are 0."""
         medians = {(outer, inner): self._median(outer, inner) for outer, inner in self._late}
         return {kinds: number for kinds, number in medians.items() if number}
 
@@ -69,10 +69,11 @@ class LateWork:
 
 
 def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None:
-    """Take stale spans out of a tree.
+    """Remove stale spans from a tree.
 
-    Stale is late work of which there is more than twice the usual, but for the first of it where
-    nothing of its kind was in time, and all that begins `grace_s` seconds after the root's end.
+    If there are more than twice the usual number of late spans, those above the usual number are
+    stale, except the first one if no span of its kind was in time. All spans that start more than
+    `grace_s` seconds after the root's end are stale.
     """
     limit = tree.end[root] + round(grace_s * 1e9)
     for at in list(tree.below(root)):

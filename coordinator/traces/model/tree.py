@@ -1,4 +1,4 @@
-"""A trace as a tree by one clock, without what cannot belong to it."""
+"""A trace as a tree with corrected clocks, without spans that cannot belong to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from osbench.coordinator.traces.model.spans import LOST_STOP, Span, Trace
 #: Name of the root span of an iteration.
 ITERATION = "osbench.iteration"
 
-#: Why a span is left out: nothing is known of what it was done for; another request's work.
+#: Why a span is left out: its parent is missing; it is work of another request.
 ORPHAN, STALE = "orphan", "stale"
 
 
@@ -23,7 +23,7 @@ class Tree:
     )
 
     def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
-        """`any_root` takes the topmost spans of a trace without a root for its roots."""
+        """`any_root` uses the topmost spans of a trace without a root as its roots."""
         self.trace_id = trace.trace_id
         self.spans = trace.spans
         count = len(trace.spans)
@@ -34,10 +34,10 @@ class Tree:
         #: Position of the span around each; -1 for roots.
         self.parent = [-1] * count
         self.roots: list[int] = []
-        #: Why spans stand in no tree, by position.
+        #: Why spans are left out, by position.
         self.left_out: dict[int, str] = {}
         self._link()
-        #: Whether its roots have spans around them that are elsewhere.
+        #: Whether the parents of its roots are missing.
         self.headless = any_root and not self.roots
         if self.headless:
             self.roots = [at for at, parent in enumerate(self.parent) if parent < 0]
@@ -48,11 +48,11 @@ class Tree:
 
     @property
     def iteration(self) -> int | None:
-        """The root of an iteration of ours; None where its span is missing."""
+        """The root span of an iteration; None if it is missing."""
         return next((at for at in self.roots if self.spans[at].name == ITERATION), None)
 
     def below(self, top: int) -> Iterator[int]:
-        """A span and all within it, outer ones first."""
+        """A span and all spans within it, outer ones first."""
         waiting = [top]
         while waiting:
             at = waiting.pop()
@@ -60,7 +60,7 @@ class Tree:
             waiting += reversed(self.children[at])
 
     def leave_out(self, top: int, why: str) -> None:
-        """Take a span out of the tree, with all that is within it."""
+        """Remove a span from the tree, with all spans within it."""
         for at in self.below(top):
             self.left_out[at] = why
         if self.parent[top] >= 0:
@@ -80,7 +80,7 @@ class Tree:
                 self.children[parent].append(at)
 
     def _correct(self, clocks: Clocks) -> Iterator[int]:
-        """Bring all instants to the roots' clocks; answers what hangs below a root."""
+        """Convert all instants to the roots' clocks; yields the spans reachable from a root."""
         spans, children = self.spans, self.children
         waiting = [(root, 0) for root in self.roots]
         while waiting:
@@ -98,7 +98,7 @@ class Tree:
                     waiting.append((inner, shift + clocks.add_ns(host, other)))
 
     def _close(self, reached: list[int]) -> None:
-        """Give spans whose stop was lost the end of the last work within them."""
+        """End spans whose stop was lost with the last span within them."""
         if not any(span.marks & LOST_STOP for span in self.spans):
             return
         for at in reversed(reached):
@@ -108,5 +108,5 @@ class Tree:
 
 
 def label(span: Span) -> str:
-    """A span in words: who, what, about what."""
+    """A span as text: service, name, detail."""
     return " ".join(part for part in (span.service, span.name, span.detail) if part)

@@ -1,1 +1,1 @@
-"""Traces as text, as rows and in the formats of other tools."""
+"""Output of traces as text, as rows and in the formats of other tools."""

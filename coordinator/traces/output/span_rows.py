@@ -1,4 +1,4 @@
-"""One trace, span by span: as rows that text and JSON are made from."""
+"""The spans of one trace as rows, for text and JSON output."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ class SpanRow:
     detail: str
     start_s: float
     duration_s: float
-    #: Without what ran within it; and the part of its own work that the root's end waited for.
+    #: Without the spans within it; and the part of its own time on the critical path.
     self_s: float
     critical_s: float
-    #: How long its caller waited for it to begin, on the critical path.
+    #: How long its caller waited for its start, on the critical path.
     waited_s: float
-    #: It lies on the critical path.
+    #: It is on the critical path.
     on_path: bool
-    #: It went on after the one around it had ended.
+    #: It continued after the span around it had ended.
     outlives: bool
     error: str
     marks: tuple[str, ...]
 
     @property
     def label(self) -> str:
-        """Who did what about what."""
+        """Service, name and detail."""
         return " ".join(part for part in (self.service, self.name, self.detail) if part)
 
 
 def duration_s(tree: Tree) -> float:
-    """How long an iteration took, or all roots of a trace of none, from first start to last end.
+    """Duration of an iteration; of other traces, from first start to last end of their roots.
 
-    Work that went on after that is no part of it.
+    Work that continued after that is not included.
     """
     roots = tree.roots if tree.iteration is None else (tree.iteration,)
     if not roots:
@@ -61,7 +61,7 @@ def duration_s(tree: Tree) -> float:
 
 
 def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
-    """The spans of a trace in the order in which a tree shows them."""
+    """The spans of a trace in tree order."""
     own: dict[int, int] = {}
     waited: dict[int, int] = {}
     for path in paths:
@@ -100,7 +100,7 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
 
 
 def left_out(tree: Tree) -> list[dict[str, Any]]:
-    """What stands in no tree, and why."""
+    """The spans that are left out, with the reason."""
     return [
         {"span": label(tree.spans[at]), "host": tree.spans[at].host, "why": why}
         for at, why in sorted(tree.left_out.items())

@@ -1,4 +1,4 @@
-"""Traces for other tools: folded stacks for flame graphs, and Chrome's trace events.
+"""Traces in the formats of other tools: folded stacks for flame graphs, Chrome's trace events.
 
 Formats: https://github.com/brendangregg/FlameGraph (stackcollapse) and the Trace Event Format,
 which Perfetto and chrome://tracing read.
@@ -15,9 +15,9 @@ from osbench.coordinator.traces.model.tree import Tree, label
 
 
 def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
-    """A line for each stack of spans: labels by `;`, and microseconds on critical paths in all.
+    """One line per stack of spans: labels separated by `;`, and microseconds on critical paths.
 
-    Time in which a span was waited for to begin is a frame on top of it. All lines sum to the
+    Time spent waiting for the start of a span is a frame on top of it. All lines sum to the
     durations of the traces.
     """
     sums: dict[str, int] = {}
@@ -27,7 +27,7 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
         for path in paths:
             # a span is visited after the one around it
             for at in path.visited:
-                # the format knows no escape
+                # the format has no escape character
                 frame = label(tree.spans[at]).replace(";", ",").replace("\n", " ")
                 above = stacks.get(tree.parent[at])
                 stacks[at] = f"{above};{frame}" if above else frame
@@ -41,7 +41,7 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
-    """Trace events: a process for each service and host, a thread for each trace in it."""
+    """Trace events with a process per service and host, and a thread per trace in it."""
     events: list[dict[str, Any]] = []
     processes: dict[tuple[str, str], int] = {}
     threads = 0
@@ -81,7 +81,7 @@ def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
 
 
 class _Lanes:
-    """Threads of one trace, such that spans in one of them lie within each other or apart."""
+    """Assigns the spans of one trace to threads so that those in a thread nest or are disjoint."""
 
     def __init__(self, last: int) -> None:
         self.last = last

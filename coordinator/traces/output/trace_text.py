@@ -23,19 +23,19 @@ from osbench.coordinator.traces.model.span_keys import SpanKey
 from osbench.coordinator.traces.model.spans import uuid_form
 from osbench.coordinator.traces.output.span_rows import SpanRow
 
-#: Spans of the same kind side by side that are shown; the rest is one line.
+#: Similar sibling spans that are shown; the rest is one line.
 _ALIKE = 5
 _CAUSES = 5
-#: Characters of a line of text, more than any of ours has.
+#: Limit on characters of a line; our own lines are shorter.
 _LINE = 10_000
-#: Share of the traces that go a way, for it to be shown: a few make detours, as for a new token.
+#: Least share of the traces for a path to be shown: a few differ, for example for a new token.
 _USUAL = 0.01
 
 
 def show_trace(
     console: Console, heading: str, rows: Sequence[SpanRow], notes: Sequence[str]
 ) -> None:
-    """A trace as a tree, with what it says of itself below."""
+    """Print a trace as a tree, followed by notes."""
     _line(console, heading, "bold")
     table = _table("start", "time", "own", "on path", "")
     for row, repeated in _collapsed(rows):
@@ -67,7 +67,7 @@ def show_trace(
 
 
 def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
-    """Trace points in the order given, `of` of them in all."""
+    """Print trace points in the order given; `of` is their total number."""
     columns = ("total", "own", "critical", "mean", "p50", "p95", "p99", "max", "count", "traces")
     table = _table(*columns, "trace point")
     for row in rows:
@@ -85,12 +85,12 @@ def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
 
 
 def show_explanation(console: Console, found: Explanation) -> None:
-    """The sentence first, then what it rests on."""
+    """Print the sentence, then the details."""
     _line(console, found.sentence, "bold")
     for number, answer in enumerate(found.answers):
         _line(console, "")
         if len(found.answers) > 1:
-            # the first one's sentence stands above
+            # the first sentence is printed above
             _line(
                 console,
                 f"{answer.name}: {answer.sentence}" if number else answer.name,
@@ -100,7 +100,7 @@ def show_explanation(console: Console, found: Explanation) -> None:
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
-    """What has changed between two runs."""
+    """Print the changes between two runs."""
     _line(console, f"{found.name}: {found.sentence}", "bold")
     table = _table("", "before", "after")
     table.add_row("traces", count(found.traces_before), count(found.traces_after))
@@ -110,7 +110,7 @@ def show_comparison(console: Console, found: Comparison) -> None:
     console.print(table)
     if any(found.far):
         far = " and ".join(map(count, found.far))
-        _line(console, f"Left out, as far beyond all others: {far} traces")
+        _line(console, f"Left out as outliers: {far} traces")
     if found.changes:
         table = _table("", "added", "95 %", "before", "after", "calls", "what")
         for change in found.changes:
@@ -126,11 +126,11 @@ def show_comparison(console: Console, found: Comparison) -> None:
                 _words(change.key),
             )
         console.print(table)
-        _line(console, "* more than chance, corrected for the number of all parts")
+        _line(console, "* statistically significant, corrected for the number of all parts")
 
 
 def show_notes(console: Console, coverage: TraceCoverage, clocks: Clocks, skipped: int) -> None:
-    """What was left out, and how far clocks are apart."""
+    """Print notes on missing parts and clock offsets."""
     for line in trace_notes(coverage, clocks, skipped):
         _line(console, line)
 
@@ -149,7 +149,7 @@ def _answer(console: Console, answer: Answer) -> None:
     if answer.far:
         _line(
             console,
-            f"Left out, as far beyond these: {count(answer.far, 'trace')},"
+            f"Left out as outliers: {count(answer.far, 'trace')},"
             f" the slowest {_exemplars(answer.farthest)}",
         )
     if answer.variance:
@@ -161,7 +161,7 @@ def _answer(console: Console, answer: Answer) -> None:
         _line(console, f"Of all variance: {'; '.join(parts)}")
     usual = [one for one in answer.shapes if one.traces >= _USUAL * answer.traces]
     if len(usual) > 1:
-        table = _table("traces", "p50", "p99", "for example", "way through the services")
+        table = _table("traces", "p50", "p99", "for example", "path through the services")
         for shape in usual[:_CAUSES]:
             table.add_row(
                 count(shape.traces),
@@ -171,7 +171,7 @@ def _answer(console: Console, answer: Answer) -> None:
                 plain(" > ".join(shape.path), 300),
             )
         console.print(table)
-    _line(console, f"An ordinary one: {_exemplars(answer.ordinary[:1])}")
+    _line(console, f"Ordinary trace: {_exemplars(answer.ordinary[:1])}")
 
 
 def _band(console: Console, band: Band) -> None:
@@ -220,7 +220,7 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 
 
 def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
-    """Rows, the many alike beside each other as one; then the number of them is not 0."""
+    """Rows, with many similar siblings merged into one; the number is that of merged rows, or 0."""
     at = 0
     while at < len(rows):
         row = rows[at]
@@ -271,5 +271,5 @@ def _table(*headings: str) -> Table:
 
 
 def _line(console: Console, text: str, style: str = "") -> None:
-    # foreign text may look like markup or hold numbers that rich would paint
+    # foreign text may look like markup or have numbers that rich would highlight
     console.print(Text(plain(text, _LINE), style=style), markup=False, highlight=False)

@@ -1,1 +1,1 @@
-"""Where traces come from: Redis, files of OSProfiler and OpenTelemetry, logs of Mistral."""
+"""Sources of traces: Redis, files of OSProfiler and OpenTelemetry, logs of Mistral."""

@@ -1,7 +1,7 @@
-"""What is kept of what a span says of itself: by default nothing that a user has sent.
+"""Selects the attributes of spans to keep: by default none that may contain user data.
 
-OSProfiler's events hold arguments, bound parameters, whole queries and error messages;
-OpenTelemetry's attributes may. Only what is listed here is kept unless all of it is asked for.
+OSProfiler's events contain arguments, bound parameters, whole queries and error messages;
+OpenTelemetry's attributes may, too. Only attributes listed here are kept by default.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from osbench.coordinator.traces.sources.details import cut, path, statement, title
 
-#: Attribute under which we write the detail of a span that is exported.
+#: Attribute for the detail of a span that osbench exports.
 DETAIL = "osbench.detail"
 
-#: Attributes of our own root spans and of OpenTelemetry that hold no user's data.
+#: Attributes of osbench's root spans and of OpenTelemetry that contain no user data.
 _HARMLESS = frozenset(
     (
         *("run", "scenario", "iteration", "unfinished", "timed_out"),
@@ -29,7 +29,7 @@ _TEXT = 200
 
 
 class SpanAttributes(NamedTuple):
-    """What a span says of itself, as it is kept."""
+    """The detail, error and attributes of a span that are kept."""
 
     detail: str = ""
     error: str = ""
@@ -37,7 +37,7 @@ class SpanAttributes(NamedTuple):
 
 
 def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
-    """From the `info` of OSProfiler's events, start and stop put together."""
+    """From the merged `info` of OSProfiler's start and stop events."""
     error = str(info["etype"])[:_TEXT] if info.get("etype") else ""
     if everything:
         kept = {name: value for name, value in info.items() if name != "host"}
@@ -47,7 +47,7 @@ def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttribute
             for name, value in info.items()
             if name in _HARMLESS and isinstance(value, (str, int, float))
         }
-    # plain dicts, for they come from JSON; asking for a Mapping takes ten times as long
+    # plain dicts, because they come from JSON; a check for Mapping takes ten times as long
     request = info.get("request") or info.get("requests")
     if isinstance(request, dict):
         if not everything:
@@ -78,7 +78,7 @@ def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Span
     if target:
         method = first("http.request.method", "http.method")[:16]
         return SpanAttributes(f"{method} {path(target)}".strip(), error, kept)
-    # our own has been through this
+    # spans exported by osbench already have a detail
     called = first(DETAIL) or title(
         first("rpc.method", "messaging.destination.name", "code.function.name")
     )

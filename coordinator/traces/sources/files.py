@@ -1,4 +1,4 @@
-"""Where traces come from: one interface, and files known by what stands in them."""
+"""The interface of trace sources, and the detection of file formats by their content."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from osbench.coordinator.traces.sources.mistral_log import MistralLog, is_trace_
 from osbench.coordinator.traces.sources.osprofiler_json import OsprofilerReports
 from osbench.coordinator.traces.sources.otlp import OtlpSpans
 
-#: What a collector may write to one file.
+#: Keys of the signals that a collector may write to one file.
 _SIGNALS = frozenset(("resourceSpans", "resourceMetrics", "resourceLogs"))
 
-#: Lines of a file that are looked at to tell what it is.
+#: Lines of a file that are read to detect its format.
 _LOOKED_AT = 1000
 
 
 class TraceSource(Protocol):
-    """A place that can be asked for the traces of some ids."""
+    """A source from which traces can be read by id."""
 
     #: Entries that could not be read.
     skipped: int
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """What there is of these traces, in no order. Raises OsbenchError."""
+        """The available parts of these traces, in any order. Raises OsbenchError."""
 
 
 class FileSource(TraceSource, Protocol):
-    """A source that can also be read whole."""
+    """A source that can also be read completely."""
 
     def all(self) -> Iterator[Trace]:
         """Every trace. Raises OsbenchError."""
 
 
 def open_file(path: Path, *, everything: bool = False) -> FileSource:
-    """The traces in a file: a log, OSProfiler's JSON, or OTLP's, as a whole or a line each.
+    """The traces in a file: a log, OSProfiler's JSON, or OTLP's, as one document or one per line.
 
-    `everything` keeps arguments, parameters and queries. Raises UsageError for another file.
+    `everything` keeps arguments, parameters and queries. Raises UsageError for another format.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -57,7 +57,7 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     raise UsageError(
-        f"{path} holds no traces that are known here: trace points in a log, the JSON of"
+        f"{path} has no traces in a known format: trace points in a log, the JSON of"
         " `osprofiler trace show --json`, or OTLP in JSON"
     )
 
@@ -66,9 +66,9 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
     try:
         documents, bad = _documents(text)
     except ValueError as error:
-        raise UsageError(f"{path} is not JSON that can hold traces: {error}") from None
+        raise UsageError(f"{path} is not JSON: {error}") from None
     except RecursionError:
-        raise UsageError(f"{path} is nested too deeply to hold traces") from None
+        raise UsageError(f"{path} is nested too deeply") from None
     members = [one.keys() if isinstance(one, dict) else () for one in documents]
     is_otlp = all(map(_SIGNALS.intersection, members))
     if is_otlp and any("resourceSpans" in names for names in members):
@@ -76,9 +76,7 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
     if members and all(isinstance(one, dict) and _is_report(one) for one in documents):
         return OsprofilerReports(documents, everything=everything, skipped=bad)
     if bad:
-        raise UsageError(
-            f"{path} is not JSON that can hold traces: {count(bad, 'line')} of it are none"
-        )
+        raise UsageError(f"{path} is not JSON with traces: {count(bad, 'line')} could not be read")
     raise UsageError(f"{path} is JSON, but neither OTLP's nor that of OSProfiler's `trace show`")
 
 
@@ -87,12 +85,12 @@ def _is_report(document: Mapping[str, Any]) -> bool:
 
 
 def _documents(text: str) -> tuple[list[Any], int]:
-    """What a file holds, and how many lines cannot be read, such as an unfinished last one."""
+    """The documents in a file, and the number of unreadable lines, such as a partial last one."""
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
         found, bad = [], 0
-        # no other ends of lines: strings may hold them
+        # only newlines: strings may contain other line separators
         for line in filter(str.strip, text.split("\n")):
             try:
                 found.append(json.loads(line))
@@ -105,11 +103,9 @@ def _documents(text: str) -> tuple[list[Any], int]:
 
 
 def merge(parts: Iterable[Trace]) -> Trace:
-    """One trace of what several sources know of it; a span that two know counts once.
+    """Merge the parts of a trace from several sources, without duplicate spans.
 
-    The order of the parts does not matter.
-
-    Raises ValueError without parts.
+    The order of the parts does not matter. Raises ValueError without parts.
     """
     known: dict[str, Span] = {}
     trace_id, spans_seen, duplicates = None, 0, 0

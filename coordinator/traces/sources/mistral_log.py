@@ -1,11 +1,11 @@
-"""Trace points in a log, a line each, as Mistral writes them.
+"""Trace points in a log, one per line, in Mistral's format.
 
     <instant> <seconds, or blank> <trace> <parent> <span> <name>-start|-stop [<- !!!] [{JSON}]
 
-Trace, parent and span are UUIDs; the second column of a stop says how long the span took. Lines
-are told by their three ids and the end of the name, never by the length of a column: 1,000 s and
-more take another digit. Seconds are a number as Python writes it: less than 0.1 ms is `8.6e-05`,
-and where the clock was set back they are negative.
+Trace, parent and span are UUIDs; the second column of a stop is the duration of the span. Lines
+are recognized by their three ids and the end of the name, not by the width of columns: 1,000 s
+and more take another digit. Seconds are in Python's notation: less than 0.1 ms is `8.6e-05`, and
+if the clock was set back they are negative.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class MistralLog:
     """The traces of one log file."""
 
     def __init__(self, path: Path, *, everything: bool = False) -> None:
-        """`everything` keeps statements and parameters as they were logged."""
+        """`everything` keeps statements and parameters as logged."""
         self._path = path
         self._everything = everything
-        #: Lines that are no trace points.
+        #: Lines that are not trace points.
         self.skipped = 0
 
     def all(self) -> Iterator[Trace]:
@@ -73,7 +73,7 @@ class MistralLog:
 
 
 def _event(found: re.Match[str]) -> SpanEvent | None:
-    """The event of a line; None where its instant or its seconds are none."""
+    """The event of a line; None if its instant or its seconds are invalid."""
     name, is_stop = split_name(found["name"])
     seconds = float(found["seconds"] or 0.0)
     try:

@@ -1,7 +1,7 @@
-"""Traces as `osprofiler trace show --json` prints them.
+"""Traces in the format of `osprofiler trace show --json`.
 
-The report's own times are whole milliseconds and its names end at their first dash. The events
-it was made from stand in it too, and only they are read.
+The report's own times are whole milliseconds and its names are cut at the first dash. It also
+contains the original events, and only these are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RAW = "meta.raw_payload."
 
 
 class OsprofilerReports:
-    """The traces of some reports."""
+    """The traces in some reports."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class OsprofilerReports:
         everything: bool = False,
         skipped: int = 0,
     ) -> None:
-        """`everything` keeps arguments, parameters and queries; `skipped` reports are missing."""
+        """`everything` keeps arguments, parameters and queries; `skipped` counts bad reports."""
         self._reports = reports
         self._everything = everything
         #: Reports and events that could not be read.

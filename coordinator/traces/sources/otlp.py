@@ -1,4 +1,4 @@
-"""OpenTelemetry's spans in OTLP's JSON: read as collectors write it to files, and written.
+"""Reads and writes OpenTelemetry's spans in OTLP's JSON, as collectors write it to files.
 
 Format: https://github.com/open-telemetry/opentelemetry-proto, trace/v1/trace.proto, and the
 JSON mapping of https://opentelemetry.io/docs/specs/otlp/ (ids in hexadecimal).
@@ -26,19 +26,19 @@ from osbench.coordinator.traces.sources.attributes import DETAIL, of_opentelemet
 from osbench.coordinator.traces.sources.details import title
 from osbench.coordinator.traces.sources.sanitizing import sanitize_span, sanitize_text
 
-#: Attribute of a span that is exported though its start or its stop was never recorded.
+#: Attribute of exported spans whose start or stop was never recorded.
 _LOST = "osbench.lost"
 _LOST_MARKS = {"start": LOST_START, "stop": LOST_STOP}
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")
 _ERROR = (2, "STATUS_CODE_ERROR")
 _HEX = frozenset("0123456789abcdef")
-#: What reading a span of another shape raises; `int` of an infinite number is an OverflowError.
+#: Exceptions from malformed spans; `int` of an infinite number raises OverflowError.
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 _VALUES = ("stringValue", "boolValue", "doubleValue")
 
 
 class OtlpSpans:
-    """The traces of some export requests."""
+    """The traces in some export requests."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class OtlpSpans:
         """`everything` keeps all attributes; `skipped` requests could not be read."""
         self._requests = requests
         self._everything = everything
-        #: Requests that could not be read, and spans of another shape.
+        #: Requests that could not be read, and malformed spans.
         self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
@@ -97,8 +97,8 @@ class OtlpSpans:
         )
         marks = LOST_STOP if not end else STEPPED if end < start else 0
         marks |= _LOST_MARKS.get(str(own.get(_LOST)), 0)
-        said = of_opentelemetry(own, everything=self._everything)
-        error = said.error
+        kept = of_opentelemetry(own, everything=self._everything)
+        error = kept.error
         status = written.get("status")
         if not error and isinstance(status, Mapping) and status.get("code") in _ERROR:
             error = "error"
@@ -111,16 +111,16 @@ class OtlpSpans:
             str(about.get("host.name") or ""),
             start,
             max(end - start, 0) if end else 0,
-            said.detail,
+            kept.detail,
             _kind(written.get("kind")),
             error,
             marks,
-            said.attributes,
+            kept.attributes,
         )
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Traces as one export request. A span whose stop was lost ends when it starts, with a mark."""
+    """Traces as one export request. Spans without stop end at their start, with an attribute."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for trace in traces:
         for span in trace.spans:
@@ -157,17 +157,17 @@ def _written(trace_id: str, span: Span) -> dict[str, Any]:
 
 
 def _id(text: str, digits: int) -> str:
-    """An id as W3C has it, which what OSProfiler takes for one need not be."""
+    """An id in W3C's form; other ids, which OSProfiler allows, are hashed."""
     if len(text) == digits and _HEX.issuperset(text) and text.strip("0"):
         return text
     return blake2b(text.encode("utf-8", "replace"), digest_size=digits // 2).hexdigest()
 
 
 def _instant(written: Any) -> int:
-    """Nanoseconds since 1970, 0 for none. Raises ValueError for what no clock shows."""
+    """Nanoseconds since 1970, 0 for none. Raises ValueError for an instant out of range."""
     found = int(written or 0)
     if not 0 <= found < LATEST_S * 10**9:
-        raise ValueError("an instant that no clock shows")
+        raise ValueError("instant out of range")
     return found
 
 

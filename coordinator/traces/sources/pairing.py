@@ -1,7 +1,7 @@
-"""From events, a start and a stop for each span, to spans: in any order, however often they come.
+"""Pairs start and stop events to spans, in any order and with duplicates.
 
-OSProfiler and what is built on it write an event when work starts and another when it stops,
-with the same id. Services on other hosts write late, twice, or never.
+OSProfiler and tools based on it write an event when work starts and another when it stops, with
+the same id. Services on other hosts may write late, twice, or never.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ START, STOP = "-start", "-stop"
 
 
 class SpanEvent(NamedTuple):
-    """That a span started or stopped."""
+    """The start or the stop of a span."""
 
-    #: Ids as they were written.
+    #: Ids as written.
     trace_id: str
     span_id: str
     parent_id: str
@@ -43,7 +43,7 @@ class SpanEvent(NamedTuple):
     service: str
     host: str
     info: Mapping[str, Any]
-    #: Of a stop: how long the span took, where that was written, in nanoseconds.
+    #: Only for a stop: duration of the span if it was written, nanoseconds.
     duration_ns: int | None = None
 
 
@@ -54,7 +54,7 @@ def event_of(written: Mapping[str, Any]) -> SpanEvent:
         info = written.get("info") or {}
         ids = (written["base_id"], written["trace_id"], written["parent_id"])
         if not all(isinstance(one, str) for one in ids):
-            raise ValueError("an event whose ids are no text")
+            raise ValueError("an event whose ids are not text")
         return SpanEvent(
             *ids,
             *split_name(name),
@@ -64,7 +64,7 @@ def event_of(written: Mapping[str, Any]) -> SpanEvent:
             info,
         )
     except (KeyError, TypeError, AttributeError, RecursionError):
-        raise ValueError("an event of another shape") from None
+        raise ValueError("malformed event") from None
 
 
 def split_name(name: str) -> tuple[str, bool]:
@@ -78,7 +78,7 @@ def split_name(name: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=1024)
 def service_name(project: str, service: str) -> str:
-    """`project/service`, or the one of them that there is."""
+    """`project/service`, or the one of them that is set."""
     if project and service:
         return service if service.startswith(project) else f"{project}/{service}"
     return service or project
@@ -90,7 +90,7 @@ def instant_us(text: str) -> int:
     Raises ValueError.
     """
     rest = text[19:]
-    # as OSProfiler writes it
+    # OSProfiler's format
     if len(rest) == 7 and rest[1:].isdecimal():
         return _second(text[:19]) * 1_000_000 + int(rest[1:])
     found = _REST.match(rest)
@@ -108,7 +108,7 @@ _REST = re.compile(
     r"(?:[.,](?P<fraction>[0-9]+))?"
     r"(?:Z|(?P<hours>(?P<sign>[+-])[0-9]{2}):?(?P<minutes>[0-9]{2}))?\Z"
 )
-#: Where year, month, day, hour, minute and second begin, and their digits.
+#: Position and number of digits of year, month, day, hour, minute and second.
 _PARTS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
 
 
@@ -118,16 +118,15 @@ def _second(text: str) -> int:
         raise ValueError("an instant of another form")
     second = calendar.timegm(tuple(int(text[at : at + n]) for at, n in _PARTS))
     if not 0 <= second < LATEST_S:
-        raise ValueError("an instant that no clock shows")
+        raise ValueError("instant out of range")
     return second
 
 
 def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, Trace]:
-    """The traces that some events are of, by trace id.
+    """The traces of some events, by trace id.
 
-    `everything` keeps arguments, parameters and queries. Neither the order of the events nor
-    how often each came changes the spans: of several starts the first counts, of several stops
-    the last.
+    `everything` keeps arguments, parameters and queries. The order of the events and duplicates
+    do not affect the spans: of several starts the first counts, of several stops the last.
     """
     by_trace: dict[str, list[SpanEvent]] = {}
     for event in events:
@@ -155,7 +154,7 @@ def _trace(trace_id: str, events: Iterable[SpanEvent], everything: bool) -> Trac
 
 
 def _order(event: SpanEvent) -> tuple[Any, ...]:
-    # of two with the same instant always the same one, whatever they say
+    # a total order, so that of two events at the same instant always the same one is chosen
     return event[5], event[3], event[2], event[6], event[7], _repr(event[8]), event[9] or 0
 
 
@@ -189,7 +188,7 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
         duration = (stop.at_us - start.at_us) * 1000
     if duration < 0:
         duration, marks = 0, STEPPED
-    said = _said(start, stop, everything)
+    kept = _attributes(start, stop, everything)
     return sanitize_span(
         Span(
             span_key(event.span_id),
@@ -199,20 +198,22 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
             event.host,
             begin,
             duration,
-            said.detail,
+            kept.detail,
             "",
-            said.error,
+            kept.error,
             marks,
-            said.attributes,
+            kept.attributes,
         )
     )
 
 
-#: What both events of a span may say a part of.
+#: Mappings of which both events of a span may contain a part.
 _SHARED = ("db", "function", "request", "requests")
 
 
-def _said(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> SpanAttributes:
+def _attributes(
+    start: SpanEvent | None, stop: SpanEvent | None, everything: bool
+) -> SpanAttributes:
     first: Mapping[str, Any] = start.info if start is not None else {}
     last: Mapping[str, Any] = stop.info if stop is not None else {}
     info: dict[str, Any] = {**first, **last}

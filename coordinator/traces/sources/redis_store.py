@@ -1,7 +1,7 @@
-"""Traces in a Redis in OSProfiler's layout, many at once, and only those of the ids asked for.
+"""Reads traces by id from a Redis in OSProfiler's layout, many at once.
 
-OSProfiler's own reader looks through all keys of the database for each trace: a second each
-where there are 100,000. A trace is one list, `osprofiler_opt:<id>`, whose name is known here.
+OSProfiler's own reader scans all keys of the database for each trace, which takes a second per
+trace with 100,000 keys. A trace is one list, `osprofiler_opt:<id>`, which is read directly here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
-#: Lists of events, and what a service with `filter_error_trace` leaves of a failed one beside it.
+#: Prefixes of lists of events, and of additional lists for failed traces (`filter_error_trace`).
 _EVENTS, _ERRORS = "osprofiler_opt", "osprofiler_error"
 
-#: Traces of one pipeline, and events of one: its answers are in memory at once.
+#: Traces per pipeline, and events per pipeline, whose replies are in memory at once.
 _CHUNK = 200
 _TOGETHER = 50_000
 
-#: Events of one trace that are read, the oldest ones: a thread of a service that has kept a
-#: trace goes on writing into it without end.
+#: Limit on events read of one trace, oldest first: a service's thread that has kept a trace
+#: writes into it without end.
 EVENTS = 20_000
 
 
@@ -39,32 +39,32 @@ class RedisTraces:
         """`timeout_s` bounds connecting and each reply. Raises StoreError for a wrong URL."""
         self._place = mask_url(conn_str)
         self._everything = everything
-        #: Events that are none.
+        #: Malformed events.
         self.skipped = 0
         try:
             self._client = connect(conn_str, timeout_s)
         except StoreError:
-            raise StoreError(f"trace store: {self._place} is no address of a Redis") from None
+            raise StoreError(f"trace store: {self._place} is not an address of a Redis") from None
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """What is stored of these traces. Raises StoreError where the store fails."""
+        """The stored parts of these traces. Raises StoreError if the store fails."""
         for ids in self._groups(wanted):
             # the newest event is the head of its list
             for trace_id, raw in zip(ids, self._send("LRANGE", ids, -EVENTS, -1), strict=True):
                 events = list(self._events(raw))
                 if not events:
                     continue
-                # whatever an event says, it was stored under this id
+                # the id of the list counts, not the one in the event
                 base = uuid_form(trace_id)
                 own = [e if e.trace_id == base else e._replace(trace_id=base) for e in events]
                 yield pair(own, everything=self._everything)[trace_id]
 
     def lengths(self, wanted: Collection[str]) -> list[int]:
-        """Numbers of events that are stored, in the order of the ids. Raises StoreError."""
+        """Numbers of stored events, in the order of the ids. Raises StoreError."""
         return [int(n) for ids in _chunks(wanted) for n in self._send("LLEN", ids)]
 
     def delete(self, wanted: Collection[str]) -> int:
-        """Remove traces; answers how many there were. Raises StoreError."""
+        """Remove traces; returns their number. Raises StoreError."""
         found = 0
         for ids in _chunks(wanted):
             found += sum(map(int, self._send("UNLINK", ids)))
@@ -72,7 +72,7 @@ class RedisTraces:
         return found
 
     def expire(self, wanted: Collection[str], seconds: int) -> None:
-        """Have the store forget traces that nobody has set an expiry on. Raises StoreError."""
+        """Set an expiry on traces that have none. Raises StoreError."""
         for ids in _chunks(wanted):
             for space in (_EVENTS, _ERRORS):
                 left = self._send("TTL", ids, space=space)
@@ -80,7 +80,7 @@ class RedisTraces:
                 self._send("EXPIRE", kept_for_ever, seconds, space=space)
 
     def forget(self, wanted: Collection[str], seconds: int) -> None:
-        """Have the store forget traces after some seconds. Raises StoreError."""
+        """Set the expiry of traces. Raises StoreError."""
         for ids in _chunks(wanted):
             for space in (_EVENTS, _ERRORS):
                 self._send("EXPIRE", ids, seconds, space=space)
@@ -90,7 +90,7 @@ class RedisTraces:
         self._client.close()
 
     def _groups(self, wanted: Collection[str]) -> Iterator[list[str]]:
-        """Ids whose events are read at once: fewer where threads go on writing into traces."""
+        """Groups of ids whose events are read at once, limited by the number of events."""
         for ids in _chunks(wanted):
             group: list[str] = []
             events = 0
@@ -146,7 +146,7 @@ class RedisTraces:
 
 
 def _chunks(wanted: Collection[str]) -> Iterator[list[str]]:
-    # an id that is none could name any key
+    # a malformed id could name any key
     ids = iter([trace_id for trace_id in wanted if is_trace_key(trace_id)])
     while chunk := list(islice(ids, _CHUNK)):
         yield chunk

@@ -1,7 +1,7 @@
-"""What others wrote, made fit to be kept and printed: one odd value must not lose a whole run.
+"""Sanitizes foreign spans, so that one unusual value does not make a whole run unreadable.
 
-JSON may hold halves of surrogate pairs, which no encoding has; integers of any size; and lists
-within lists without end.
+JSON may contain lone surrogates, which cannot be encoded, integers of any size, and deeply nested
+lists.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any
 from osbench.coordinator.traces.model.spans import Span
 
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
-#: Levels of an attribute's value; MessagePack takes 511.
+#: Deepest nesting of an attribute's value; MessagePack supports 511 levels.
 _LEVELS = 32
 
 
 def sanitize_text(text: str) -> str:
-    """A text with `?` for what UTF-8 cannot say."""
+    """A text with `?` for characters that UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def sanitize_span(span: Span) -> Span:
-    """A span whose texts can be encoded, and whose attributes MessagePack takes."""
+    """A span whose texts can be encoded and whose attributes MessagePack supports."""
     attributes = span.attributes
     if attributes:
         span = span._replace(attributes=_clean_members(attributes, _LEVELS))
     texts = (*span[:5], span.detail, span.kind, span.error)
-    # one look at all of them: nearly all spans are plain
+    # one check of all of them: nearly all spans are ASCII
     if "".join(texts).isascii():
         return span
     return span._replace(

@@ -47,5 +47,5 @@ def test_workers_that_finish_are_waited_for(settings, monkeypatch, capsys):
 def test_nothing_is_removed_under_workers_that_do_not_finish(settings, monkeypatch):
     workers(monkeypatch, [("r", 1, 0)])
 
-    with pytest.raises(ContextError, match=r"1 worker process still at .* 0\.05 s: nothing"):
+    with pytest.raises(ContextError, match=r"1 worker process still serving .* 0\.05 s: nothing"):
         cleanup._await_workers(settings, "r")

@@ -152,7 +152,7 @@ def test_an_explanation_begins_with_its_answer(call, spans):
     assert "* stands out: " in rest
     assert "Of all variance: " in rest
     assert "the clock of w1 is 10" in rest
-    assert "bus notify went on after its caller's end 1,500 times" in rest
+    assert "bus notify continued after its caller's end 1,500 times" in rest
     (answer,) = printed["answers"]
     assert answer["bands"][0]["causes"][0]["clear"] is True
     assert printed["census"]["traces"] == 1500
@@ -266,7 +266,7 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
     assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
     assert "has no matching trace" in call("export", file, "--trace", "ffff" * 8, code=2)
     said = call("export", file, "--band", "slow", code=2)
-    assert "'slow' is no band: middle, failed, p97+ or p95-p97 would be" in said
+    assert "'slow' is not a band: write middle, failed, p97+ or p95-p97" in said
 
 
 @pytest.fixture
@@ -372,11 +372,11 @@ def test_what_cannot_be_is_told_in_one_message(call, kept, words, why):
 
 def test_a_file_of_spans_without_one_that_can_be_read(call, tmp_path):
     for name, text, why in (
-        ("none.json", '{"resourceSpans": 3}', "holds no span"),
+        ("none.json", '{"resourceSpans": 3}', "has no spans"),
         (
             "odd.json",
             '{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}',
-            "holds no span: 1 entry could not be read",
+            "has no spans: 1 entry could not be read",
         ),
     ):
         (tmp_path / name).write_text(text)

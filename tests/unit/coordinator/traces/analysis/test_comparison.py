@@ -68,7 +68,7 @@ def test_where_most_traces_are_incomplete_the_sentence_says_that_they_are_compar
 
     assert found.gaps == (0, 60)
     assert (
-        "Most of the traces after, 60 of 100, are incomplete and compared all the same"
+        "Most of the traces after, 60 of 100, are incomplete and are compared all the same"
         in found.sentence
     )
     assert "incomplete" not in compare_runs(whole, whole)[0].sentence

@@ -168,7 +168,7 @@ def test_where_most_traces_are_incomplete_the_sentence_says_that_they_are_compar
     assert (left_out.traces, left_out.incomplete, left_out.gaps) == (400, 300, 0)
     assert "incomplete" not in left_out.sentence
     assert (used.traces, used.incomplete, used.gaps) == (700, 0, 400)
-    assert "Most of the traces, 400 of 700, are incomplete and compared" in used.sentence
+    assert "Most of the traces, 400 of 700, are incomplete and are compared" in used.sentence
 
 
 def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
@@ -204,7 +204,7 @@ def test_nothing_is_clear_where_nothing_is_wrong(seed):
     sentence, answer, _ = explained(seed=seed, change=noise if seed % 2 else None)
 
     assert not any(band.clear for band in answer.bands)
-    assert "no one cause stands out" in sentence
+    assert "no single cause stands out" in sentence
 
 
 def test_too_few_slow_traces_are_not_ranked():
@@ -212,7 +212,7 @@ def test_too_few_slow_traces_are_not_ranked():
 
     assert not any(band.enough or band.causes for band in answer.bands)
     assert sentence == (
-        "Too few slow traces to say why: 20 of 400 are at p95 or above, 30 are needed;"
+        "Too few slow traces for an explanation: 20 of 400 are at p95 or above, 30 are needed;"
         " trace 600 iterations or more."
     )
 
@@ -310,7 +310,9 @@ def test_bands_by_name():
     assert limits("p95-p99") == (95, 99)
     assert limits("middle") == (40, 60)
     for wrong in ("p100+", "p99-p95", "p97", "slow", "p95-p95"):
-        with pytest.raises(ValueError, match=r"is no band: middle, failed, p97\+ or p95-p97"):
+        with pytest.raises(
+            ValueError, match=r"is not a band: write middle, failed, p97\+ or p95-p97"
+        ):
             limits(wrong)
 
 
@@ -373,7 +375,7 @@ def test_exemplars_are_typical_and_can_be_shown():
 
 
 def test_nothing_to_explain():
-    assert explain(digest_of([]).table.close()).sentence == "There is no whole trace to explain."
+    assert explain(digest_of([]).table.close()).sentence == "There is no complete trace to explain."
 
 
 def test_features_come_back_as_they_were_written():

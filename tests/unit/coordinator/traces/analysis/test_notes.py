@@ -44,7 +44,7 @@ def test_incomplete_traces_and_work_after_the_reply_are_told():
     lines = told(traces(10, change=harm))
 
     assert lines[0] == "10 of 10 traces incomplete: 10 stops and 0 starts of spans are missing"
-    assert lines[1].startswith("bus notify went on after its caller's end 10 times, 49.9ms on")
+    assert lines[1].startswith("bus notify continued after its caller's end 10 times, 49.9ms on")
 
 
 def test_of_many_services_the_worst_are_named():

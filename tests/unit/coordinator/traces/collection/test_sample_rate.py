@@ -21,8 +21,8 @@ PLAN = SampleRatePlan(tail_percent=99, tail_traces=50, budget=512 << 20, spans_p
         (
             None,
             1.0,
-            "all of them: how many iterations there will be is not known, nor whether 512 MiB"
-            " hold their traces",
+            "all of them: the number of iterations is not known, nor whether 512 MiB"
+            " are enough for their traces",
         ),
     ],
 )
@@ -40,8 +40,8 @@ def test_the_budget_of_the_store_comes_first():
 
     assert rate * 10_000 * 2 * 450 * 100 == pytest.approx(10 << 20)
     assert reason == (
-        "as much as 10 MiB hold; of 10,000 iterations about 0 traced ones will be above p99.9,"
-        " where 50 are wanted"
+        "the most that fits into 10 MiB; of 10,000 iterations about 0 traced ones will be above"
+        " p99.9, where 50 are wanted"
     )
 
 
@@ -52,7 +52,9 @@ def test_workloads_divide_the_budget_by_their_iterations():
 
     kept = sum(rate * number for (rate, _), number in zip(rates, (10_000, 30_000), strict=True))
     assert kept * 2 * 450 * 100 == pytest.approx(10 << 20)
-    assert rates[0][1].startswith("as much as 10 MiB hold of all 40,000 iterations of the task; of")
+    assert rates[0][1].startswith(
+        "the most that fits into 10 MiB of all 40,000 iterations of the task; of"
+    )
 
 
 def test_what_is_not_profiled_takes_no_part_of_the_budget():

@@ -188,8 +188,8 @@ def test_a_file_of_one_service_whose_callers_write_elsewhere_is_shown_by_itself(
     assert chrome(some, [first])["traceEvents"]
     assert list(folded(some, [first]))
     assert next(iter(trace_notes(some.coverage, some.clocks, 0))) == (
-        "700 traces begin in a service whose spans are not there: their topmost spans are taken"
-        " for roots"
+        "700 traces start in a service whose spans are missing: their topmost spans are used"
+        " as roots"
     )
 
 

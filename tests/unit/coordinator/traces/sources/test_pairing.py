@@ -199,7 +199,7 @@ def test_an_event_that_is_nested_without_end_is_none():
     for _ in range(100_000):
         deep = [deep]
 
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match="malformed"):
         event_of(WRITTEN | {"info": {"host": deep}})
 
 
