@@ -20,8 +20,8 @@ from osbench.common.protocol import data_rows
 LARGEST = 512 * 1024 * 1024
 #: Bytes of rows that one batch carries, by the average row.
 BATCH_BYTES = 1024 * 1024
-#: Faults of one file that are told.
-TOLD = 10
+#: Faults of one file that are reported.
+MAX_PROBLEMS = 10
 
 
 class DataFile:
@@ -118,7 +118,7 @@ class _Scan:
                 except ValueError as error:
                     self.problems.append(f"line {self._line}: {error}")
                 self.offsets.append(self._position)
-            if len(self.problems) >= TOLD:
+            if len(self.problems) >= MAX_PROBLEMS:
                 return
         if len(self.offsets) < 2:
             raise ValueError("there is no row: a header and at least one are needed")

@@ -1,7 +1,7 @@
 """How many iterations go to a worker at once: pure arithmetic.
 
-A batch is about a second of work and a worker has about two. Before the first results nobody
-knows how long a second of work is: then batches double, so that the worker's own claims (by
+A batch is about a second of work and a worker has about two. Before the first results
+it is not known how many iterations that is: batches double, so that the worker's own claims (by
 what it measures) decide how much of it starts. Near the end batches shrink, so that no worker
 is left alone with a tail.
 """

@@ -21,9 +21,9 @@ WIDTH = 120
 def chart_text(chart: Mapping[str, Any], rows: int = ROWS) -> RenderableType:
     """A chart with Rally's keys title, chart_plugin and data, and perhaps the others."""
     heading = Text(plain(str(chart["title"])), style="bold")
-    told = [str(chart["chart_plugin"])]
-    told += [str(chart[key]) for key in ("label", "description") if chart.get(key)]
-    heading.append(f"  {plain('; '.join(told))}", style="not bold")
+    described = [str(chart["chart_plugin"])]
+    described += [str(chart[key]) for key in ("label", "description") if chart.get(key)]
+    heading.append(f"  {plain('; '.join(described))}", style="not bold")
     return Group(heading, Padding(_body(chart["data"], rows), (0, 0, 0, 2)))
 
 

@@ -35,7 +35,7 @@ def generator_limits(
             "the workers could not keep up"
         )
     held, waited_s = offered.concurrency_held, offered.waited_s or 0.0
-    # in a load of milliseconds the first hand-out is a large share and means nothing
+    # in a load of milliseconds the wait for the first batches is a large share and means nothing
     if held is not None and held < HELD_ASKED and waited_s > lag_limit_s:
         found.append(
             f"concurrency held is {held:.1%}: a virtual user waited {waited_s:.2f} s for work, "

@@ -178,12 +178,12 @@ def _outputs(outcome: WorkloadOutcome) -> dict[str, Any]:
 
 def _accounting(accounting: Accounting) -> dict[str, Any]:
     states = {state: accounting.state(state) for state in STATES}
-    beside = ("reruns", "late", "stale", "duplicates", "refused")
+    in_addition = ("reruns", "late", "stale", "duplicates", "refused")
     return {
         "planned": accounting.planned,
         **states,
         "drops": dict(accounting.drops),
-        **{name: getattr(accounting, name) for name in beside},
+        **{name: getattr(accounting, name) for name in in_addition},
     }
 
 

@@ -36,7 +36,7 @@ _COLUMNS = (
     ("mean", "mean", False),
 )
 _DOUBT = "* too few iterations to be sure of this percentile"
-#: Counts beside the sum, and what one of them is.
+#: Counts in addition to the sum, and what one of them is.
 _BESIDES = (
     ("reruns", "rerun"),
     ("late", "late result"),
@@ -142,7 +142,7 @@ def _times_table(workload: Mapping[str, Any]) -> Table:
     table.add_column("time", overflow="fold", min_width=13)
     table.add_column("count", justify="right", no_wrap=True)
     for heading, _, is_percentile in _COLUMNS:
-        # the mark of doubt stands beside the column, so that digits stay aligned
+        # the mark of doubt is outside the column, so that digits stay aligned
         table.add_column(f"{heading} " if is_percentile else heading, justify="right", no_wrap=True)
     for name, times in _rows(workload):
         cells = [_cell(times, key, is_percentile) for _, key, is_percentile in _COLUMNS]

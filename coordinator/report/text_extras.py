@@ -1,4 +1,4 @@
-"""What stood beside the load, as lines of the text report: hooks, contexts, outputs."""
+"""Hooks, contexts and outputs as lines of the text report."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ KEPT = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Exemplar:
-    """A traced iteration that stands for the slow ones."""
+    """A traced iteration that represents the slow ones."""
 
     #: Service time in nanoseconds.
     value: int

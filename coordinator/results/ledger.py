@@ -46,7 +46,7 @@ class Ledger:
         #: Batch ids by worker, oldest first; some may be over.
         self._order: dict[str, deque[int]] = {}
         self._outstanding: dict[str, Intervals] = {}
-        #: Started perhaps, by workers that were given up.
+        #: Perhaps started, by workers that were fenced.
         self._suspect = Intervals()
         #: Suspect ones that were put back into the pool.
         self._rerun = Intervals()
@@ -139,8 +139,8 @@ class Ledger:
     def report(self, worker: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Settle the rows of a block; True for each row that counts.
 
-        Rows of a worker that was given up count (as late) where nobody else has settled the
-        number; everything else that comes twice is stale.
+        Rows of a fenced worker count (as late) where no other worker has settled the number;
+        everything else that comes twice is stale.
         """
         fresh = Intervals.of(numbers)
         gone = worker in self._fenced or self._closed
@@ -164,7 +164,7 @@ class Ledger:
         return accepted
 
     def _expected(self, worker: str, fresh: Intervals) -> Intervals:
-        """Those of some reported numbers that the worker has and nobody else has settled."""
+        """Those of some reported numbers that the worker has and no other has settled."""
         known = self._outstanding.get(worker)
         if known is None:
             return Intervals()
@@ -236,7 +236,7 @@ class Ledger:
         return back
 
     def claimed(self, batch: int) -> None:
-        """A batch cannot be taken away. If its worker was given up, its numbers are suspect."""
+        """A batch cannot be taken away. If its worker is fenced, its numbers are suspect."""
         found = self.batches[batch]
         found.claimed = True
         if found.worker not in self._fenced:
@@ -254,7 +254,7 @@ class Ledger:
             self._suspect.update(doubtful)
 
     def drop(self, numbers: Intervals, why: Outcome) -> None:
-        """Arrivals in the pool that nobody can start in time.
+        """Arrivals in the pool that no worker can start in time.
 
         Those that were to be run again are suspect again: they may have started.
         """
@@ -271,7 +271,7 @@ class Ledger:
     # the end
 
     def release_unused(self) -> None:
-        """Numbers nobody started leave the plan, where the plan is a duration."""
+        """Numbers that no worker started leave the plan, where the plan is a duration."""
         again = self.pool.intersection(self._rerun)
         self._unused += len(self.pool) - len(again)
         # to be run again, so perhaps started: they cannot leave

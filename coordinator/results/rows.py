@@ -1,4 +1,4 @@
-"""Result rows without those that do not count: already settled, or of a worker given up."""
+"""Result rows without those that do not count: already settled, or of a fenced worker."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from osbench.common.outcomes import STATES
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting:
-    """The ledger's sums. The six states of `STATES` sum to `planned`; the rest is beside it."""
+    """The ledger's sums. The six states of `STATES` sum to `planned`; the rest is in addition."""
 
     planned: int = 0
     ok: int = 0
@@ -23,9 +23,9 @@ class Accounting:
     drops: Mapping[str, int] = field(default_factory=dict)
     #: Iterations run a second time because the first start's fate was unknown (idempotent only).
     reruns: int = 0
-    #: Results of a worker that had been given up which still settled their iteration.
+    #: Results of a fenced worker that still settled their iteration.
     late: int = 0
-    #: Results of a worker that had been given up for iterations already settled elsewhere.
+    #: Results of a fenced worker for iterations that another worker had settled.
     stale: int = 0
     #: Result blocks that arrived more than once.
     duplicates: int = 0
@@ -68,7 +68,7 @@ class Offered:
 
 @dataclass(frozen=True, kw_only=True)
 class Warmup:
-    """What stands in the accounting and in the run directory, and not in the statistics."""
+    """What is in the accounting and in the run directory, and not in the statistics."""
 
     #: Seconds from t0 in which iterations that started were left out.
     seconds: float = 0.0

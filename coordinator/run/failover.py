@@ -44,7 +44,7 @@ class Failover:
             if reason is LossReason.SILENT
             else reason.value
         )
-        LOG.warning("worker %s %s and is given up", name, what)
+        LOG.warning("worker %s %s and is declared lost", name, what)
         self._services.directory.decide([{"do": "fence", "worker": name}])
         self._fences[self._services.channel.fence(name)] = worker
         worker.declare_lost(reason)
@@ -72,7 +72,7 @@ class Failover:
         if lack <= 0:
             return
         for worker in self._services.pool.adopt(lack):
-            LOG.warning("worker %s takes the place of one that is gone", worker.incarnation)
+            LOG.warning("worker %s replaces one that was lost or left", worker.incarnation)
             workers.add(worker)
 
     def unsettled(self, workload: int) -> bool:
@@ -93,4 +93,4 @@ def loss_sentence(worker: WorkerHandle, silent_from_s: float, elapsed_s: float) 
     if elapsed_s < 0:
         return f"{what} before the load"
     later_s = elapsed_s - silent_from_s
-    return f"{what} {silent_from_s:.0f} s into the load and was given up {later_s:.0f} s later"
+    return f"{what} {silent_from_s:.0f} s into the load and was declared lost {later_s:.0f} s later"

@@ -35,7 +35,7 @@ from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.manifest import describe
-from osbench.coordinator.storage.progress import Noted, Snapshot, contexts_at
+from osbench.coordinator.storage.progress import ProgressRecorder, Snapshot, contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)
@@ -269,7 +269,7 @@ class _Load:
                 self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
             ),
             hooks=HookExecutor(workload.hooks, plan.plugins, run=plan.run_id),
-            progress=Noted(self._ui.progress, services.directory),
+            progress=ProgressRecorder(self._ui.progress, services.directory),
         )
         self.workloads.append(run)
         return run

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 #: Length of a turn that waits for nothing but results, and the interval of heartbeats.
 READ_S = 0.1
 POLL_S = 0.5
-#: Results are acknowledged after so many seconds, or with the heartbeat after so many bytes.
+#: Results are acknowledged after this many seconds, or with the heartbeat after this many bytes.
 ACKNOWLEDGE_S = 2.0
 ACKNOWLEDGE_BYTES = 1 << 20
 #: Longest preparation of a workload on a worker.
@@ -163,7 +163,7 @@ class LoadLoop:
         time.sleep(0.2)
 
     def _lose_patience(self, error: StoreAway) -> None:
-        """Give up after a while; Redis and a broker beside it may be away one without the other."""
+        """End the run after a while. A broker other than Redis may be away on its own."""
         now, patience_s = time.monotonic(), self._services.limits.patience_s
         self._away_since = self._away_since or now
         if max(now - self._away_since, self._services.channel.broker_away_s) > patience_s:

@@ -11,7 +11,7 @@ from osbench.common.plugin.signature import near
 
 Ints = NDArray[np.int64]
 
-#: What stands between the names of nested actions.
+#: Separator of the names of nested actions.
 NESTED = " > "
 #: Actions at most that a message lists.
 _LISTED = 10

@@ -1,4 +1,4 @@
-"""Why a run has no report: kept in its directory by itself, or told from what it left."""
+"""Why a run has no report: as it wrote down itself, or as its files show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 #: File of the run directory: why the run ended without a summary.
 FAILURE = "failure.json"
 
-KILLED = "its coordinator is gone without a word: it was killed, or its machine went down"
+KILLED = "its coordinator was killed, or its host failed"
 
 
 def keep(directory: RunDirectory, error: BaseException) -> None:

@@ -75,7 +75,7 @@ def read_frames(path: Path) -> Iterator[bytes]:
 
 
 def cut_torn_tail(path: Path) -> int:
-    """Cut what follows the last whole record; answers the bytes cut."""
+    """Cut what follows the last whole record; returns the bytes cut."""
     whole = sum(_HEAD.size + len(record) for record in read_frames(path))
     excess = path.stat().st_size - whole if path.exists() else 0
     if excess:

@@ -15,7 +15,7 @@ STATUS_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """How a workload stands, for progress displays."""
+    """The progress of a workload, for displays."""
 
     workload: int
     name: str
@@ -51,7 +51,7 @@ def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapsho
     )
 
 
-class Noted:
+class ProgressRecorder:
     """Passes snapshots on, and leaves the last of every second in the run directory."""
 
     def __init__(self, progress: Callable[[Snapshot], None], directory: RunDirectory) -> None:

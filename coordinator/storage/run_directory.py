@@ -24,7 +24,7 @@ from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
 
-#: Small result blocks are compressed together until they have so many bytes.
+#: Small result blocks are compressed together, up to this many bytes.
 BUNDLE_BYTES = 1 << 20
 
 

@@ -44,7 +44,7 @@ def write(directory: RunDirectory, summary: Mapping[str, Any], file: TextIO) -> 
     task = _task(summary, asked)
     file.write(json.dumps(head)[:-1] + ', "tasks": [' + json.dumps(task)[:-1] + ', "subtasks": [')
     for number, workload in enumerate(summary["workloads"]):
-        # a subtask a workload: positions and titles stay, parallel ones are told apart
+        # one subtask per workload: positions and titles stay, parallel ones are distinguished
         file.write(", " if number else "")
         subtask = _subtask(summary, workload, number)
         file.write(json.dumps(subtask)[:-1] + ', "workloads": [{"data": [')

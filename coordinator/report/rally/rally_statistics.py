@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Levels of atomic actions that Rally tells apart.
+#: Levels of atomic actions that Rally distinguishes.
 LEVELS = 3
 #: Rally's name for what failed outside of any atomic action, behind one that succeeded.
 NO_NAME = "<no-name-action>"
@@ -25,7 +25,7 @@ class _Merged:
 
 
 class _Row:
-    """All iterations that have an action, or an action so many times."""
+    """All iterations that have an action, or have it a given number of times."""
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name

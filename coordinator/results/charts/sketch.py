@@ -54,7 +54,7 @@ class Sketch:
         return first + (self._at(above) - first) * (place - below) if above > below else first
 
     def _at(self, rank: int) -> float:
-        """The value with so many values before it."""
+        """The value at a rank, counted from 0."""
         seen = 0
         for key in sorted(self._buckets):
             seen += self._buckets[key]

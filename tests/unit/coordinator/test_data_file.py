@@ -110,7 +110,7 @@ def test_files_that_are_refused(tmp_path, text, problem):
 def test_a_file_full_of_faults_is_told_of_in_part(tmp_path):
     _, problems = made(tmp_path, "a,b\n" + "1\n" * 1000)
 
-    assert len(problems) == data_file.TOLD
+    assert len(problems) == data_file.MAX_PROBLEMS
 
 
 def test_a_missing_file_is_named(tmp_path):

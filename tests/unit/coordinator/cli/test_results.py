@@ -93,7 +93,7 @@ def test_an_unknown_run_is_told(invoke, tmp_path):
 @pytest.mark.parametrize(
     ("summary", "message"),
     [
-        (None, "ended without a report: its coordinator is gone without a word"),
+        (None, "ended without a report: its coordinator was killed"),
         ({"format": 99}, "has format 99"),
     ],
 )

@@ -113,20 +113,20 @@ def lost(silence_s: float, users: int, reason: LossReason = LossReason.SILENT) -
             lost(3.0, 4),
             # the load stopped a second after it began, long before the silence
             0.0,
-            "A.b: worker h:7 fell silent 7 s into the load and was given up 3 s later",
+            "A.b: worker h:7 fell silent 7 s into the load and was declared lost 3 s later",
         ),
         (
             99.5,
             lost(0.25, 4),
             1.0,
-            "A.b: worker h:7 fell silent 0 s into the load and was given up 0 s later",
+            "A.b: worker h:7 fell silent 0 s into the load and was declared lost 0 s later",
         ),
         (
             99.5,
             lost(0.0, 4, LossReason.PROTOCOL_ERROR),
             0.0,
-            "A.b: worker h:7 sent results that cannot be read 0 s into the load and was given up "
-            "0 s later",
+            "A.b: worker h:7 sent results that cannot be read 0 s into the load and was "
+            "declared lost 0 s later",
         ),
     ],
 )
