@@ -4,6 +4,8 @@ VENV := .venv
 # tests at the same time: most of them wait for processes and servers
 JOBS ?= 3
 BIN := $(VENV)/bin
+# all tests but those of the lab, and those that want to be alone
+QUICK = --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone and not lab"
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
 ROWS ?= all
@@ -16,11 +18,12 @@ RELEASE ?=
 LAB ?=
 LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 
-.PHONY: help setup demo test lint types check clean bench docs release lab lab-stop
+.PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
+	@echo "make quick   the tests but those of the lab; make coverage says which lines they do not run"
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
@@ -44,6 +47,17 @@ test: setup
 	$(BIN)/pytest --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone" || code=1; \
 	$(BIN)/pytest -m alone || code=1; \
 	exit $$code
+
+quick: setup
+	$(BIN)/pytest $(QUICK)
+
+# in all processes; the way in which older Pythons measure triples the time
+coverage: setup
+	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
+	rm -rf build/coverage
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(QUICK)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 lint: setup
 	$(BIN)/ruff check .

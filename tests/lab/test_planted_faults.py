@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,12 @@ from services.lab import Lab
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
 
 CLEAN = 3
+
+#: Runs with faults at most, until one is quiet ...
+ATTEMPTS = 4
+#: ... so that the planted delay is more than this share of what slow requests take longer, as a
+#: client sees it. Explanations name what is clearly more than one half.
+QUIET = 0.8
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +50,7 @@ def cases(lab: Lab) -> list[Case]:
 @pytest.fixture(scope="module")
 def faulty(here: Site, lab: Lab, cases: list[Case]) -> str:
     """A run of all cases with their faults."""
-    lab.plant(*(case.fault for case in cases))
-    return ran(here, cases)
+    return ran_quietly(here, lab, cases)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +69,29 @@ def ran(here: Site, cases: list[Case]) -> str:
         case.times for case in cases
     ]
     return str(done.result["run_id"])
+
+
+def ran_quietly(here: Site, lab: Lab, cases: list[Case]) -> str:
+    """Run cases with their faults until other work of this machine made little else slow.
+
+    What osbench says of the traces has no part in what is quiet: requests' own times decide.
+    """
+    lab.plant(*(case.fault for case in cases))
+    shares: list[list[float]] = []
+    for _ in range(ATTEMPTS):
+        run_id = ran(here, cases)
+        rows = here.rows(run_id)
+        shares.append([planted_share(rows, at, case) for at, case in enumerate(cases)])
+        if min(shares[-1]) > QUIET:
+            return run_id
+    pytest.skip(f"this machine is too busy: shares of the planted delays were {shares}")
+
+
+def planted_share(rows: list[dict[str, str]], workload: int, case: Case) -> float:
+    """What share the planted delay is of what slow requests take longer than the median."""
+    took = sorted(float(row["service_s"]) for row in rows if int(row["workload"]) == workload)
+    slow = took[-round(case.times * case.fault.share) :]
+    return case.fault.delay_s / (statistics.mean(slow) - statistics.median(took))
 
 
 def printed(here: Site, *command: str) -> Finished:
@@ -98,9 +127,8 @@ def test_the_slow_call_is_named(here: Site, faulty: str, cases: list[Case], numb
 
 def test_a_slow_query_of_keystone_is_named(here: Site, lab: Lab) -> None:
     case = keystone()
-    lab.plant(case.fault)
 
-    (answer,) = answers(here, ran(here, [case]))
+    (answer,) = answers(here, ran_quietly(here, lab, [case]))
 
     check(answer, case)
 

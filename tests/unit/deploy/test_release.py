@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from readme import REPOSITORY
 
 import osbench
+from helpers.readme import REPOSITORY
 
 GOOD = "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-31\n\n### Added\n\n- This.\n"
 
