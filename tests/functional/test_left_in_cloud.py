@@ -148,7 +148,7 @@ def test_iterations_that_time_out_leave_nothing(here: Site, cloud: FakeCloud) ->
         ("role", "403 Forbidden: as the test says"),
     ],
 )
-def test_what_cannot_work_is_told_before_the_load(
+def test_what_cannot_work_is_reported_before_the_load(
     here: Site, cloud: FakeCloud, spoil: str, said: str
 ) -> None:
     spec = cloud.deployment()

@@ -198,7 +198,7 @@ def test_traces_of_threads_that_keep_an_old_one_are_counted(redis, tmp_path):
     )
 
 
-def test_a_service_on_the_way_that_records_nothing_is_told_of(redis, tmp_path):
+def test_a_service_on_the_way_that_records_nothing_is_reported(redis, tmp_path):
     found = list(traces(40))
     for trace in found:
         push(redis.client(), trace, events_of(without(trace, "rpc")))
@@ -238,7 +238,7 @@ def test_a_store_that_fails_costs_traces_and_nothing_else(redis, tmp_path):
     assert collected.costs[0].traced == 5
 
 
-def test_of_very_many_a_share_is_read_beside_what_is_kept(redis, tmp_path):
+def test_of_very_many_a_share_is_read_in_addition_to_what_is_kept(redis, tmp_path):
     found = list(traces(600, Fault(share=0.02, harm=slow_query)))
     for trace in found:
         push(redis.client(), trace)

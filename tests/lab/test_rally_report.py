@@ -125,8 +125,8 @@ def test_rally_reports_what_osbench_ran(ran: Ran) -> None:
 def test_rally_imports_them_and_finds_the_same_statistics(ran: Ran) -> None:
     ran.rally.run("env", "create", "--name", "imported", "--no-use")
 
-    told = ran.rally.run("task", "import", "--env", "imported", "--file", "ours.json")
-    (uuid,) = re.findall(r"Task UUID: ([0-9a-f-]+)", told)
+    output = ran.rally.run("task", "import", "--env", "imported", "--file", "ours.json")
+    (uuid,) = re.findall(r"Task UUID: ([0-9a-f-]+)", output)
     theirs = ran.rally.report("imported.json", uuid)
 
     same = ("statistics", "data", "min_duration", "max_duration", "start_time", "load_duration")

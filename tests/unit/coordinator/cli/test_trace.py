@@ -115,7 +115,7 @@ def test_a_trace_is_shown_as_a_tree(call, spans):
     assert parts == pytest.approx(root["duration_s"])
 
 
-def test_what_is_wrong_with_a_trace_stands_beside_it(call, spans):
+def test_what_is_wrong_with_a_trace_is_shown_next_to_it(call, spans):
     api = Work(name="wsgi", start=1, length=5, service="api", error="Boom")
     lost = Work(name="gone", start=2, length=2, service="api", lost=True)
     lost.add(Work(name="orphaned", start=2, length=1, service="db"))
@@ -359,7 +359,7 @@ def test_an_id_is_found_by_its_beginning(call, kept):
         (("export", "last", "--band", "failed"), "has no matching trace"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_message(call, kept, words, why):
+def test_what_cannot_be_is_reported_in_one_message(call, kept, words, why):
     for run in ("20260401-a", "20260401-b"):
         kept(run)
 

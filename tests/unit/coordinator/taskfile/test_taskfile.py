@@ -157,7 +157,7 @@ def test_task_arguments_fill_the_template(write, plugins):
     assert task.workloads[0].runner.config == {"times": 3}
 
 
-def test_all_problems_are_told_at_once_with_place_and_value(refusal):
+def test_all_problems_are_reported_at_once_with_place_and_value(refusal):
     problems = refusal(
         {
             "version": 2,

@@ -132,7 +132,7 @@ def test_a_thread_that_cannot_be_ended_is_shown_until_it_ends():
         until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
 
 
-def test_where_it_stood_is_told_once_without_our_frames():
+def test_where_it_stood_is_reported_once_without_our_frames():
     with closed(blocked, timeout_s=0.05) as engine:
         engine.add(batch((1, 7)))
         engine.set_share(6)

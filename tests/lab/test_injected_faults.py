@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.lab.planted_faults import Case, faulty_lab, glance, keystone, zaqar
+from helpers.lab.injected_faults import Case, faulty_lab, glance, keystone, zaqar
 from helpers.runs import Finished, Site, site
 from servers import missing
 from services.faults import Unavailable
