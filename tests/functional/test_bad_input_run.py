@@ -215,7 +215,7 @@ def test_no_worker_in_time(cluster: Cluster) -> None:
 
 @pytest.fixture
 def worker(redis: RedisServer) -> Iterator[Cluster]:
-    """A cluster of its own, whose one worker the test starts."""
+    """A separate cluster, whose one worker the test starts."""
     with site() as here:
         yield Cluster(here, redis)
 

@@ -1,4 +1,4 @@
-"""Redis, or a broker beside it, that dies in the middle of a run and does not come back."""
+"""Redis, or a separate broker, that dies in the middle of a run and does not come back."""
 
 from __future__ import annotations
 

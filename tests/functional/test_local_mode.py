@@ -1,4 +1,4 @@
-"""Local mode leaves nothing behind, whatever way it ends, and tells what died."""
+"""Local mode leaves nothing behind, however it ends, and reports what died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Criteria, hooks and triggers of Rally's, from a plug-in path, beside a scenario of ours."""
+"""Rally's criteria, hooks and triggers, from a plug-in path, with a scenario of osbench."""
 
 from __future__ import annotations
 

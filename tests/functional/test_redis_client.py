@@ -1,4 +1,4 @@
-"""Our Redis client behind a line that loses single replies: it tells, and never sends twice."""
+"""Our Redis client where single replies are lost: it raises an error, and never sends twice."""
 
 from __future__ import annotations
 

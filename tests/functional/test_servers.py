@@ -28,7 +28,7 @@ with redis_server() as server:
 
 
 def running(pid: int) -> bool:
-    """Whether a process lives; where nobody reaps orphans, a dead one stays as a zombie."""
+    """Whether a process is alive; where nothing reaps orphans, a dead one remains as a zombie."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

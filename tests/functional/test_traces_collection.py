@@ -146,7 +146,7 @@ def test_what_stays_incomplete_is_waited_for_no_longer_than_said(redis, tmp_path
 
     trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
     assert trace_set.coverage.incomplete == trace_set.coverage.lost_stops == 1
-    # what may still come must not make a list that nobody deletes
+    # what may still arrive must not create a list that is never deleted
     (key,) = redis.client().scan_iter()
     assert key.decode().endswith(uuid_form(found[3].trace_id))
     assert 0 < redis.client().ttl(key) <= 60

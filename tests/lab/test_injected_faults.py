@@ -72,7 +72,7 @@ def printed(here: Site, *command: str) -> Finished:
 
 
 def answers(here: Site, run_id: str) -> list[dict[str, Any]]:
-    """What is said of each workload, in their order."""
+    """The text on each workload, in their order."""
     found = json.loads(printed(here, "explain", run_id, "--json").out)["answers"]
     return sorted(found, key=lambda answer: str(answer["name"]))
 

@@ -75,7 +75,7 @@ TASK: Mapping[str, Any] = {
 
 
 class Ran:
-    """A run of `TASK`: its summary, its results as Rally's JSON, and Rally beside it."""
+    """A run of `TASK`: its summary, its results as Rally's JSON, and Rally itself."""
 
     def __init__(self, home: Path) -> None:
         self.rally = Rally(home)

@@ -1,4 +1,4 @@
-"""What a real cloud refuses from the start: told in one message before the load."""
+"""What a real cloud refuses from the start is reported in one message before the load."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Service:
         """What is left to do when all its processes answer."""
 
     def url(self, lab: Lab) -> str:
-        """Where it answers."""
+        """Its address."""
         return f"http://127.0.0.1:{lab.port(self.name)}{self.path}"
 
 

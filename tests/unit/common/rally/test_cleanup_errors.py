@@ -1,4 +1,4 @@
-"""What Rally's cleanup only logs is told."""
+"""What Rally's cleanup only logs is reported."""
 
 from __future__ import annotations
 

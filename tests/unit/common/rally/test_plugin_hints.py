@@ -1,4 +1,4 @@
-"""A name means our plug-in or Rally's, and one that is absent is told with what to do about it."""
+"""A name means our plug-in or Rally's, and an absent one is reported with what to do about it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ subtasks:
 """
 OWN = "Dummy.dummy: [{}]"
 
-#: A record that is complete but for an administrator, of a cloud that nobody runs.
+#: A record that is complete but for an administrator, of a cloud that does not exist.
 USERS = {
     "openstack": {
         "auth_url": "http://127.0.0.1:1/v3",

@@ -271,7 +271,7 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
 
 @pytest.fixture
 def kept(tmp_path):
-    """Make a run of two workloads whose traces are kept; answers its traces."""
+    """Make a run of two workloads whose traces are kept; returns its traces."""
 
     def make(run):
         found = list(traces(8))

@@ -368,7 +368,7 @@ def test_queues_much_like_those_of_the_context_stay(cloud):
 
 
 def in_domains(cloud: FakeCloud, chain: Chain) -> None:
-    """Leave a user and a role in two domains beside the administrator's."""
+    """Leave a user and a role in two domains other than the administrator's."""
     for domain in ("east", "west"):
         cloud.objects["domains"][domain] = {"id": domain, "name": domain}
     for kind in ("users", "roles"):

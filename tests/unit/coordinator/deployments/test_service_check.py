@@ -1,4 +1,4 @@
-"""What the deployment check tells of each service: version, clock, and trace keys."""
+"""What the deployment check reports about each service: version, clock, and trace keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a scenario raises is one failed iteration, told with type, message and place."""
+"""Whatever a scenario raises is one failed iteration, reported with type, message and place."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_failures_beyond_the_limit_share_one_entry_and_are_counted():
 
 def test_long_messages_and_tracebacks_are_cut_and_counted():
     def down(depth):
-        # two lines in turn: equal ones are told as repeated
+        # two lines in turn: equal ones are shown as repeated
         if depth % 2:
             down(depth - 1)
         if depth:

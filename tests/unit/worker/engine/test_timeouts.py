@@ -194,7 +194,7 @@ def test_iterations_within_the_limit_are_left_alone():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
-    """Threads and watchdog race for each: whoever takes it reports it, and nobody else."""
+    """Threads and watchdog race for each: only the one that takes it reports it."""
     chance = random.Random(seed)
     late = []
 

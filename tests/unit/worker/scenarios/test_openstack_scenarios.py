@@ -58,7 +58,7 @@ class Workload:
         self.plugin.cls.warm_up(self.context)
 
     def run(self, iteration: int = 1) -> dict[str, int]:
-        """Run an iteration; answers its actions, nested as "outer > inner", with their number."""
+        """Run an iteration; returns its actions, nested as "outer > inner", with their number."""
         scenario: Any = self.plugin.cls({**self.context, "iteration": iteration})
         self.last = scenario
         getattr(scenario, self.plugin.method)(**self.args)

@@ -31,7 +31,7 @@ def test_spans_of_threads_that_kept_a_trace_are_counted_by_service():
     (line,) = (line for line in notes_on(traces(100, change=late)) if "left out" in line)
 
     assert "written into traces that its threads had kept" in line
-    # the first could be work that goes on after the reply
+    # the first could be work that continues after the reply
     assert "left out (97 %)" in line
 
 
