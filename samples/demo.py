@@ -1,6 +1,6 @@
 """Runs osbench against a small traced web service, prints the summary and one slow trace.
 
-Everything it starts and writes is private to it and gone when it ends, also after Ctrl-C.
+Everything it starts and writes is private to it and is removed when it ends, also after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import redis
 SAMPLES = Path(__file__).resolve().parent
 BIN = Path(sys.executable).parent
 
-# Reads until the demo is gone, however it went, then ends the server.
+# Reads until the demo has ended, even by a signal, then ends the server.
 LEASH = 'cat >/dev/null; kill -KILL "$1"'
 
 
@@ -157,7 +157,7 @@ def show_trace(trace_id: str, traces: str) -> None:
 
 
 def print_tree(node: dict[str, Any], depth: int) -> None:
-    """One line a span: name, service, beginning and end in milliseconds of the trace."""
+    """Print one line per span: name, service, start and end in milliseconds of the trace."""
     info = node["info"]
     where = f"{info['project']}/{info['service']}" if "project" in info else ""
     print(f"{'  ' * depth}{info['name']} {where} {info['started']}..{info['finished']} ms")

@@ -71,7 +71,7 @@ class Shop:
         return "201 Created", {"name": name}
 
     def report(self, environ: dict[str, Any]) -> tuple[str, Any]:
-        """Count the items; now and then the answer is not at hand and is computed slowly."""
+        """Count the items; a share of the reports is not cached and is computed slowly."""
         if random.random() < SLOW_SHARE:
             with profiler.Trace("recompute", info={"reason": "no cached report"}):
                 time.sleep(SLOW_S)

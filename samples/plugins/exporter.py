@@ -19,7 +19,7 @@ class OpenMetrics(exporter.Exporter):
     }
 
     def export(self, summary: Mapping[str, Any]) -> Mapping[str, str]:
-        """One line a figure and workload."""
+        """Write one line per metric and workload."""
         prefix = self.config.get("prefix", "osbench")
         lines = []
         for number, workload in enumerate(summary["workloads"]):

@@ -58,7 +58,7 @@ class Files(scenario.Scenario):
 
 @scenario.configure(name="Checksum")
 class Checksum(scenario.Scenario):
-    """Hash so many KiB of zeros."""
+    """Hash `size_kib` KiB of zeros."""
 
     def run(self, size_kib: int = 64) -> None:
         """One iteration."""

@@ -34,7 +34,7 @@ class Scratch(context.Context):
         """Make the folder."""
         parent = self.config.get("parent", tempfile.gettempdir())
         folder = Path(parent, f"osbench-{self.surroundings.run}-{os.urandom(4).hex()}")
-        # its name is kept first: should this process die in between, it can still be removed
+        # its name is stored first: if this process dies before mkdir, it can still be removed
         self.made["scratch"] = str(folder)
         self.keep()
         folder.mkdir(mode=0o700)

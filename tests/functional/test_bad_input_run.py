@@ -37,9 +37,9 @@ def is_refused(here: Site, *arguments: str, says: tuple[str, ...], at_once: bool
 
     assert (one.code, other.code) == (2, 2), one.err + other.err
     assert one.out == ""
-    told = other.result["error"]
-    problems = [f"{problem['place']}: {problem['message']}" for problem in told["problems"]]
-    for text in (one.err, "\n".join([told["message"], *problems])):
+    reported = other.result["error"]
+    problems = [f"{problem['place']}: {problem['message']}" for problem in reported["problems"]]
+    for text in (one.err, "\n".join([reported["message"], *problems])):
         assert all(word in text for word in says), text
         assert "Traceback" not in text
     assert "Traceback" not in other.err
@@ -76,7 +76,7 @@ def test_a_wrong_task(cluster: Cluster, workload: dict[str, Any], says: tuple[st
     assert "Traceback" not in done.err
 
 
-def test_all_problems_are_told_at_once(cluster: Cluster) -> None:
+def test_all_problems_are_reported_at_once(cluster: Cluster) -> None:
     task = cluster.site.task(
         {**GOOD, "scenario": {"Dummy.dumy": {}}}, {**GOOD, "runner": {"rps": {"rps": 0}}}
     )
@@ -168,7 +168,7 @@ def test_a_missing_key_file(cluster: Cluster) -> None:
     )
 
 
-def test_a_worker_is_told_the_same(cluster: Cluster) -> None:
+def test_a_worker_reports_the_same(cluster: Cluster) -> None:
     here = cluster.site
     wrong = cluster.redis.url.replace("functional", "wrong-secret")
     broken = here.write("broken/mine.py", "import nothing_of_that_name\n")
@@ -215,7 +215,7 @@ def test_no_worker_in_time(cluster: Cluster) -> None:
 
 @pytest.fixture
 def worker(redis: RedisServer) -> Iterator[Cluster]:
-    """A cluster of its own, whose one worker the test starts."""
+    """A separate cluster, whose one worker the test starts."""
     with site() as here:
         yield Cluster(here, redis)
 

@@ -1,4 +1,4 @@
-"""Whatever a scenario does wrong is one failed iteration, told with type, message and place."""
+"""Whatever a scenario does wrong is one failed iteration, reported with type, message and place."""
 
 from __future__ import annotations
 

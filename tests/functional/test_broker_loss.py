@@ -1,4 +1,4 @@
-"""Redis, or a broker beside it, that dies in the middle of a run and does not come back."""
+"""Redis, or a separate broker, that dies in the middle of a run and does not come back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_reported(here: Site, done: Finished, says: str) -> None:
     assert "the run could not go on" in again.out
 
 
-def test_a_broker_that_is_gone_for_good_ends_the_run(here: Site, redis: RedisServer) -> None:
+def test_a_broker_that_stays_unreachable_ends_the_run(here: Site, redis: RedisServer) -> None:
     with redis_server(password="broken") as broker:
         cluster = Cluster(here, redis, broker_url=broker.url)
         here.configure(cluster.messaging, PATIENCE)
@@ -58,7 +58,7 @@ def test_a_broker_that_is_gone_for_good_ends_the_run(here: Site, redis: RedisSer
         assert cluster.run_keys() == set()
 
 
-def test_a_redis_that_is_gone_for_good_ends_the_run(here: Site) -> None:
+def test_a_redis_that_stays_unreachable_ends_the_run(here: Site) -> None:
     with redis_server(password="broken") as redis:
         cluster = Cluster(here, redis)
         here.configure(cluster.messaging, PATIENCE)

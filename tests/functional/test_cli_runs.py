@@ -54,7 +54,7 @@ def test_a_scenario_runs_without_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ((), "give a task file, or --scenario NAME"),
         (("task.yaml", "--scenario", "Dummy.dummy"), "give a task file, or --scenario NAME"),
@@ -69,11 +69,13 @@ def test_a_scenario_runs_without_a_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_options_are_one_message(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+def test_bad_options_are_one_message(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
     done = coord(tmp_path, "run", *options, "--json")
 
     assert done.returncode == 2
-    assert told in json.dumps(json.loads(done.stdout)["error"])
+    assert message in json.dumps(json.loads(done.stdout)["error"])
     assert "Traceback" not in done.stderr
 
 

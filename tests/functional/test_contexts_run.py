@@ -109,7 +109,7 @@ def test_a_later_setup_that_fails_leaves_the_report_of_what_ran(here: Site) -> N
     assert books(here) == 0
 
 
-def test_a_failing_cleanup_is_told_and_can_be_tried_again(here: Site) -> None:
+def test_a_failing_cleanup_is_reported_and_can_be_repeated(here: Site) -> None:
     task = here.task(
         {
             "scenario": {"Library.read": {}},

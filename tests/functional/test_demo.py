@@ -1,4 +1,4 @@
-"""`make demo` shows a profiled run, and leaves nothing behind, whatever ends it."""
+"""`make demo` shows a profiled run, and leaves nothing behind, however it is ended."""
 
 from __future__ import annotations
 

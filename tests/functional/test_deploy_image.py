@@ -147,7 +147,7 @@ def test_the_image_knows_its_plugins(installed: Path, context: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_image_runs_as_nobody_in_particular() -> None:
+def test_the_image_runs_as_any_user() -> None:
     image = {step.name: step.text for step in steps() if step.stage == "image"}
 
     user, _, group = image["USER"].partition(":")

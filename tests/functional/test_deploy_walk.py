@@ -1,4 +1,4 @@
-"""What docs/operations.md tells to type for deployment, with processes in place of containers."""
+"""The deployment commands of docs/operations.md, with processes in place of containers."""
 
 from __future__ import annotations
 

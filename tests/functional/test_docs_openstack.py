@@ -22,10 +22,10 @@ def test_a_cloud_is_checked_loaded_and_left_as_it_was() -> None:
         (desk / "samples").symlink_to(REPOSITORY / "samples")
         (desk / "mycloud.json").write_text(json.dumps(cloud.deployment()), "utf-8")
 
-        told = Machine(home, folder=desk).run(block)
+        output = Machine(home, folder=desk).run(block)
 
         assert cloud.named("users") == cloud.named("projects") == ["admin"]
         assert cloud.named("queues") == []
-    assert "version v3.14" in told
-    assert " ".join(told.split()).count("40 = 40 + 0") == 3
-    assert "0 of 0 contexts undone" in told
+    assert "version v3.14" in output
+    assert " ".join(output.split()).count("40 = 40 + 0") == 3
+    assert "0 of 0 contexts undone" in output

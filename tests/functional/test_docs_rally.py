@@ -17,7 +17,7 @@ PAGE = "docs/rally.md"
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    """A machine with nothing but an empty folder to type in."""
+    """A machine with only an empty working folder."""
     with folder() as home:
         desk = home / "desk"
         (desk / "plugins").mkdir(parents=True)

@@ -33,9 +33,9 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
 
     with machine.running(server) as shop:
         machine.wait_for_port("8080", shop)
-        told = [" ".join(machine.run(step).split()) for step in steps]
+        outputs = [" ".join(machine.run(step).split()) for step in steps]
 
-    first, changed, picked, alone, left, plugins, deployments, results, background, charts = told
+    first, changed, picked, alone, left, plugins, deployments, results, background, charts = outputs
 
     assert "200 = 200 + 0" in first
     assert "100 = 100 + 0" in changed

@@ -1,4 +1,4 @@
-"""Workers are found by their list in Redis, whatever else it holds and whoever has died."""
+"""Workers are found by their list in Redis, whatever else it holds, also after some have died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run leaves in a cloud goes, and nothing else, whatever has become of the run."""
+"""What a run leaves in a cloud is removed, and nothing else, however the run ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from servers import redis_server
 
 pytestmark = pytest.mark.functional
 
-#: What somebody else has in the cloud, with names like ours.
+#: Resources of another user in the cloud, with names like ours.
 OTHERS = ["ann", "osb-", "osb-20250101-000000-ffff-0-i1-aaaaaaaa", "osb-20250101-000000-ffff-0-c-0"]
 USERS = {"users": {"tenants": 2, "users_per_tenant": 2}}
 
@@ -148,7 +148,7 @@ def test_iterations_that_time_out_leave_nothing(here: Site, cloud: FakeCloud) ->
         ("role", "403 Forbidden: as the test says"),
     ],
 )
-def test_what_cannot_work_is_told_before_the_load(
+def test_what_cannot_work_is_reported_before_the_load(
     here: Site, cloud: FakeCloud, spoil: str, said: str
 ) -> None:
     spec = cloud.deployment()

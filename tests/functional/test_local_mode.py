@@ -1,4 +1,4 @@
-"""Local mode leaves nothing behind, whatever way it ends, and tells what died."""
+"""Local mode leaves nothing behind, however it ends, and reports what died."""
 
 from __future__ import annotations
 
@@ -146,12 +146,12 @@ def test_a_private_server_listens_on_its_socket_only(runtime: Path, conf: cfg.Co
     assert sockets == []
 
 
-def test_workers_are_told_their_part_and_no_secret_is_among_their_arguments(
+def test_workers_get_their_settings_and_no_secret_is_among_their_arguments(
     runtime: Path, conf: cfg.ConfigOpts
 ) -> None:
-    told = (sys.executable, "-S", "-c", "import sys; print(sys.argv[1:]); sys.exit(7)")
+    command = (sys.executable, "-S", "-c", "import sys; print(sys.argv[1:]); sys.exit(7)")
 
-    with LocalMode(conf, 2, 8, plugin_paths=["a.py", "b"], worker_command=told) as local:
+    with LocalMode(conf, 2, 8, plugin_paths=["a.py", "b"], worker_command=command) as local:
         local.start_workers()
         with pytest.raises(FleetError) as caught:
             while True:
@@ -294,7 +294,7 @@ def test_workers_that_die_are_noticed_with_the_end_of_their_log(conf: cfg.Config
 
 
 @pytest.mark.usefixtures("runtime")
-def test_workers_that_were_killed_are_told_with_the_signal(conf: cfg.ConfigOpts) -> None:
+def test_workers_that_were_killed_are_reported_with_the_signal(conf: cfg.ConfigOpts) -> None:
     killed = (sys.executable, "-S", "-c", "import os; os.kill(os.getpid(), 9)")
 
     with LocalMode(conf, 1, 8, worker_command=killed) as local:
@@ -327,7 +327,7 @@ def test_without_a_server_the_error_is_clear_and_nothing_is_left(
     assert list(runtime.iterdir()) == []
 
 
-def test_a_server_that_cannot_start_is_told_with_its_log(
+def test_a_server_that_cannot_start_is_reported_with_its_log(
     runtime: Path, tmp_path: Path, conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "redis-server"

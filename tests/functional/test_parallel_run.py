@@ -1,4 +1,4 @@
-"""Workloads of a subtask that run at once, each on worker processes of its own."""
+"""Workloads of a subtask that run at the same time, each on its own worker processes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_two_runs_one_after_another(cluster: Cluster, counting: CountingServer) 
 
 
 @pytest.mark.parametrize("wrong", ["nobody there", "password"])
-def test_a_wrong_broker_is_told_before_the_load(cluster: Cluster, wrong: str) -> None:
+def test_a_wrong_broker_is_reported_before_the_load(cluster: Cluster, wrong: str) -> None:
     here = cluster.site
     url = cluster.messaging["messaging"]["broker_url"].replace("guest:guest", "guest:planted")
     if wrong == "nobody there":

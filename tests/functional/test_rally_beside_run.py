@@ -1,4 +1,4 @@
-"""Criteria, hooks and triggers of Rally's, from a plug-in path, beside a scenario of ours."""
+"""Rally's criteria, hooks and triggers, from a plug-in path, with a scenario of osbench."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def here() -> Iterator[Site]:
         yield found
 
 
-def test_rallys_plugins_judge_and_act_beside_a_load(here: Site) -> None:
+def test_rallys_plugins_judge_and_act_during_a_load(here: Site) -> None:
     path = str(here.write("plugins/beside_plugin.py", PLUGIN))
     workload = {
         "scenario": {"Dummy.failure": {"sleep": 0.01, "from_iteration": 4, "to_iteration": 4}},

@@ -60,7 +60,9 @@ def test_rallys_dummies_run_as_they_are(here: Site) -> None:
     assert "expected exception: 'as told'" in error["message"]
 
 
-def test_rallys_context_is_set_up_for_rallys_scenario_and_told_where_it_fails(here: Site) -> None:
+def test_rallys_context_is_set_up_for_rallys_scenario_and_reported_where_it_fails(
+    here: Site,
+) -> None:
     good = workload("Dummy.dummy@rally", contexts={"dummy_context": {}})
     bad = workload("Dummy.dummy@rally", contexts={"dummy_context": {"fail_cleanup": True}})
     never = workload("Dummy.dummy@rally", contexts={"dummy_context": {"fail_setup": True}})

@@ -1,4 +1,4 @@
-"""Our Redis client behind a line that loses single replies: it tells, and never sends twice."""
+"""Our Redis client where single replies are lost: it raises an error, and never sends twice."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def how(request) -> str:
     return request.param
 
 
-def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_told(client, line, direct, how):
+def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_reported(client, line, direct, how):
     line.lose(b"mark", how)
 
     with pytest.raises(StoreAway), reached():
@@ -232,7 +232,7 @@ def test_a_user_without_the_permission_is_refused(redis, direct):
     assert SECRET not in str(caught.value)
 
 
-def test_nobody_at_the_port_is_told_without_showing_the_password():
+def test_a_closed_port_is_reported_without_showing_the_password():
     url = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
 
     with pytest.raises(StoreError, match="does not answer") as caught:

@@ -118,7 +118,7 @@ def test_one_worker_can_be_asked_for(cluster: Cluster) -> None:
     assert len(workload["workers"]) == 1
 
 
-def test_a_second_run_is_told_who_holds_the_workers(cluster: Cluster, holder: Started) -> None:
+def test_a_second_run_reports_who_holds_the_workers(cluster: Cluster, holder: Started) -> None:
     held = {one["held_by"] for one in cluster.listed()}
 
     second = cluster.site.run(cluster.site.task(SHORT), "--wait-for-workers", "1")
@@ -135,12 +135,12 @@ def test_a_second_run_gets_the_workers_when_the_first_ends(
 ) -> None:
     second = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(SHORT))
     second.await_said("waiting up to 30 s for workers: 0 of 4 virtual users (0 worker processes).")
-    told = second.said()
+    message = second.said()
 
     holder.interrupt()
 
     first = holder.finish()
-    assert f"Others are held by run {first.result['run_id']}" in told
+    assert f"Others are held by run {first.result['run_id']}" in message
     assert first.code == 130
     assert first.sums["not_started"] > 0
     done = second.finish()

@@ -282,7 +282,7 @@ def test_a_killed_coordinator_leaves_nothing(here: Site, phase: str) -> None:
 @pytest.mark.parametrize(
     ("victim", "says"), [("redis|valkey", "private server"), ("osbench-worker", "workers")]
 )
-def test_a_private_process_that_dies_is_told_and_ends_the_run_soon(
+def test_a_private_process_that_dies_is_reported_and_ends_the_run_soon(
     here: Site, victim: str, says: str
 ) -> None:
     run = here.start("osbench-coord", "run", "--json", here.task(LONG))
@@ -301,7 +301,7 @@ def test_a_private_process_that_dies_is_told_and_ends_the_run_soon(
     here.await_nothing_left()
 
 
-def test_several_results_are_told_apart(all_runners: tuple[Site, Finished]) -> None:
+def test_several_results_can_be_distinguished(all_runners: tuple[Site, Finished]) -> None:
     here, done = all_runners
     run_id: Any = done.result["run_id"]
 

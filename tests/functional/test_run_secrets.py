@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 class Watch:
-    """Reads, while a run goes on, all of Redis and the arguments of all processes."""
+    """Reads, during a run, all of Redis and the arguments of all processes."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.seen: set[bytes] = set()
@@ -118,7 +118,7 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
             "scenario": {"HttpRequests.check_request": request},
             "runner": {"constant_for_duration": {"duration": 2, "concurrency": 4}},
         },
-        # the server is no Keystone: every iteration fails, and tells why
+        # the server is no Keystone: every iteration fails, and reports why
         {"scenario": {"Authenticate.keystone": {}}, "runner": {"serial": {"times": 2}}},
     )
     watch = Watch(cluster)

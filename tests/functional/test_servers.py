@@ -28,7 +28,7 @@ with redis_server() as server:
 
 
 def running(pid: int) -> bool:
-    """Whether a process lives; where nobody reaps orphans, a dead one stays as a zombie."""
+    """Whether a process is alive; where nothing reaps orphans, a dead one remains as a zombie."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -73,7 +73,7 @@ def test_servers_end_with_the_process_that_started_them() -> None:
         time.sleep(0.01)
 
 
-def test_counting_server_counts_iterations_and_answers(counting: CountingServer) -> None:
+def test_counting_server_counts_iterations_and_responses(counting: CountingServer) -> None:
     for iteration in (1, 2, 2):
         headers = {"X-Osbench-Run": "r", "X-Osbench-Iteration": str(iteration)}
         answer = requests.post(counting.url, data=b"body", headers=headers, timeout=5)
@@ -85,7 +85,7 @@ def test_counting_server_counts_iterations_and_answers(counting: CountingServer)
     assert counting.anonymous == 1
 
 
-def test_counting_server_counts_before_it_answers(counting: CountingServer) -> None:
+def test_counting_server_counts_before_it_responds(counting: CountingServer) -> None:
     counting.stall(30.0)
 
     with pytest.raises(requests.ReadTimeout):

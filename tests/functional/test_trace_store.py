@@ -232,7 +232,7 @@ def test_what_comes_between_the_last_look_and_the_close_is_written(redis):
     put, closing = threading.Event(), threading.Event()
 
     class Hesitant(SpanWriter):
-        """Sees an empty queue, and goes on when a trace has come and the end is asked for."""
+        """Sees an empty queue, and continues when a trace has arrived and the end is requested."""
 
         def _take(self):
             batch = super()._take()
@@ -307,7 +307,7 @@ def test_spans_of_a_traced_service_hang_below_the_action(redis):
 
     def call():
         headers = trace_headers()
-        # the service has threads of its own, without the profiler of the virtual user
+        # the service has its own threads, without the profiler of the virtual user
         thread = threading.Thread(
             target=lambda: webob.Request.blank("/", headers=headers).get_response(app)
         )
@@ -337,7 +337,7 @@ def wait_until(ready):
 
 @contextlib.contextmanager
 def tls_proxy(target, folder):
-    """TLS in front of a port, with a certificate of its own; yields its port and certificate."""
+    """TLS in front of a port, with its own certificate; yields its port and certificate."""
     certificate, key = self_signed(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

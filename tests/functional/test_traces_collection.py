@@ -146,7 +146,7 @@ def test_what_stays_incomplete_is_waited_for_no_longer_than_said(redis, tmp_path
 
     trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
     assert trace_set.coverage.incomplete == trace_set.coverage.lost_stops == 1
-    # what may still come must not make a list that nobody deletes
+    # what may still arrive must not create a list that is never deleted
     (key,) = redis.client().scan_iter()
     assert key.decode().endswith(uuid_form(found[3].trace_id))
     assert 0 < redis.client().ttl(key) <= 60
@@ -198,7 +198,7 @@ def test_traces_of_threads_that_keep_an_old_one_are_counted(redis, tmp_path):
     )
 
 
-def test_a_service_on_the_way_that_records_nothing_is_told_of(redis, tmp_path):
+def test_a_service_on_the_way_that_records_nothing_is_reported(redis, tmp_path):
     found = list(traces(40))
     for trace in found:
         push(redis.client(), trace, events_of(without(trace, "rpc")))
@@ -238,7 +238,7 @@ def test_a_store_that_fails_costs_traces_and_nothing_else(redis, tmp_path):
     assert collected.costs[0].traced == 5
 
 
-def test_of_very_many_a_share_is_read_beside_what_is_kept(redis, tmp_path):
+def test_of_very_many_a_share_is_read_in_addition_to_what_is_kept(redis, tmp_path):
     found = list(traces(600, Fault(share=0.02, harm=slow_query)))
     for trace in found:
         push(redis.client(), trace)

@@ -1,4 +1,4 @@
-"""A traced run from its load to the reason of its slow iterations, as docs/traces.md tells it."""
+"""A traced run from its load to the reason of its slow iterations, as in docs/traces.md."""
 
 from __future__ import annotations
 

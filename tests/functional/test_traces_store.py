@@ -144,7 +144,7 @@ def test_what_osprofiler_prints_of_a_trace_is_the_trace(redis, tmp_path):
     assert "hunter2" not in str(found)
 
 
-def test_a_store_that_is_away_is_told_without_its_password(redis):
+def test_a_store_that_is_away_is_reported_without_its_password(redis):
     (trace,) = traces(1)
     redis.kill()
 
@@ -155,7 +155,7 @@ def test_a_store_that_is_away_is_told_without_its_password(redis):
     assert "functional" not in str(raised.value)
 
 
-def test_a_wrong_address_is_told_without_its_password():
+def test_a_wrong_address_is_reported_without_its_password():
     with pytest.raises(StoreError, match="no address") as raised:
         RedisTraces("mongodb://user:hunter2@host/db")
 

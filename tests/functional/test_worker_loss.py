@@ -161,8 +161,8 @@ def test_the_users_of_a_killed_worker_are_missing_since_it_fell_silent(
     held = 1 - (users / 2 * 2) / (users * duration_s)
     assert workload["offered"]["concurrency_held"] <= held
     assert [one["lost"] for one in workload["workers"] if one["pid"] == victim] == [True]
-    told = rf":{victim} fell silent \d s into the load and was declared lost [2-9] s later"
-    (note,) = [note for note in done.result["notes"] if re.search(told, note)]
+    pattern = rf":{victim} fell silent \d s into the load and was declared lost [2-9] s later"
+    (note,) = [note for note in done.result["notes"] if re.search(pattern, note)]
     assert note.startswith("HttpRequests.check_request: worker ")
     assert re.search(rf"1 of them lost: \S+:{victim}\s*$", shown, re.M)
 
@@ -191,7 +191,7 @@ def test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice(
     pair.await_idle(2)
 
 
-def test_a_worker_that_is_told_to_leave_loses_nothing(
+def test_a_worker_that_is_asked_to_leave_loses_nothing(
     pair: Cluster, counting: CountingServer
 ) -> None:
     run = start(pair, counting, requests(counting, CONSTANT))

@@ -1,4 +1,4 @@
-"""Rally's sample tasks, where they lie beside the repository."""
+"""Rally's sample tasks, where they are next to the repository."""
 
 from pathlib import Path
 

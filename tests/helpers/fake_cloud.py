@@ -84,7 +84,7 @@ class FakeCloud(LoopbackServer):
         return {"openstack": {"auth_url": self.auth_url, "admin": admin, **more}}
 
     def make(self, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """Keep an object; answers it with its id."""
+        """Store an object; returns it with its id."""
         identity = fields.get("id") or uuid.uuid4().hex
         made = {"made_at": time.monotonic(), **fields, "id": identity}
         self.objects.setdefault(kind, {})[identity] = made
@@ -309,7 +309,7 @@ class _Handler(QuietHandler):
             return str(one.get("os_hidden", False)).lower() == self.params.get("os_hidden", "false")
         if kind not in ("users", "roles"):
             return True
-        # users as where each domain has a driver of its own
+        # users as in a cloud where each domain has its own driver
         usual = "default" if kind == "users" else None
         return bool(one.get("domain_id", usual) == self.params.get("domain_id", usual))
 

@@ -76,8 +76,11 @@ class _Handler(QuietHandler):
         self.server.seen.append((self.command, self.path, self.sent_headers()))
 
     def _answer(self, status: int, document: object, **headers: str) -> None:
-        told = {"Set-Cookie": "route=1", "X-Openstack-Request-Id": f"req-{len(self.server.seen)}"}
-        self.answer(status, document, **told, **headers)
+        own_headers = {
+            "Set-Cookie": "route=1",
+            "X-Openstack-Request-Id": f"req-{len(self.server.seen)}",
+        }
+        self.answer(status, document, **own_headers, **headers)
 
 
 def fake_keystone() -> AbstractContextManager[FakeKeystone]:

@@ -15,7 +15,7 @@ OF_GROUP = 0o440
 
 
 class Pod:
-    """The containers of a pod: those that come first, then one that goes on."""
+    """The containers of a pod: the init containers, then one that keeps running."""
 
     def __init__(self, cluster: Cluster, root: Root, spec: dict[str, Any]) -> None:
         self._cluster = cluster
@@ -33,7 +33,7 @@ class Pod:
         )
 
     def probe(self, name: str) -> int:
-        """What a probe answers now."""
+        """The current exit code of a probe."""
         return self.container.root.run(self._probe(name)).returncode
 
     def await_ready(self) -> None:

@@ -1,8 +1,8 @@
 """A coordinator in local mode with a stand-in for its workers, to be ended in some way by a test.
 
 As a coordinator: prints the private folder once all is there, then leaves the `with` block in
-the way it is told. As a worker (`--worker`): starts a child process and sleeps. With `--real`
-the workers are those of osbench.
+the way its arguments say. As a worker (`--worker`): starts a child process and sleeps. With
+`--real` the workers are those of osbench.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A machine on which a test types what a document tells to type."""
+"""A machine on which a test types the commands of a document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from servers import Child, free_port, redis_executable
 
 
 class Machine:
-    """A machine with nothing on it but osbench and a redis-server, and ports of its own."""
+    """A machine with nothing on it but osbench and a redis-server, and private ports."""
 
     def __init__(self, home: Path, broker_port: int = 0, folder: Path = REPOSITORY) -> None:
         self.home = home
@@ -52,7 +52,7 @@ class Machine:
 
     @contextlib.contextmanager
     def running(self, block: Block) -> Iterator[Child]:
-        """Type a block in a terminal of its own; Ctrl-C at the end."""
+        """Type a block in a separate terminal; Ctrl-C at the end."""
         number = len(list(self.home.glob("terminal-*")))
         terminal = Child(
             ["bash", "-ec", self.text(block.text)],
@@ -70,7 +70,7 @@ class Machine:
             terminal.end()
 
     def wait_for_workers(self, terminal: Child, count: int) -> None:
-        """Wait until so many workers are there."""
+        """Wait until this number of workers is present."""
         while True:
             shown = coord(self.home, "workers", "--json")
             if shown.returncode == 0 and len(json.loads(shown.stdout)) == count:

@@ -20,7 +20,7 @@ class Block:
 
     #: What the block belongs to; blocks of a story are run in order. Empty: no test runs it.
     story: str
-    #: It goes on until it is interrupted, in a terminal of its own.
+    #: It runs until it is interrupted, in a separate terminal.
     server: bool
     text: str
 

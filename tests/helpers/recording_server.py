@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that answers as the path says and remembers every request."""
+"""An HTTP server on loopback that responds as the path says and records every request."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Seen:
     path: str
     headers: dict[str, str]
     body: bytes
-    #: Port of the client: one a connection.
+    #: Port of the client: one per connection.
     client: int
 
 
 class RecordingServer(LoopbackServer):
-    """`/status/N` answers N; `/to?code=N&url=U` redirects; `/loop`, `/slow?s=N`, `/drop`."""
+    """`/status/N` responds with N; `/to?code=N&url=U` redirects; `/loop`, `/slow?s=N`, `/drop`."""
 
     def __init__(self, certificate: Path | None) -> None:
         super().__init__(_Handler)

@@ -74,7 +74,7 @@ def checked(workload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Started:
-    """A command that runs, as in a terminal of its own."""
+    """A running command, as if in a separate terminal."""
 
     def __init__(self, process: subprocess.Popen[str], err: Path) -> None:
         self.process = process
@@ -145,7 +145,7 @@ class Site:
         return path
 
     def task(self, *workloads: Mapping[str, Any], name: str = "task.json") -> str:
-        """Write a task of version 2 with a subtask for each workload; answers its path."""
+        """Write a task of version 2 with a subtask for each workload; returns its path."""
         subtasks = [{"title": f"{at}", **one} for at, one in enumerate(workloads)]
         path = self.home / name
         path.write_text(json.dumps({"version": 2, "title": "A test", "subtasks": subtasks}))
@@ -165,7 +165,7 @@ class Site:
         assert made.code == 0, made.err
 
     def start(self, command: str, *arguments: str) -> Started:
-        """Start a command in a session of its own, its stderr in a file."""
+        """Start a command in a new session, with its stderr in a file."""
         err = self.home / f"stderr-{len(self._started)}"
         with err.open("wb") as file:
             process = subprocess.Popen(
@@ -258,7 +258,7 @@ class Cluster:
         assert made.code == 0, made.err
 
     def start_worker(self, *arguments: str) -> Started:
-        """Start a supervisor with one process, as on a host of its own; does not wait."""
+        """Start a supervisor with one process, as on a separate host; does not wait."""
         label = f"host-{len(self.workers)}"
         worker = self.site.start("osbench-worker", "--processes", "1", "--label", label, *arguments)
         self.workers.append(worker)
@@ -278,7 +278,7 @@ class Cluster:
         return found
 
     def await_idle(self, count: int) -> list[Heartbeat]:
-        """Wait until exactly so many workers are there and free."""
+        """Wait until exactly this number of workers is present and free."""
         client = self.redis.client()
         heartbeats = HeartbeatReader(client, Sealer(Keyring.load(self.site.data / "keys")))
         deadline = time.monotonic() + 60

@@ -50,7 +50,7 @@ class Truth:
         self.starts[number].append((worker, batch))
 
     def live(self, number: int) -> list[int]:
-        """Batches under which somebody may start, or has started, a number."""
+        """Batches under which a worker may start, or has started, a number."""
         return [
             batch
             for batch, numbers in self.cut.items()

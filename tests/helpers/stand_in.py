@@ -1,4 +1,4 @@
-"""Stands in for a container engine: containers as processes, each below a root of its own.
+"""Stands in for a container engine: containers as processes, each below its own root folder.
 
 Nothing is isolated. Paths of a container (in its arguments and in the files that are mounted
 into it) are led below its root, the address of Redis to a port of this machine; the rest is
@@ -101,7 +101,7 @@ class Root:
 
 
 class Container:
-    """A container that goes on until it is stopped."""
+    """A container that runs until it is stopped."""
 
     def __init__(self, root: Root, command: Sequence[str], grace_s: float) -> None:
         self.root = root
@@ -113,16 +113,16 @@ class Container:
         return self._child.log.read_text("utf-8", errors="replace")
 
     def await_ready(self, probe: Sequence[str]) -> None:
-        """Wait until its probe answers with 0."""
+        """Wait until its probe exits with 0."""
         ready: Callable[[], bool] = lambda: self.root.run(probe).returncode == 0  # noqa: E731
         assert self._child.wait_until(ready, within_s=60.0), self._child.tail()
 
     def wait(self, within_s: float) -> int:
-        """Wait for its own end; answers its exit code."""
+        """Wait until it ends by itself; returns its exit code."""
         return self._child.process.wait(within_s)
 
     def stop(self) -> int:
-        """SIGTERM, and the time that its manifest gives it; answers its exit code."""
+        """SIGTERM, and the time that its manifest gives it; returns its exit code."""
         self._child.process.send_signal(signal.SIGTERM)
         try:
             return self._child.process.wait(self._grace_s)

@@ -262,7 +262,7 @@ def shuffled(events: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]
 
 
 def table_of(times: NDArray[np.int64], **columns: Any) -> Features:
-    """Traces by what they spent their time on, nanoseconds: a line each, with a column a key.
+    """Traces by what they spent their time on, nanoseconds: one row per trace, one column per key.
 
     `columns` are those of the table that are not those of traces that succeeded and are whole.
     """

@@ -15,14 +15,14 @@ from services.faults import Unavailable
 from services.lab import Lab
 from services.temporary import temporary_lab
 
-# Asks for services beside Keystone, which take minutes to install and start: `small` for those on
-# SQLite, `all` for all.
+# Asks for services in addition to Keystone, which take minutes to install and start: `small` for
+# those on SQLite, `all` for all.
 ASK = "OSBENCH_LAB"
 
 
 @pytest.fixture(scope="session")
 def keystone() -> Iterator[Lab]:
-    """A Keystone with nothing beside it but its trace store."""
+    """A Keystone with only its trace store."""
     with temporary_lab() as lab:
         start(lab, ["keystone"])
         yield lab
@@ -30,7 +30,7 @@ def keystone() -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab of all tests, or the one that `--lab` names, which goes on.
+    """The lab of all tests, or the one that `--lab` names, which keeps running.
 
     Skips the test where no lab is asked for.
     """
@@ -77,7 +77,7 @@ def cinder(whole: None, lab: Lab) -> Lab:
 
 @pytest.fixture(scope="module")
 def stock_mistral(whole: None) -> Iterator[Lab]:
-    """A lab of its own with Mistral as it ships, which writes its spans to its log only."""
+    """A separate lab with Mistral as it ships, which writes its spans to its log only."""
     with temporary_lab() as lab:
         lab.options = replace(lab.options, mistral_stock=True)
         yield start(lab, ["mistral"])
@@ -85,21 +85,21 @@ def stock_mistral(whole: None) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def own_zaqar(whole: None) -> Iterator[Lab]:
-    """A lab of its own with a Zaqar to configure anew."""
+    """A separate lab with a Zaqar to configure anew."""
     with temporary_lab() as lab:
         yield start(lab, ["zaqar"])
 
 
 @pytest.fixture(scope="module")
 def own_nova(whole: None) -> Iterator[Lab]:
-    """A lab of its own with a Nova to start anew."""
+    """A separate lab with a Nova to start anew."""
     with temporary_lab() as lab:
         yield start(lab, ["nova"])
 
 
 @pytest.fixture(scope="module")
 def default_key() -> Iterator[Lab]:
-    """A lab of its own with services that take OSProfiler's default key."""
+    """A separate lab with services that take OSProfiler's default key."""
     with temporary_lab() as lab:
         lab.options = replace(lab.options, default_key=True)
         yield start(lab, ["placement"])

@@ -17,7 +17,7 @@ def judged(criterion, config, iterations):
 
 
 def answer(question):
-    """Judge iterations, or tell what is wrong with a configuration."""
+    """Judge iterations, or report what is wrong with a configuration."""
     criterion, config = question["criterion"], question["config"]
     if "iterations" in question:
         return judged(criterion, config, question["iterations"])

@@ -1,4 +1,4 @@
-"""What the bench starts beside a lab's service: with OSProfiler, without it, and counted."""
+"""What the bench starts next to a lab's service: with OSProfiler, without it, and counted."""
 
 from __future__ import annotations
 

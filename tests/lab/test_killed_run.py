@@ -40,7 +40,7 @@ def named(lab: Lab) -> dict[str, set[str]]:
 
 @contextlib.contextmanager
 def bystanders(lab: Lab, names: Iterable[str]) -> Iterator[None]:
-    """Users and projects of somebody else, with these names."""
+    """Users and projects of another user, with these names."""
     client = admin(lab)
     made = []
     try:

@@ -24,7 +24,7 @@ MAKE = '#!/bin/sh\nexec /usr/bin/make --assume-old=setup BIN={bin} "$@"\n'
 
 @pytest.fixture
 def checkout() -> Iterator[Path]:
-    """A checkout with a build folder of its own, so that no lab of the user's is touched."""
+    """A checkout with its own build folder, so that no lab of the user's is touched."""
     with folder() as path:
         for name in ("Makefile", "tests"):
             (path / name).symlink_to(REPOSITORY / name)

@@ -117,7 +117,7 @@ def log(stock_mistral: Lab, here: Site) -> Path:
 
 
 def by_the_guide(log: str) -> list[str]:
-    """The rows of the guide's report, read as plainly as it is told there.
+    """The rows of the guide's report, read as the guide describes.
 
     A point writes two entries, and that of its end has its duration in the second column.
     """

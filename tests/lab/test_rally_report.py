@@ -75,7 +75,7 @@ TASK: Mapping[str, Any] = {
 
 
 class Ran:
-    """A run of `TASK`: its summary, its results as Rally's JSON, and Rally beside it."""
+    """A run of `TASK`: its summary, its results as Rally's JSON, and Rally itself."""
 
     def __init__(self, home: Path) -> None:
         self.rally = Rally(home)
@@ -125,8 +125,8 @@ def test_rally_reports_what_osbench_ran(ran: Ran) -> None:
 def test_rally_imports_them_and_finds_the_same_statistics(ran: Ran) -> None:
     ran.rally.run("env", "create", "--name", "imported", "--no-use")
 
-    told = ran.rally.run("task", "import", "--env", "imported", "--file", "ours.json")
-    (uuid,) = re.findall(r"Task UUID: ([0-9a-f-]+)", told)
+    output = ran.rally.run("task", "import", "--env", "imported", "--file", "ours.json")
+    (uuid,) = re.findall(r"Task UUID: ([0-9a-f-]+)", output)
     theirs = ran.rally.report("imported.json", uuid)
 
     same = ("statistics", "data", "min_duration", "max_duration", "start_time", "load_duration")

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(3600)]
 TIMES, CONCURRENCY, MOST = 2, 2, 1
 
 #: Samples that differ in what they make and in who cleans up; all of them take a quarter of an
-#: hour, and are run in a lab that goes on (`--lab`).
+#: hour, and are run in a permanent lab (`--lab`).
 CHOSEN = (
     "authenticate/keystone",
     "keystone/add-and-remove-user-role",
@@ -129,7 +129,7 @@ def on_rally(home: Path, task: Path, lab: Lab) -> Counts:
 
 @pytest.fixture
 def cloud(request: pytest.FixtureRequest) -> Lab:
-    """Keystone: that of a lab which goes on, where there is one."""
+    """Keystone: that of a permanent lab, where there is one."""
     name = "running_lab" if request.config.getoption("--lab") else "keystone"
     found = request.getfixturevalue(name)
     assert isinstance(found, Lab)

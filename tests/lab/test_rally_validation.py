@@ -36,9 +36,9 @@ def test_the_cloud_is_asked_and_left_as_it_was(keystone: Lab, tmp_path, monkeypa
     offline = coord("validate", "--offline", "--json", "nova.yaml")
 
     assert created.exit_code == 0, created.output
-    told = [json.loads(line) for line in asked.stdout.splitlines()]
-    assert [one["ok"] for one in told] == [True, False, True], told
-    said = " ".join(problem["message"] for problem in told[1]["problems"])
+    results = [json.loads(line) for line in asked.stdout.splitlines()]
+    assert [one["ok"] for one in results] == [True, False, True], results
+    said = " ".join(problem["message"] for problem in results[1]["problems"])
     assert "'nova' service is not available" in said.replace("Nova", "nova")
     assert offline.exit_code == 0
     assert held(keystone) == before

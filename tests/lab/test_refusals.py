@@ -1,4 +1,4 @@
-"""What a real cloud refuses from the start: told in one message before the load."""
+"""What a real cloud refuses from the start is reported in one message before the load."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def run(here: Site, lab: Lab, scenario: str, **admin_is: str) -> Finished:
     return here.coord("run", "--scenario", scenario, *options)
 
 
-def test_who_is_no_administrator_is_told_so_before_the_load(here: Site, keystone: Lab) -> None:
+def test_a_missing_administrator_role_is_reported_before_the_load(
+    here: Site, keystone: Lab
+) -> None:
     with member(keystone) as name:
         done = run(here, keystone, "KeystoneBasic.create_user", username=name, password=PASSWORD)
 

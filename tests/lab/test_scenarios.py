@@ -37,9 +37,9 @@ FIXTURES = {
     "nova": "nova",
     "cinder": "cinder",
 }
-#: Services that are counted beside the one that a task is for.
+#: Services that are counted in addition to the one that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}
-#: What Rally itself leaves. Zaqar's client answers its clean-up with a pair, the queues and their
+#: What Rally itself leaves. Zaqar's client returns a pair to its clean-up, the queues and their
 #: number, which Rally takes for two queues: the queues of producers that failed stay.
 LEFT_BY_RALLY = {"zaqar": {"queues": TIMES}}
 

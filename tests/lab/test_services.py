@@ -1,4 +1,4 @@
-"""Each service of the lab answers authenticated requests, and traces those that are signed."""
+"""Each service of the lab responds to authenticated requests, and traces those that are signed."""
 
 from __future__ import annotations
 

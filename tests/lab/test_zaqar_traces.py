@@ -2,7 +2,7 @@
 
 Iterations of osbench's own scenarios are traced through a Zaqar that has its messages in pools.
 MongoDB, which the specification names too, is not in Debian: of the stores Redis and SQLAlchemy are
-tested. Pooling has no switch of its own, and SQL statements go with the switch of the messages.
+tested. Pooling has no separate switch, and SQL statements use the switch of the messages.
 """
 
 from __future__ import annotations

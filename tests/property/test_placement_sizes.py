@@ -1,4 +1,4 @@
-"""Batch sizes are positive, sum to what was meant, and leave nobody without work."""
+"""Batch sizes are positive, sum to what was meant, and leave no worker without work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every planned iteration is accounted for exactly once, whatever is lost, late or dead.
+"""Every planned iteration is accounted for exactly once, whatever is lost, late or ended.
 
 The real ledger, dispatch, intake, outbox and store (in memory) go through many random
 interleavings of what coordinator, workers and network can do. The invariants are held after
@@ -302,7 +302,7 @@ class World:
             counts[Outcome.FAILED],
             counts[Outcome.TIMED_OUT],
         )
-        # a reported iteration has a state of its own, whoever reported it and when
+        # a reported iteration has its own state, whichever worker reported it and when
         assert self.reported.keys() == self.accepted.keys()
         assert self.rows == len(self.accepted) + sums.stale
         assert 0 <= sums.late <= len(self.accepted)
@@ -333,7 +333,7 @@ class World:
             assert sums.lost == 0
 
     def quieten(self) -> None:
-        """The network is well again; whoever is silent is given up; the rest is brought home."""
+        """The network works again; silent workers are given up; the rest is collected."""
         self.wire.rate = 0.0
         for worker in self.workers.values():
             if not worker.reachable and worker.name not in self.fenced:

@@ -1,4 +1,4 @@
-"""A worker goes through its states in one direction, whatever is heard of it and when."""
+"""A worker goes through its states in one direction, whatever is received from it and when."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from bench.comparison import Comparison, Target
 from bench.rounds import interleave
 from bench.stage import WORKERS, Stage
-from helpers.lab.planted_faults import Case, faulty_lab, glance, keystone, zaqar
+from helpers.lab.injected_faults import Case, faulty_lab, glance, keystone, zaqar
 from services.lab import Lab
 
 NEEDS = ("redis",)

@@ -22,7 +22,7 @@ class Load:
     """One workload."""
 
     scenario: str
-    #: A span of each service that stands in each of its traces below a request to it; "" where
+    #: A span of each service that each of its traces contains below a request to it; "" where
     #: the service writes one span a request.
     spans: Mapping[str, str]
     args: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from services.faults import Unavailable
 
 
 def environment(name: str, requirements: Path) -> Path:
-    """The folder of an environment with these pins, made where it is not there yet.
+    """The folder of an environment with these pins, created if it does not exist.
 
     Skips the test where the packages cannot be had, which in CI is a failure.
     """

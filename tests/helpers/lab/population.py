@@ -26,7 +26,7 @@ _LISTED = {
     "nova": (("compute", "/servers?all_tenants=1", "servers"),),
     "cinder": (("block-storage", "/volumes?all_tenants=1", "volumes"),),
 }
-#: Mistral shows nobody the workbooks of other projects, Zaqar nobody their queues.
+#: Neither Mistral's workbooks nor Zaqar's queues are visible to other projects.
 _MISTRAL = ("workbooks_v2", "workflow_definitions_v2", "workflow_executions_v2")
 _COUNT_MISTRAL = """
 import sys, sqlalchemy

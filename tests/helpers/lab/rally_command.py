@@ -1,4 +1,4 @@
-"""Rally itself, as a user runs it: its command with a configuration and a database of its own."""
+"""Rally itself, as a user runs it: its command with a separate configuration and database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rally:
         )
 
     def run(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
-        """Run a command to its end, with one of these codes; answers what it printed."""
+        """Run a command to its end, with one of these exit codes; returns what it printed."""
         done = subprocess.run(
             [str(BIN / "rally"), "--config-file", str(self._config), *arguments],
             cwd=self.home,
@@ -66,7 +66,7 @@ class Rally:
         self.run("env", "create", "--name", "cloud", "--spec", str(file))
 
     def task(self, file: Path) -> dict[str, Any]:
-        """Run a task to its end, whatever its SLA say; answers its JSON report."""
+        """Run a task to its end, whatever its SLAs say; returns its JSON report."""
         self.run("task", "start", str(file), codes=(0, 2))
         return self.report("report.json")
 

@@ -28,7 +28,7 @@ def admin(lab: Lab) -> session.Session:
 
 
 class Catalogue:
-    """Makes what is not there yet; may be used any number of times."""
+    """Creates what does not exist yet; may be called any number of times."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab

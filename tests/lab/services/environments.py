@@ -24,7 +24,7 @@ def cache() -> Path:
 
 
 def environment(name: str, requirements: Path | None = None) -> Path:
-    """The folder of an environment with a service's pins, made where it is not there yet.
+    """The folder of an environment with a service's pins, created if it does not exist.
 
     Raises Unavailable where the packages cannot be had.
     """

@@ -6,4 +6,4 @@ class Unavailable(Exception):
 
 
 class NotStarted(Exception):
-    """A service of the lab did not start; the message ends with what it said last."""
+    """A service of the lab did not start; the message ends with its last output."""

@@ -31,7 +31,7 @@ class Glance(Service):
                         "public_endpoint": url,
                         "worker_self_reference_url": url,
                     },
-                    # the second of two writers waits so many seconds
+                    # the second of two writers waits this number of seconds
                     "database": {"connection": f"sqlite:///{home}/glance.db?timeout=60"},
                     "glance_store": {"default_backend": "fs"},
                     "fs": _store(home, "images"),

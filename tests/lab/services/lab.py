@@ -31,7 +31,7 @@ class Options:
     nova_backend: str = "threading"
     #: Whether Mistral runs as it ships: its spans then go to its log only.
     mistral_stock: bool = False
-    #: Whether services take OSProfiler's published default key beside the lab's.
+    #: Whether services take OSProfiler's published default key in addition to the lab's.
     default_key: bool = False
     #: Whether `Lab.plant` can put faults into services.
     faults: bool = False
@@ -43,7 +43,7 @@ class Fault:
 
     #: zaqar's commands to Redis, any other's statements to its SQLite.
     service: str
-    #: What stands in the calls that are meant.
+    #: Text that the affected calls contain.
     text: str
     share: float = 0.03
     delay_s: float = 0.15

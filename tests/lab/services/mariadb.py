@@ -1,4 +1,4 @@
-"""MariaDB, for services that SQLite answers with "database is locked" when clients are many."""
+"""MariaDB, for services that fail with "database is locked" on SQLite under many clients."""
 
 from __future__ import annotations
 

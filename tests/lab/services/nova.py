@@ -60,7 +60,7 @@ class Nova(Service):
     def processes(self, lab: Lab) -> list[Process]:
         env = {
             "OS_NOVA_CONFIG_DIR": str(lab.home("nova")),
-            # The daemons only: waitress has threads of its own.
+            # The daemons only: waitress has its own threads.
             "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1",
         }
         daemons = [_daemon(lab, name, text) for name, text in STARTED.items()]
@@ -75,7 +75,7 @@ class Nova(Service):
             if f" {HOST} " in known:
                 mapped.touch()
             elif time.monotonic() > deadline:
-                raise NotStarted("nova: the compute host never told the conductor of itself")
+                raise NotStarted("nova: the compute host never reported to the conductor")
         _make_flavors_and_image(lab)
 
 

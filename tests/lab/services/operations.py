@@ -90,7 +90,7 @@ def start(lab: Lab, names: Iterable[str], *, tell: Tell = lambda line: None) -> 
         ALL[name].check()
     environments.install(packages for name in order if (packages := ALL[name].packages) is not None)
     with lab.locked():
-        # Clients' files tell these two, also where only a server is started.
+        # Clients' files contain these two, also where only a server is started.
         named = ["redis", "keystone", *order]
         lab.choose_ports([port for name in named for port in ALL[name].ports])
         _in_order(order, lambda service: _bring_up(lab, service, tell))
@@ -101,7 +101,7 @@ def stop(lab: Lab, names: Iterable[str] | None = None, *, tell: Tell = lambda li
     """End the processes of those services, else all that the lab started."""
     with lab.locked():
         there = [row for row in status(lab) if names is None or row.service in set(names)]
-        # What others need goes last; of the rest nobody waits for another one.
+        # What others need is stopped last; the rest is stopped at the same time.
         for stage in (False, True):
             of_stage = [row.process for row in there if (ALL[row.service].kind is None) is stage]
             with ThreadPoolExecutor(len(of_stage) or 1) as pool:
@@ -194,6 +194,6 @@ def _start_processes(lab: Lab, service: Service, texts: Iterable[str]) -> bool:
 
 
 def _identity(process: Process, texts: Iterable[str]) -> str:
-    """What tells whether a running process was started as it would be now."""
+    """A digest that shows whether a running process was started as it would be now."""
     parts = [*process.command, *sorted(f"{key}={process.env[key]}" for key in process.env), *texts]
     return hashlib.sha256("\0".join(map(os.fspath, parts)).encode()).hexdigest()

@@ -15,7 +15,7 @@ import psutil
 
 from services.faults import NotStarted
 
-#: How often a process is asked whether it answers.
+#: How often a process is asked whether it is ready.
 POLL_S = 0.25
 
 
@@ -25,7 +25,7 @@ class Process:
 
     name: str
     command: list[str]
-    #: Variables beside PATH, HOME and LANG.
+    #: Variables in addition to PATH, HOME and LANG.
     env: Mapping[str, str] = field(default_factory=dict)
     #: Whether it does its work; asked again and again.
     ready: Callable[[], bool]
@@ -62,7 +62,7 @@ class Processes:
         return str(json.loads(self._pid_file(name).read_text())["identity"])
 
     def start(self, process: Process, identity: str) -> None:
-        """Start a process; it may not answer yet."""
+        """Start a process; it may not be ready yet."""
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         log = str(self.log(process.name))
         pid = os.posix_spawnp(
@@ -81,7 +81,7 @@ class Processes:
         self._pid_file(process.name).write_text(json.dumps(noted))
 
     def wait(self, process: Process) -> None:
-        """Wait until a process answers; raises NotStarted with its last words."""
+        """Wait until a process is ready; raises NotStarted with its last output."""
         deadline = time.monotonic() + process.within_s
         while (found := self.find(process.name)) is not None and time.monotonic() < deadline:
             if (process.port is None or holds(found, process.port)) and process.ready():

@@ -55,7 +55,7 @@ class Service:
         """What is left to do when all its processes answer."""
 
     def url(self, lab: Lab) -> str:
-        """Where it answers."""
+        """Its address."""
         return f"http://127.0.0.1:{lab.port(self.name)}{self.path}"
 
 
@@ -71,7 +71,7 @@ def served(
     """A WSGI application behind waitress in the service's own environment.
 
     One thread is right for SQLite: it answers no second writer but "database is locked". Where
-    faults are planted there are more, and nobody may write: else all wait for one held up.
+    faults are injected there are more, and no request may write: else all wait for a delayed one.
     """
     port = lab.port(service.name)
     assert service.packages is not None

@@ -1,4 +1,4 @@
-"""A lab for as long as somebody needs it."""
+"""A lab that exists as long as its user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from servers import folder
 from services import operations
 from services.lab import Lab
 
-# Reads until who needs the lab is gone, however it went, then stops the lab and removes it.
+# Reads until the user of the lab has ended, even by a signal, then stops the lab and removes it.
 LEASH = 'cat >/dev/null; "$1" -m services stop --dir "$2"; rm -rf -- "$2"'
 
 

@@ -1,7 +1,7 @@
 """Zaqar: queues in SQLite, messages in Redis, as Debian has no MongoDB.
 
-Where faults can be planted its queues are in Redis, too, which is faster, and a proxy that holds
-requests up stands before its messages.
+Where faults can be injected its queues are in Redis, too, which is faster, and a proxy that delays
+requests is in front of its messages.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def test_a_name_is_taken_away_at_the_end(host: Host) -> None:
     assert host.check("--processes", "1") == 1
 
 
-def test_a_data_directory_that_cannot_be_written_is_told(host: Host) -> None:
+def test_a_data_directory_that_cannot_be_written_is_reported(host: Host) -> None:
     Path(host.conf.data_dir, "workers").touch()
 
     with pytest.raises(ConfigError, match=r"\[DEFAULT\] data_dir: .*workers"):

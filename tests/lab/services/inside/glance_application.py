@@ -1,6 +1,6 @@
 """Glance's WSGI application, whose transactions on SQLite wait for their turn to write.
 
-An import writes in a thread beside the API's. oslo.db begins transactions that read first and
+An import writes in a thread other than the API's. oslo.db begins transactions that read first and
 write then: of two such SQLite refuses one at once, however long it may wait. Glance answers HTTP
 500 then, or drops the import without a word, its image `uploading` for ever.
 """

@@ -1,7 +1,7 @@
 """mistral-server, changed in memory so that its spans reach the trace store, under their requests.
 
-As it ships, Mistral 23 writes spans to a log whatever [profiler] connection_string says; its API
-has no notifier, so that the engine's spans have a parent that nobody recorded; and a thread of the
+As it ships, Mistral 23 writes spans to a log regardless of [profiler] connection_string; its API
+has no notifier, so that the parent of the engine's spans is not recorded; and a thread of the
 engine keeps the first trace it ever saw, as OSProfiler's init() leaves a profiler that is there.
 """
 

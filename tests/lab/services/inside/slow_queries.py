@@ -6,16 +6,16 @@ import time
 from typing import Any
 
 import sqlalchemy
-from planted import Planted
+from injected_faults import InjectedFaults
 
 
 def install(file: str, service: str) -> None:
     """Have each statement of every engine of this process ask the file whether it is slow."""
-    planted = Planted(file, service)
+    faults = InjectedFaults(file, service)
 
     # instead of the cursor's own execute: within what OSProfiler measures
     @sqlalchemy.event.listens_for(sqlalchemy.Engine, "do_execute")
     def slow(cursor: object, statement: str, *rest: Any) -> None:
-        delay_s = planted.delay_s(statement)
+        delay_s = faults.delay_s(statement)
         if delay_s:
             time.sleep(delay_s)

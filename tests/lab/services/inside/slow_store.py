@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from planted import Planted
+from injected_faults import InjectedFaults
 
 
-async def serve(port: int, server: int, planted: Planted) -> None:
+async def serve(port: int, server: int, faults: InjectedFaults) -> None:
     """Pass everything on, both ways, for ever."""
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from_server, to_server = await asyncio.open_connection("127.0.0.1", server)
         await asyncio.gather(
-            _copy(reader, to_server, planted), _copy(from_server, writer), return_exceptions=True
+            _copy(reader, to_server, faults), _copy(from_server, writer), return_exceptions=True
         )
 
     async with await asyncio.start_server(pass_on, "127.0.0.1", port) as listening:
@@ -26,12 +26,12 @@ async def serve(port: int, server: int, planted: Planted) -> None:
 
 
 async def _copy(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, planted: Planted | None = None
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, faults: InjectedFaults | None = None
 ) -> None:
     try:
         while data := await reader.read(65536):
             # a client sends a command, or a pipeline of them, at once
-            if planted and (delay_s := planted.delay_s(data.decode("latin-1"))):
+            if faults and (delay_s := faults.delay_s(data.decode("latin-1"))):
                 await asyncio.sleep(delay_s)
             writer.write(data)
             await writer.drain()
@@ -41,4 +41,4 @@ async def _copy(
 
 if __name__ == "__main__":
     own, other, file, name = sys.argv[1:]
-    asyncio.run(serve(int(own), int(other), Planted(file, name)))
+    asyncio.run(serve(int(own), int(other), InjectedFaults(file, name)))

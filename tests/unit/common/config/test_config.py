@@ -142,7 +142,7 @@ def test_the_arguments_of_the_process_are_not_read(write, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[worker]\nproceses = 4", "[worker] proceses = '4': unknown option; did you mean proc"),
         ("[worker]\nlag_limit_s = 4", "[worker] lag_limit_s = '4': unknown option; it belongs in"),
@@ -164,23 +164,23 @@ def test_the_arguments_of_the_process_are_not_read(write, monkeypatch):
         ("processes = 1", "line 1: "),
     ],
 )
-def test_a_mistake_is_told_with_file_option_and_value(write, text, told):
+def test_a_mistake_is_reported_with_file_option_and_value(write, text, message):
     path = write(text)
 
     assert f"{path}: " in refusal(path)
-    assert told in refusal(path)
+    assert message in refusal(path)
 
 
-def test_all_problems_of_all_files_are_told_at_once(write, tmp_path):
+def test_all_problems_of_all_files_are_reported_at_once(write, tmp_path):
     first = write("[worker]\nprocesses = x\nlable = y\n", "first.conf")
     second = write("[nowhere]\na = 1\n[benchmark]\nmax_lag_s = z\n", "second.conf")
     absent = str(tmp_path / "absent.conf")
 
-    told = refusal(first, second, absent)
+    message = refusal(first, second, absent)
 
-    assert "5 problems" in told
+    assert "5 problems" in message
     for part in ("processes = 'x'", "lable = 'y'", "[nowhere]", "max_lag_s = 'z'", "No such file"):
-        assert part in told
+        assert part in message
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_all_problems_of_all_files_are_told_at_once(write, tmp_path):
     ],
 )
 def test_secrets_are_not_repeated(write, text):
-    told = refusal(write(text))
+    message = refusal(write(text))
 
-    assert "hidden-word" not in told
+    assert "hidden-word" not in message
 
 
 def test_a_secret_in_a_place_that_is_not_one_is_still_located(write):

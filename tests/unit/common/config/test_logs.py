@@ -1,4 +1,4 @@
-"""No secret is in what is logged, whoever logs it."""
+"""No logger writes a secret."""
 
 import contextlib
 import logging

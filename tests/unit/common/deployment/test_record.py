@@ -150,7 +150,7 @@ def test_a_file_in_yaml_loads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("c.json", '{"openstack": {"admin": {"password": "pw-hidden" "x"}}}', "line 1, column 50"),
         ("c.yaml", "a: *pw-hidden\n", "line 1, column 4: is not YAML"),
@@ -158,14 +158,14 @@ def test_a_file_in_yaml_loads(tmp_path):
         ("c.yaml", "'!extras': {at: 2020-01-01}\nosbench: {}\n", "JSON cannot express"),
     ],
 )
-def test_a_malformed_file_is_refused_without_repeating_it(tmp_path, name, text, told):
+def test_a_malformed_file_is_refused_without_repeating_it(tmp_path, name, text, message):
     path = tmp_path / name
     path.write_text(text)
 
     with pytest.raises(DeploymentError) as refusal:
         Deployment.from_file("c", path)
 
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
     assert "pw-hidden" not in str(refusal.value)
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ({"admin": ADMIN}, "openstack: needs 'auth_url'"),
         ({"auth_url": "http://c"}, "openstack: needs 'admin' or 'users'"),
@@ -211,12 +211,12 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
         ("text", "openstack: must be an object, is text"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(content, told):
-    assert told in problems_with({"openstack": content})
+def test_a_mistake_is_reported_with_its_place(content, message):
+    assert message in problems_with({"openstack": content})
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ([], "must be an object, is a list"),
         ({}, "needs one of 'openstack', 'existing@openstack', 'osbench', has none"),
@@ -227,17 +227,17 @@ def test_a_mistake_is_told_with_its_place(content, told):
         ({"osbench": {"url": "http://shop"}}, "osbench.url: unknown key"),
     ],
 )
-def test_a_file_that_is_no_deployment_is_refused(spec, told):
-    assert told in problems_with(spec)
+def test_a_file_that_is_no_deployment_is_refused(spec, message):
+    assert message in problems_with(spec)
 
 
-def test_notes_that_rally_allows_beside_a_platform_are_accepted():
+def test_notes_that_rally_allows_next_to_a_platform_are_accepted():
     notes = {"!version": 1, "!description": "lab", "!extras": {"owner": "qa"}, "!config": {}}
 
     assert Deployment.from_spec("shop", {**notes, **SHOP}).platform == "osbench"
 
 
-def test_all_problems_are_told_at_once_and_no_secret_among_them():
+def test_all_problems_are_reported_at_once_and_no_secret_among_them():
     spec = {
         "openstack": {
             "auth_url": "ftp://u:pw-hidden@c",
@@ -249,10 +249,10 @@ def test_all_problems_are_told_at_once_and_no_secret_among_them():
         }
     }
 
-    told = problems_with(spec)
+    message = problems_with(spec)
 
-    assert "cloud.json: 10 problems" in told
-    assert "pw-hidden" not in told
+    assert "cloud.json: 10 problems" in message
+    assert "pw-hidden" not in message
 
 
 def test_nothing_that_is_shown_has_a_secret():

@@ -26,7 +26,7 @@ from rally.task import hook, sla
 
 @sla.configure(name="adapters_few_keyerrors")
 class FewKeyErrors(sla.SLA):
-    """At most so many KeyErrors."""
+    """At most a given number of KeyErrors."""
 
     CONFIG_SCHEMA = {"type": "integer", "minimum": 0}
     found = 0

@@ -1,4 +1,4 @@
-"""What Rally's cleanup only logs is told."""
+"""What Rally's cleanup only logs is reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def complain(error: Exception) -> None:
         BROKER.warning("Failed to consume a task from the queue: %s", caught)
 
 
-def test_what_is_gone_already_is_no_complaint() -> None:
+def test_what_is_already_removed_is_not_an_error() -> None:
     with CleanupErrors() as errors:
         complain(Refused("still in\nuse"))
         complain(Gone("not found"))

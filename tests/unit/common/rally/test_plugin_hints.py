@@ -1,4 +1,4 @@
-"""A name means our plug-in or Rally's, and one that is absent is told with what to do about it."""
+"""A name means our plug-in or Rally's, and an absent one is reported with what to do about it."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class {cls}(scenario.Scenario):
 
 
 @pytest.mark.usefixtures("rally")
-def test_a_folder_of_rally_plugins_with_files_beside_them(tmp_path: Path):
+def test_a_folder_of_rally_plugins_with_other_files(tmp_path: Path):
     (tmp_path / "names_beside.py").write_text("PAUSE = 0.5\n")
     (tmp_path / "theirs.py").write_text(THEIRS.format(beside="names_beside", name="Theirs.one"))
     plugins = Plugins([str(tmp_path)])
@@ -243,14 +243,14 @@ def test_a_folder_with_plugins_of_both(tmp_path: Path):
 def test_plugins_that_rally_finds_by_itself(tmp_path: Path):
     text = THEIRS.replace("from {beside} import PAUSE", "PAUSE = 1")
     package = tmp_path / "site" / "team_plugins"
-    told = tmp_path / "site" / "team_plugins-1.0.dist-info"
+    installed = tmp_path / "site" / "team_plugins-1.0.dist-info"
     at_home = tmp_path / ".rally" / "plugins"
-    for folder in (package, told, at_home):
+    for folder in (package, installed, at_home):
         folder.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "own.py").write_text(text.format(name="Package.own"))
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: team_plugins\nVersion: 1.0\n")
-    (told / "entry_points.txt").write_text("[rally_plugins]\npath = team_plugins\n")
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: team_plugins\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[rally_plugins]\npath = team_plugins\n")
     (at_home / "own.py").write_text(text.format(name="Home.own"))
     code = (
         "from osbench.common.plugin.plugins import Plugins; p = Plugins();"

@@ -46,7 +46,7 @@ def kept(user: str, project: str) -> dict[str, Any]:
     }
 
 
-def test_the_admin_is_there_where_nobody_made_users() -> None:
+def test_the_admin_is_there_where_no_context_made_users() -> None:
     seen = seen_by_flavors({})
 
     admin = seen["admin"]["credential"]

@@ -27,7 +27,7 @@ subtasks:
 """
 OWN = "Dummy.dummy: [{}]"
 
-#: A record that is complete but for an administrator, of a cloud that nobody runs.
+#: A record that is complete but for an administrator, of a cloud that does not exist.
 USERS = {
     "openstack": {
         "auth_url": "http://127.0.0.1:1/v3",
@@ -56,13 +56,13 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("offline", [(), ("--offline",)])
 def test_what_was_not_asked_is_named(offline):
     text = coord("validate", *offline, "boot.yaml")
-    told = coord("validate", *offline, "--json", "boot.yaml", "own.yaml")
+    outcome = coord("validate", *offline, "--json", "boot.yaml", "own.yaml")
 
-    assert text.exit_code == told.exit_code == 0, text.output
+    assert text.exit_code == outcome.exit_code == 0, text.output
     assert "  not checked without a cloud: platform openstack, flavor" in text.stdout.replace(
         "image_valid_on_flavor", "flavor"
     )
-    boot, own = objects(told)
+    boot, own = objects(outcome)
     assert boot["not_checked"][0] == "platform openstack"
     assert "required_services" in boot["not_checked"]
     assert (boot["ok"], own["ok"], own["not_checked"]) == (True, True, [])
@@ -72,9 +72,9 @@ def test_every_fault_has_its_place_and_validators_are_named(tmp_path):
     bad = BOOT.replace("image: {name: cirros}, ", "sleep: 1, ").replace("tenants: 2", "tenants: 0")
     (tmp_path / "bad.yaml").write_text(bad)
 
-    (told,) = objects(coord("validate", "--json", "bad.yaml"))
+    (outcome,) = objects(coord("validate", "--json", "bad.yaml"))
 
-    problems = {problem["place"]: problem["message"] for problem in told["problems"]}
+    problems = {problem["place"]: problem["message"] for problem in outcome["problems"]}
     args = problems["subtasks[0].scenario.NovaServers.boot_server@rally"]
     assert args.startswith("Argument(s) 'image' should be specified in task config.")
     assert args.endswith("(Rally's validator args-spec)")
@@ -162,9 +162,9 @@ def test_version_1_with_plugins_of_older_releases(tmp_path):
     }
     (tmp_path / "old.json").write_text(json.dumps(old))
 
-    (told,) = objects(coord("validate", "--json", "old.json"))
+    (outcome,) = objects(coord("validate", "--json", "old.json"))
 
-    assert [(problem["place"], problem["message"]) for problem in told["problems"]] == [
+    assert [(problem["place"], problem["message"]) for problem in outcome["problems"]] == [
         (
             "NovaServers.boot_server[0].context.sahara_image",
             "context 'sahara_image' was removed from Rally in rally-openstack 4.0.0",

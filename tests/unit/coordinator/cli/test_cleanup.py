@@ -25,7 +25,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def workers(monkeypatch: pytest.MonkeyPatch, *looks: list[tuple[str, int, int]]) -> None:
-    """Have each look find workers at a run, with so many busy users and queued iterations."""
+    """Let each look find these workers: run, busy users, queued iterations."""
     found = iter(looks)
     last: list[Any] = []
 

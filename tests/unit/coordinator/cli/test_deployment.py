@@ -163,7 +163,7 @@ def test_create_takes_a_file_or_the_environment(run, options):
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["deployment", "show"], "no deployment is in use"),
         (["deployment", "show", "lab"], "no deployment has the name lab"),
@@ -176,10 +176,10 @@ def test_create_takes_a_file_or_the_environment(run, options):
         (["keys", "new", "--rotate", "--force"], "give one of the two"),
     ],
 )
-def test_bad_input_ends_with_one_message_and_exit_code_2(run, args, told):
+def test_bad_input_ends_with_one_message_and_exit_code_2(run, args, message):
     said = run(*args, code=2)
 
-    assert told in said.stderr
+    assert message in said.stderr
     assert said.stdout == ""
 
 
@@ -228,7 +228,7 @@ def test_new_keys_are_written_privately_and_never_shown(run, home):
     assert CommandSettings().keyring().keys == Keyring.load(path).keys
 
 
-def test_existing_keys_are_kept_unless_told_otherwise(run, home):
+def test_existing_keys_are_kept_unless_replacing_is_requested(run, home):
     run("keys", "new")
     path = home / ".osbench" / "keys"
     first = Keyring.load(path)

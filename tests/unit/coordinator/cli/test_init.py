@@ -151,19 +151,21 @@ class Forgotten(scenario.Scenario):
         ("run", "absent.yaml"),
     ],
 )
-def test_a_scenario_that_nothing_marks_is_told_once_with_its_line(command: tuple[str, ...]) -> None:
+def test_a_scenario_that_nothing_marks_is_reported_once_with_its_line(
+    command: tuple[str, ...],
+) -> None:
     Path("mine.py").write_text(SCENARIOS)
     task = {"Good.one": [{"runner": {"type": "constant", "times": 1, "concurrency": 1}}]}
     for name in ("one.yaml", "two.yaml"):
         Path(name).write_text(yaml.safe_dump(task))
 
-    told = coord(*command, "--plugin-path", "mine.py")
+    finished = coord(*command, "--plugin-path", "mine.py")
 
-    warnings = [line for line in told.stderr.splitlines() if line.startswith("Warning")]
-    assert len(warnings) == 1, told.stderr
+    warnings = [line for line in finished.stderr.splitlines() if line.startswith("Warning")]
+    assert len(warnings) == 1, finished.stderr
     assert f"{Path('mine.py').resolve()}:18: class Forgotten derives from Scenario" in warnings[0]
     assert "no task can name it" in warnings[0]
-    assert told.exit_code == (2 if command[0] == "run" else 0), told.output
+    assert finished.exit_code == (2 if command[0] == "run" else 0), finished.output
 
 
 def commands(group: click.Group, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -82,7 +82,7 @@ def test_csv_holds_every_iteration_once_with_its_error(invoke, tmp_path):
     assert [line["error"] for line in lines] == ["", "Boom: no route"]
 
 
-def test_an_unknown_run_is_told(invoke, tmp_path):
+def test_an_unknown_run_is_reported(invoke, tmp_path):
     text, document = invoke("nightly"), invoke("nightly", "--json")
 
     assert text.exit_code == document.exit_code == 2
@@ -97,7 +97,7 @@ def test_an_unknown_run_is_told(invoke, tmp_path):
         ({"format": 99}, "has format 99"),
     ],
 )
-def test_a_summary_that_cannot_be_read_is_told(invoke, tmp_path, summary, message):
+def test_a_summary_that_cannot_be_read_is_reported(invoke, tmp_path, summary, message):
     make_run(tmp_path, "20260401-a", summary=summary)
 
     found = invoke("last")
@@ -107,7 +107,7 @@ def test_a_summary_that_cannot_be_read_is_told(invoke, tmp_path, summary, messag
     assert "Traceback" not in found.stderr
 
 
-def test_a_damaged_summary_is_told(invoke, tmp_path):
+def test_a_damaged_summary_is_reported(invoke, tmp_path):
     make_run(tmp_path, "20260401-a")
     (tmp_path / "runs" / "20260401-a" / "summary.json").write_text("{")
 

@@ -115,7 +115,7 @@ def test_a_trace_is_shown_as_a_tree(call, spans):
     assert parts == pytest.approx(root["duration_s"])
 
 
-def test_what_is_wrong_with_a_trace_stands_beside_it(call, spans):
+def test_what_is_wrong_with_a_trace_is_shown_next_to_it(call, spans):
     api = Work(name="wsgi", start=1, length=5, service="api", error="Boom")
     lost = Work(name="gone", start=2, length=2, service="api", lost=True)
     lost.add(Work(name="orphaned", start=2, length=1, service="db"))
@@ -271,7 +271,7 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
 
 @pytest.fixture
 def kept(tmp_path):
-    """Make a run of two workloads whose traces are kept; answers its traces."""
+    """Make a run of two workloads whose traces are kept; returns its traces."""
 
     def make(run):
         found = list(traces(8))
@@ -359,7 +359,7 @@ def test_an_id_is_found_by_its_beginning(call, kept):
         (("export", "last", "--band", "failed"), "has no matching trace"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_message(call, kept, words, why):
+def test_what_cannot_be_is_reported_in_one_message(call, kept, words, why):
     for run in ("20260401-a", "20260401-b"):
         kept(run)
 

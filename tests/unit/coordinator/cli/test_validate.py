@@ -39,7 +39,7 @@ def run(tmp_path, monkeypatch):
     return invoke
 
 
-def test_a_good_file_is_told_with_its_counts_and_notes(run):
+def test_a_good_file_is_reported_with_its_counts_and_notes(run):
     result = run("good.yaml")
 
     assert result.exit_code == 0
@@ -49,7 +49,7 @@ def test_a_good_file_is_told_with_its_counts_and_notes(run):
     assert len(lines) == 2
 
 
-def test_one_bad_file_spoils_the_exit_code_and_all_are_told(run):
+def test_one_bad_file_spoils_the_exit_code_and_all_are_reported(run):
     result = run("bad.yaml", "good.yaml")
 
     assert result.exit_code == 2

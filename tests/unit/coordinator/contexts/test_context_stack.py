@@ -171,7 +171,9 @@ def test_the_load_failing_or_a_wish_to_stop_undoes_all(objects, plugins, log):
     ]
 
 
-def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plugins, log, folder):
+def test_what_cannot_be_undone_is_reported_and_left_to_another_process(
+    objects, plugins, log, folder
+):
     contexts, manager = around(
         objects, plugins, workload(first={}, second={"fail": "cleanup"}, third={})
     )
@@ -182,8 +184,11 @@ def test_what_cannot_be_undone_is_told_and_left_to_another_process(objects, plug
     found = ContextStateStore.load(folder, folder.parents[1])
     again = undo(found, plugins)
 
-    told = ["context second cannot be undone: OSError", "context first is kept for context second"]
-    assert contexts.left == again == told
+    reported = [
+        "context second cannot be undone: OSError",
+        "context first is kept for context second",
+    ]
+    assert contexts.left == again == reported
     history = {record.name: record for record in contexts.history.of(0)}
     assert list(history) == ["first", "second", "third"]
     assert history["second"].setup.error is None
@@ -209,7 +214,7 @@ def test_other_workloads_are_undone_whatever_one_keeps(objects, plugins, log):
     ]
 
 
-def test_a_context_is_not_undone_as_somebody_else(objects, plugins, log):
+def test_a_context_is_not_undone_as_another_user(objects, plugins, log):
     objects.add(Entry(workload=0, name="second", config={}, after=["first"]))
     # another workload's is no help
     objects.add(Entry(workload=1, name="first", config={}))
@@ -244,7 +249,7 @@ def test_a_coordinator_that_died_leaves_what_cleanup_needs(plugins, log, folder)
     assert list(folder.iterdir()) == []
 
 
-def test_secrets_of_addresses_are_not_told(objects, plugins, monkeypatch):
+def test_secrets_of_addresses_are_not_reported(objects, plugins, monkeypatch):
     def failing(*_):
         raise OSError("http://ann:swordfish@mirror.example/disk?token=sesame is not there")
 
@@ -308,10 +313,10 @@ def test_tasks_cannot_name_hidden_contexts_and_configurations_are_checked(plugin
             "task.yaml",
             plugins,
         )
-    told = {problem.place: problem.message for problem in caught.value.problems}
+    reported = {problem.place: problem.message for problem in caught.value.problems}
 
-    assert told["subtasks[0].contexts.second"] == "is hidden: only scenarios ask for it"
-    assert "true or false" in told["subtasks[0].contexts.dummy_context.fail_setup"]
-    assert "unknown key" in told["subtasks[0].contexts.dummy_context.fail"]
-    assert "Bad.run needs the context second" in told["subtasks[0].scenario"]
+    assert reported["subtasks[0].contexts.second"] == "is hidden: only scenarios ask for it"
+    assert "true or false" in reported["subtasks[0].contexts.dummy_context.fail_setup"]
+    assert "unknown key" in reported["subtasks[0].contexts.dummy_context.fail"]
+    assert "Bad.run needs the context second" in reported["subtasks[0].scenario"]
     assert checked(task("Mine.run", dummy_context={}), "task.yaml", plugins)

@@ -52,9 +52,9 @@ def test_what_a_failing_sweep_left_is_removed_by_the_next(cloud, tmp_path):
     last = undo(ContextStateStore.load(folder, folder.parents[1]), plugins)
 
     assert left == (4, 3, 3)
-    for told in (contexts.left, again):
-        assert "context cleanup cannot be undone: queues: RequestFailed: GET" in told[0]
-        assert told[1:] == [
+    for problems in (contexts.left, again):
+        assert "context cleanup cannot be undone: queues: RequestFailed: GET" in problems[0]
+        assert problems[1:] == [
             "context zaqar_queues is kept for context cleanup",
             "context users is kept for context cleanup",
         ]

@@ -40,7 +40,7 @@ class Chain:
         self.workload = workload
         self.made: list[tuple[type, object, dict]] = []
         self.kept: list[dict] = []
-        self.told: list[tuple[str, int, int]] = []
+        self.progress: list[tuple[str, int, int]] = []
 
     def environment(self, count: int) -> ContextEnvironment:
         context: dict = {}
@@ -51,7 +51,7 @@ class Chain:
             workload=self.workload,
             deployment=self.deployment,
             context=context,
-            tell=lambda *told: self.told.append(told),
+            tell=lambda *progress: self.progress.append(progress),
         )
 
     def set_up(self, kind, config=None):
@@ -79,7 +79,7 @@ def test_users_are_made_with_tokens_and_removed_again(cloud):
     assert len(cloud.named("users")) == 1 + 6
     assert all(user["temporary"] and user["state"] for user in made["users"])
     assert len(cloud.assigned) == 6
-    assert ("users made", 6, 6) in chain.told
+    assert ("users made", 6, 6) in chain.progress
     chain.undo()
     assert (cloud.named("users"), cloud.named("projects")) == before
 
@@ -329,7 +329,7 @@ def test_only_what_iterations_of_the_workload_left_is_removed(cloud):
     assert cloud.named("projects") == sorted([*mine, *others, "admin"])
 
 
-def test_what_somebody_has_renamed_is_theirs(cloud):
+def test_a_resource_renamed_by_a_user_is_not_removed(cloud):
     chain = Chain(cloud)
     chain.set_up(Cleanup, ["keystone.users"])
     kept, left = (cloud.make("users", {"name": made_by(chain, number)}) for number in (1, 2))
@@ -368,7 +368,7 @@ def test_queues_much_like_those_of_the_context_stay(cloud):
 
 
 def in_domains(cloud: FakeCloud, chain: Chain) -> None:
-    """Leave a user and a role in two domains beside the administrator's."""
+    """Leave a user and a role in two domains other than the administrator's."""
     for domain in ("east", "west"):
         cloud.objects["domains"][domain] = {"id": domain, "name": domain}
     for kind in ("users", "roles"):
@@ -441,7 +441,7 @@ def test_actions_of_the_workbooks_of_a_context_are_removed(cloud, tmp_path):
     assert cloud.named("actions") == sorted([f"{name}0.greet", "std.echo"])
 
 
-def test_an_administrator_who_may_not_look_is_told_before_the_load(cloud):
+def test_an_administrator_who_may_not_look_is_reported_before_the_load(cloud):
     cloud.faults.append([r"GET /v3/users", 403, 1])
     chain = Chain(cloud)
 
@@ -477,7 +477,7 @@ def test_servers_are_waited_for(cloud):
     assert cloud.named("servers") == [f"{ours}-copy", "somebody's"]
 
 
-def test_what_cannot_be_removed_is_told_with_the_reason(cloud):
+def test_what_cannot_be_removed_is_reported_with_the_reason(cloud):
     cloud.faults.append([r"DELETE /v3/users", 403, 10_000])
     chain = Chain(cloud)
     chain.set_up(Cleanup, ["keystone.users"])
@@ -527,7 +527,7 @@ def test_nothing_is_looked_for_where_no_iteration_began(cloud):
     chain.undo()
 
 
-def test_a_record_without_admin_is_told_before_the_load(cloud):
+def test_a_record_without_admin_is_reported_before_the_load(cloud):
     chain = Chain(cloud)
     spec = cloud.deployment()
     spec["openstack"]["users"] = [spec["openstack"].pop("admin")]

@@ -23,7 +23,7 @@ def found(spec):
     return {finding.subject: finding for finding in findings}
 
 
-def test_every_credential_is_tried_and_a_wrong_password_is_told(auth_url):
+def test_every_credential_is_tried_and_a_wrong_password_is_reported(auth_url):
     findings = found(
         {
             "openstack": {
@@ -104,7 +104,7 @@ def test_a_store_that_is_not_redis_is_not_tried():
     assert findings["trace store"].detail == "mongodb: not checked, only redis:// is"
 
 
-def test_a_trace_store_answers_refuses_or_is_away():
+def test_a_trace_store_responds_refuses_or_is_unreachable():
     with redis_server(password="pw-store") as server:
         right = found({"osbench": {"profiler_conn_str": server.url}})
         wrong = found({"osbench": {"profiler_conn_str": server.url.replace("pw-s", "pw-x")}})

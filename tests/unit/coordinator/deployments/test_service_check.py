@@ -1,4 +1,4 @@
-"""What the deployment check tells of each service: version, clock, and trace keys."""
+"""What the deployment check reports about each service: version, clock, and trace keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def found(cloud: FakeCloud, traces, key: str | None = "right") -> dict[str, Serv
     return {said.service: said for said in check_services(deployment, deployment.admin, 5.0)}
 
 
-def test_services_that_take_the_key_are_told_from_those_that_do_not(cloud, traces):
+def test_services_that_take_the_key_are_distinguished_from_those_that_do_not(cloud, traces):
     cloud.trace_keys = {"v3": ["other", "right"], "zaqar": ["right"], "glance": ["wrong"]}
 
     said = found(cloud, traces)
@@ -88,7 +88,7 @@ def test_a_service_that_does_not_take_the_token_fails(cloud, traces):
     assert said["image"].detail == "responds with 401 to a valid token"
 
 
-def test_a_service_that_refuses_the_request_is_told_of(cloud, traces):
+def test_a_service_that_refuses_the_request_is_reported(cloud, traces):
     cloud.faults.append([r"GET /glance/v2/images", 403, 10])
 
     said = found(cloud, traces)
@@ -98,7 +98,7 @@ def test_a_service_that_refuses_the_request_is_told_of(cloud, traces):
     assert "responds with 403" in said["image"].detail
 
 
-def test_version_and_clock_are_told(cloud, traces):
+def test_version_and_clock_are_reported(cloud, traces):
     said = found(cloud, traces)
 
     assert said["identity"].detail.startswith("version v3.14; clock ")

@@ -183,7 +183,7 @@ def test_the_sample_exporter(invoke, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--export", "json"), "need each other"),
         (("--to", "x"), "need each other"),
@@ -197,29 +197,29 @@ def test_the_sample_exporter(invoke, tmp_path):
         (("--export", "json", "--to", "/dev/null/x"), "cannot write to /dev/null/x"),
     ],
 )
-def test_wrong_usage_is_told(invoke, tmp_path, monkeypatch, arguments, told):
+def test_wrong_usage_is_reported(invoke, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
 
     found = invoke(*arguments)
 
     assert found.exit_code == 2
-    assert told in found.stderr
+    assert message in found.stderr
     assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("fails", "RuntimeError: no route to the archive"),
         ("climbs", "invalid file name: '../outside'"),
     ],
 )
-def test_an_exporter_that_does_wrong_is_told(invoke, tmp_path, name, told):
+def test_an_exporter_that_does_wrong_is_reported(invoke, tmp_path, name, message):
     plugin = tmp_path / "plugin.py"
     plugin.write_text(FAILS)
 
     found = invoke("--export", name, "--to", str(tmp_path / "x"), "--plugin-path", str(plugin))
 
     assert found.exit_code == 2
-    assert told in found.stderr
+    assert message in found.stderr
     assert not (tmp_path / "x").exists()

@@ -78,7 +78,7 @@ def plugins(tmp_path):
 
 
 def hooks_of(plugins, name, config=None, unit="iteration", **trigger):
-    """One hook; it fires at iteration 1 where nothing is said."""
+    """One hook; it fires at iteration 1 by default."""
     trigger = trigger or {"at": [1]}
     kind = "event" if "at" in trigger else "periodic"
     described = HookConfig(

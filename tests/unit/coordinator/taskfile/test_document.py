@@ -28,7 +28,7 @@ def test_bad_yaml_has_line_and_column():
     assert list(problems) == ["line 3, column 2"]
 
 
-def test_every_repeated_key_is_told_with_both_lines():
+def test_every_repeated_key_is_reported_with_both_lines():
     problems = faults("a: 1\nb: {x: 1, x: 2}\na: 2\n")
 
     assert problems == {

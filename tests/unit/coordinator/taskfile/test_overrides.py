@@ -98,7 +98,7 @@ def test_version_1_has_the_same_keys():
     assert second["context"] == {"dummy_context": {"fail_setup": True}}
 
 
-def test_everything_that_cannot_be_set_is_told():
+def test_everything_that_cannot_be_set_is_reported():
     problems = refused(
         TASK,
         "0.0.args.sleep",
@@ -142,7 +142,7 @@ def test_a_value_that_does_not_fit_is_refused_at_its_place():
     }
 
 
-def test_a_broken_task_is_told_before_any_override():
+def test_a_broken_task_is_reported_before_any_override():
     with pytest.raises(TaskError) as caught:
         checked({"version": 2, "subtasks": 3}, "task.yaml", Plugins(), ["0.0.args.sleep=1"])
 

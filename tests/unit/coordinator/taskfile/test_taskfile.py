@@ -1,4 +1,4 @@
-"""Task files end to end: what is understood, and what is said of what is not."""
+"""Task files end to end: what is accepted, and the messages about what is not."""
 
 import io
 import json
@@ -54,7 +54,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def refusal(write, plugins):
-    """All problems of a task file, one a line, or a mapping from place to message."""
+    """All problems of a task file, one per line, or a mapping from place to message."""
 
     def refused(document):
         with pytest.raises(TaskError) as caught:
@@ -157,7 +157,7 @@ def test_task_arguments_fill_the_template(write, plugins):
     assert task.workloads[0].runner.config == {"times": 3}
 
 
-def test_all_problems_are_told_at_once_with_place_and_value(refusal):
+def test_all_problems_are_reported_at_once_with_place_and_value(refusal):
     problems = refusal(
         {
             "version": 2,

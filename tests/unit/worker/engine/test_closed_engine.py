@@ -257,7 +257,7 @@ def test_users_that_the_share_has_no_place_for_do_not_wait_for_work():
         assert all(row[DUE] >= raised_ns for row in engine.rows)
 
 
-def test_users_say_that_they_are_hungry():
+def test_users_request_work_before_they_need_it():
     asked = threading.Event()
     with closed(request_work=asked.set) as engine:
         engine.set_share(1)

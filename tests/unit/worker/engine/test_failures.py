@@ -1,4 +1,4 @@
-"""Whatever a scenario raises is one failed iteration, told with type, message and place."""
+"""Whatever a scenario raises is one failed iteration, reported with type, message and place."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_anything_raised_is_a_failed_iteration(error, message):
     rows, (failure,) = run(throwing(error), count=2)
 
     assert [row[OUTCOME] for row in rows] == [Outcome.FAILED] * 2
-    number, etype, told, text = failure
+    number, etype, shown, text = failure
     assert [row[FAILURE] for row in rows] == [number] * 2
-    assert (etype, told) == (type(error).__name__, message)
+    assert (etype, shown) == (type(error).__name__, message)
     assert "raise error" in text
 
 
@@ -121,7 +121,7 @@ def test_a_constructor_that_raises_is_a_failed_iteration_without_frames_of_ours(
     assert "body.py" not in failure[3]
 
 
-def test_arguments_that_do_not_fit_are_told():
+def test_arguments_that_do_not_fit_are_reported():
     made = body(lambda scenario: None)
     wrong = Body(
         cls=made.cls,
@@ -140,7 +140,7 @@ def test_arguments_that_do_not_fit_are_told():
     assert "unexpected keyword argument 'unknown'" in failure[2]
 
 
-def test_causes_are_told():
+def test_causes_are_reported():
     def work(scenario):
         try:
             {}["key"]
@@ -209,7 +209,7 @@ def test_failures_beyond_the_limit_share_one_entry_and_are_counted():
 
 def test_long_messages_and_tracebacks_are_cut_and_counted():
     def down(depth):
-        # two lines in turn: equal ones are told as repeated
+        # two lines in turn: equal ones are shown as repeated
         if depth % 2:
             down(depth - 1)
         if depth:

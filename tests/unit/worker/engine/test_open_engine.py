@@ -62,7 +62,7 @@ def test_batches_may_come_in_any_order_and_while_the_leader_sleeps():
     assert all(row[STARTED] >= row[DUE] for row in engine.rows)
 
 
-def test_users_are_hired_as_needed_and_never_above_the_share():
+def test_users_are_started_as_needed_and_never_above_the_share():
     gauge = Gauge()
 
     def work(scenario):
@@ -80,7 +80,7 @@ def test_users_are_hired_as_needed_and_never_above_the_share():
     assert outcomes(engine) == {"OK": 120}
 
 
-def test_few_users_are_hired_for_a_slow_load():
+def test_few_users_are_started_for_a_slow_load():
     with opened(max_lag_ns=10 * S) as engine:
         engine.add(arrivals([n * 5 * MS for n in range(40)]))
         engine.set_share(500)

@@ -132,7 +132,7 @@ def test_a_thread_that_cannot_be_ended_is_shown_until_it_ends():
         until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
 
 
-def test_where_it_stood_is_told_once_without_our_frames():
+def test_where_it_stood_is_reported_once_without_our_frames():
     with closed(blocked, timeout_s=0.05) as engine:
         engine.add(batch((1, 7)))
         engine.set_share(6)
@@ -194,7 +194,7 @@ def test_iterations_within_the_limit_are_left_alone():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
-    """Threads and watchdog race for each: whoever takes it reports it, and nobody else."""
+    """Threads and watchdog race for each: only the one that takes it reports it."""
     chance = random.Random(seed)
     late = []
 

@@ -26,7 +26,7 @@ from osbench.worker.http import curl_request
 from osbench.worker.scenarios.http_requests import HttpRequests, UnexpectedStatus
 from osbench.worker.tracing.profiling import Tracer
 
-#: Headers that tell the client programs apart, and nothing else.
+#: Headers that only distinguish the client programs.
 OWN_WAYS = {"user-agent", "connection", "x-osbench-run", "x-osbench-iteration"}
 
 
@@ -54,7 +54,7 @@ def check(context: dict[str, Any], url: str, method: str = "GET", code: int = 20
 
 
 def content(seen: list[Seen]) -> list[tuple[str, str, dict[str, str], bytes]]:
-    """What of requests must be equal whatever the client."""
+    """The parts of requests that must not depend on the client."""
     return [
         (
             one.method,
@@ -317,7 +317,7 @@ def test_arguments_that_no_request_can_have(context, url, options, said):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of 127.0.0.1 that nobody knows, with its key."""
+    """A self-signed certificate for 127.0.0.1, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "osbench tests")])
     now = datetime.now(UTC)

@@ -58,7 +58,7 @@ class Workload:
         self.plugin.cls.warm_up(self.context)
 
     def run(self, iteration: int = 1) -> dict[str, int]:
-        """Run an iteration; answers its actions, nested as "outer > inner", with their number."""
+        """Run an iteration; returns its actions, nested as "outer > inner", with their number."""
         scenario: Any = self.plugin.cls({**self.context, "iteration": iteration})
         self.last = scenario
         getattr(scenario, self.plugin.method)(**self.args)
@@ -319,7 +319,7 @@ def test_a_version_that_is_wished_is_that_of_the_address(service, path, version,
 
 
 @pytest.mark.parametrize(("service", "version"), [("nova", "3"), ("cinder", "2")])
-def test_a_version_that_cannot_be_chosen_is_told_before_the_load(cloud, service, version):
+def test_a_version_that_cannot_be_chosen_is_reported_before_the_load(cloud, service, version):
     scenario = {"nova": "NovaServers.list_servers", "cinder": "CinderVolumes.list_volumes"}[service]
     wish = {service: {"version": version}}
 
@@ -492,7 +492,7 @@ def test_a_refusal_tells_request_status_reason_and_an_id(cloud):
     assert caught.value.status == 403
 
 
-def test_an_address_that_cannot_be_reached_is_the_one_told(cloud):
+def test_an_address_that_cannot_be_reached_is_the_one_reported(cloud):
     workload = Workload(cloud, "ZaqarBasic.create_queue")
     workload.context["user_selector"].any_user.login.auth_url = "http://127.0.0.1:1/v3"
     cloud.tokens.clear()
@@ -519,7 +519,7 @@ def test_failures_that_differ_in_ids_only_are_one(cloud):
     assert "404 Not Found" in message
 
 
-def test_what_never_gets_ready_is_told(cloud):
+def test_what_never_gets_ready_is_reported(cloud):
     cloud.make("images", {"name": "i", "status": "active"})
     cloud.make("flavors", {"name": "f"})
     args = {"image": {"name": "i"}, "flavor": {"name": "f"}}
@@ -540,7 +540,7 @@ def test_what_never_gets_ready_is_told(cloud):
         ("CinderVolumes.create_and_delete_volume", {"size": 1}, "the volume is in error_deleting"),
     ],
 )
-def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
+def test_what_cannot_be_deleted_is_reported(cloud, name, args, said):
     cloud.absent.clear()
     workload = Workload(cloud, name, args, timeout_s=20.0)
     cloud.undeletable = True
@@ -599,7 +599,7 @@ def test_what_cannot_be_deleted_is_told(cloud, name, args, said):
         ("GlanceImages.create_and_list_image", {"image_location": "/no"}, "there is no file /no"),
     ],
 )
-def test_what_is_not_there_is_told_before_the_load(cloud, name, args, said):
+def test_what_is_not_there_is_reported_before_the_load(cloud, name, args, said):
     with pytest.raises(DeploymentError, match=said):
         Workload(cloud, name, args)
 

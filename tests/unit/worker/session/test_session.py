@@ -144,40 +144,40 @@ def quick(scenario):
 
 
 def test_a_workload_from_preparing_to_its_last_block(tmp_path):
-    with desk(tmp_path, Preparing(quick=quick)) as told:
-        told.specify(0, "quick")
-        assert told.session.state == "idle"
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.specify(0, "quick")
+        assert harness.session.state == "idle"
 
-        told.prepare(0)
-        assert told.session.state == "ready"
-        assert told.session.problem == ""
+        harness.prepare(0)
+        assert harness.session.state == "ready"
+        assert harness.session.problem == ""
 
-        told.send(batch((1, 101), number=1), batch((101, 151), number=2))
-        told.start(share=4)
-        assert told.session.state == "running"
-        assert told.session.generation == 1
-        until(lambda: told.numbers() == list(range(1, 151)))
-        told.tell(workload=-1, t0_at=None)
+        harness.send(batch((1, 101), number=1), batch((101, 151), number=2))
+        harness.start(share=4)
+        assert harness.session.state == "running"
+        assert harness.session.generation == 1
+        until(lambda: harness.numbers() == list(range(1, 151)))
+        harness.tell(workload=-1, t0_at=None)
 
-        assert told.session.state == "idle"
+        assert harness.session.state == "idle"
 
 
 def test_the_next_workload_is_prepared_and_its_early_batches_run(tmp_path):
-    with desk(tmp_path, Preparing(one=quick, two=quick)) as told:
-        told.specify(0, "one")
-        told.specify(1, "two")
-        told.prepare(0)
-        told.send(batch((1, 11)))
-        told.start(share=2)
-        until(lambda: told.numbers() == list(range(1, 11)))
+    with desk(tmp_path, Preparing(one=quick, two=quick)) as harness:
+        harness.specify(0, "one")
+        harness.specify(1, "two")
+        harness.prepare(0)
+        harness.send(batch((1, 11)))
+        harness.start(share=2)
+        until(lambda: harness.numbers() == list(range(1, 11)))
 
-        told.tell(workload=1, t0_at=None, share=0, generation=0)
-        told.send(batch((1, 6), number=2, workload=1))
-        until(lambda: told.session.prepared == 1)
-        told.start(share=2)
-        until(lambda: told.numbers(1) == list(range(1, 6)))
+        harness.tell(workload=1, t0_at=None, share=0, generation=0)
+        harness.send(batch((1, 6), number=2, workload=1))
+        until(lambda: harness.session.prepared == 1)
+        harness.start(share=2)
+        until(lambda: harness.numbers(1) == list(range(1, 6)))
 
-    assert told.numbers(0) == list(range(1, 11))
+    assert harness.numbers(0) == list(range(1, 11))
 
 
 @pytest.mark.parametrize(
@@ -188,93 +188,93 @@ def test_the_next_workload_is_prepared_and_its_early_batches_run(tmp_path):
         (SystemExit(1), "preparing failed: SystemExit: 1"),
     ],
 )
-def test_what_preparing_raises_is_told(tmp_path, error, problem):
-    with desk(tmp_path, Preparing(broken=error)) as told:
-        told.specify(0, "broken")
-        told.prepare(0)
+def test_what_preparing_raises_is_reported(tmp_path, error, problem):
+    with desk(tmp_path, Preparing(broken=error)) as harness:
+        harness.specify(0, "broken")
+        harness.prepare(0)
 
-        assert told.session.problem == problem
-        assert told.session.engine is None
+        assert harness.session.problem == problem
+        assert harness.session.engine is None
 
 
-def test_a_specification_that_is_missing_or_not_ours_is_told(tmp_path):
+def test_a_specification_that_is_missing_or_not_ours_is_reported(tmp_path):
     stranger = Vault(Keyring.generate()).encrypt({})
-    with desk(tmp_path, Preparing()) as told:
-        told.prepare(0)
-        missing = told.session.problem
-        told.store.put_specification(1, SEALER.seal(Specification.KIND, {"vault": stranger}))
-        told.prepare(1)
+    with desk(tmp_path, Preparing()) as harness:
+        harness.prepare(0)
+        missing = harness.session.problem
+        harness.store.put_specification(1, SEALER.seal(Specification.KIND, {"vault": stranger}))
+        harness.prepare(1)
 
         assert missing == "the workload's specification is missing"
-        assert "none of our keys" in told.session.problem
+        assert "none of our keys" in harness.session.problem
 
 
 def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path):
     go = threading.Event()
-    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20)), capacity=3) as told:
-        told.specify(0, "slow")
-        told.prepare(0)
-        told.send(batch((1, 101)))
-        told.start(share=2)
-        until(lambda: told.session.busy == 2)
+    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20)), capacity=3) as harness:
+        harness.specify(0, "slow")
+        harness.prepare(0)
+        harness.send(batch((1, 101)))
+        harness.start(share=2)
+        until(lambda: harness.session.busy == 2)
 
-        told.tell(share=10, generation=2)
-        until(lambda: told.session.busy == 3)
-        assert told.session.generation == 2
+        harness.tell(share=10, generation=2)
+        until(lambda: harness.session.busy == 3)
+        assert harness.session.generation == 2
         go.set()
 
 
 def test_the_stop_instant_gives_the_rest_back(tmp_path):
-    with desk(tmp_path, Preparing(nap=lambda scenario: time.sleep(0.002))) as told:
-        told.specify(0, "nap")
-        told.prepare(0)
-        told.send(batch((1, 100_001)))
-        told.start(share=2, stop_s=0.05)
-        until(lambda: len(told.numbers()) + len(told.returned()) == 100_000)
+    with desk(tmp_path, Preparing(nap=lambda scenario: time.sleep(0.002))) as harness:
+        harness.specify(0, "nap")
+        harness.prepare(0)
+        harness.send(batch((1, 100_001)))
+        harness.start(share=2, stop_s=0.05)
+        until(lambda: len(harness.numbers()) + len(harness.returned()) == 100_000)
 
-    ran = Intervals([(n, n + 1) for n in told.numbers()])
-    assert not told.returned().intersection(ran)
-    for block in told.blocks():
+    ran = Intervals([(n, n + 1) for n in harness.numbers()])
+    assert not harness.returned().intersection(ran)
+    for block in harness.blocks():
         if block.columns:
             assert (decode_rows(block.columns).started < 50_000_000).all()
 
 
 def test_draining_ends_what_runs_and_returns_what_does_not(tmp_path):
     go = threading.Event()
-    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as told:
-        told.specify(0, "slow")
-        told.prepare(0)
-        told.send(batch((1, 21)))
-        told.start(share=2)
-        until(lambda: told.session.busy == 2)
+    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as harness:
+        harness.specify(0, "slow")
+        harness.prepare(0)
+        harness.send(batch((1, 21)))
+        harness.start(share=2)
+        until(lambda: harness.session.busy == 2)
 
-        told.session.drain()
-        assert told.session.state == "draining"
-        until(lambda: told.returned() == Intervals([(3, 21)]))
-        assert not told.session.drained
+        harness.session.drain()
+        assert harness.session.state == "draining"
+        until(lambda: harness.returned() == Intervals([(3, 21)]))
+        assert not harness.session.drained
         go.set()
-        until(lambda: told.numbers() == [1, 2])
-        assert not told.session.drained
-        told.acknowledge()
+        until(lambda: harness.numbers() == [1, 2])
+        assert not harness.session.drained
+        harness.acknowledge()
 
-        assert told.session.drained
-        assert told.send(batch((30, 31), number=9)) == [""]
-        assert told.session.queued == 0
+        assert harness.session.drained
+        assert harness.send(batch((30, 31), number=9)) == [""]
+        assert harness.session.queued == 0
 
 
 def test_drained_says_so_only_when_every_number_is_settled(tmp_path):
     """Numbers that stand in a user's local variable for a moment count as well."""
     for _ in range(10):
-        with desk(tmp_path, Preparing(quick=quick)) as told:
-            told.specify(0, "quick")
-            told.prepare(0)
-            told.send(batch((1, 1_000_001)))
-            told.start(share=8)
-            until(lambda told=told: told.session.engine.rows)
-            told.session.drain()
-            while not told.session.drained:
-                told.acknowledge()
-            settled = len(told.numbers()) + len(told.returned())
+        with desk(tmp_path, Preparing(quick=quick)) as harness:
+            harness.specify(0, "quick")
+            harness.prepare(0)
+            harness.send(batch((1, 1_000_001)))
+            harness.start(share=8)
+            until(lambda harness=harness: harness.session.engine.rows)
+            harness.session.drain()
+            while not harness.session.drained:
+                harness.acknowledge()
+            settled = len(harness.numbers()) + len(harness.returned())
 
         assert settled == 1_000_000
 
@@ -285,17 +285,17 @@ def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
     for limit in (2, 0):
         go.clear()
         preparing = Preparing(slow=lambda scenario: go.wait(20))
-        with desk(tmp_path, preparing, capacity=2) as told:
-            told.specify(0, "slow", open=True, max_lag_s=0.05, max_concurrency=limit)
-            told.prepare(0)
-            told.send(arrivals([0] * 5))
-            told.start(share=2)
-            until(lambda told=told: len(told.numbers()) == 3)
+        with desk(tmp_path, preparing, capacity=2) as harness:
+            harness.specify(0, "slow", open=True, max_lag_s=0.05, max_concurrency=limit)
+            harness.prepare(0)
+            harness.send(arrivals([0] * 5))
+            harness.start(share=2)
+            until(lambda harness=harness: len(harness.numbers()) == 3)
             go.set()
-            until(lambda told=told: len(told.numbers()) == 5)
+            until(lambda harness=harness: len(harness.numbers()) == 5)
             found = [
                 decode_rows(block.columns).outcome.tolist()
-                for block in told.blocks()
+                for block in harness.blocks()
                 if block.columns
             ]
             outcomes[limit] = sorted(chain.from_iterable(found))
@@ -306,85 +306,87 @@ def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
 
 @pytest.mark.parametrize("change", [{"run": "x"}, {"epoch": "x"}, {"incarnation": "x"}])
 def test_control_records_of_others_are_refused(tmp_path, change):
-    with desk(tmp_path, Preparing()) as told:
-        refusal = told.tell(workload=0, **change)
+    with desk(tmp_path, Preparing()) as harness:
+        refusal = harness.tell(workload=0, **change)
 
         assert refusal == "control record of another run or worker process"
-        assert told.session.state == "idle"
+        assert harness.session.state == "idle"
 
 
 def test_an_older_control_record_changes_nothing(tmp_path):
-    with desk(tmp_path, Preparing(quick=quick)) as told:
-        told.specify(0, "quick")
-        told.prepare(0)
-        old = SEALER.seal(Control.KIND, replace(told.control, version=1, workload=-1).body())
-        told.tell()
-        same = SEALER.seal(Control.KIND, told.control.body())
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.specify(0, "quick")
+        harness.prepare(0)
+        old = SEALER.seal(Control.KIND, replace(harness.control, version=1, workload=-1).body())
+        harness.tell()
+        same = SEALER.seal(Control.KIND, harness.control.body())
 
-        assert told.session.follow(old, CLOCK) == "control record seen before"
-        assert told.session.follow(same, CLOCK) == ""
-        assert told.session.follow(None, CLOCK) == ""
-        assert told.session.state == "ready"
+        assert harness.session.follow(old, CLOCK) == "control record seen before"
+        assert harness.session.follow(same, CLOCK) == ""
+        assert harness.session.follow(None, CLOCK) == ""
+        assert harness.session.state == "ready"
 
 
 def test_forged_records_and_batches_are_refused(tmp_path):
     stranger = Sealer(Keyring.generate())
-    with desk(tmp_path, Preparing()) as told:
-        control = stranger.seal(Control.KIND, replace(told.control, version=9).body())
+    with desk(tmp_path, Preparing()) as harness:
+        control = stranger.seal(Control.KIND, replace(harness.control, version=9).body())
 
-        assert "unknown key" in told.session.follow(control, CLOCK)
-        assert "unknown key" in told.session.offer(stranger.seal(Batch.KIND, batch((1, 2)).body()))
-        assert "not msgpack" in told.session.offer(b"\xc1")
+        assert "unknown key" in harness.session.follow(control, CLOCK)
+        assert "unknown key" in harness.session.offer(
+            stranger.seal(Batch.KIND, batch((1, 2)).body())
+        )
+        assert "not msgpack" in harness.session.offer(b"\xc1")
 
 
 def test_acknowledged_blocks_are_forgotten(tmp_path):
-    with desk(tmp_path, Preparing(quick=quick)) as told:
-        told.specify(0, "quick")
-        told.prepare(0)
-        told.send(batch((1, 11)))
-        told.start(share=1)
-        until(lambda: told.numbers() == list(range(1, 11)))
-        kept = len(told.session.outbox)
-        told.acknowledge()
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.specify(0, "quick")
+        harness.prepare(0)
+        harness.send(batch((1, 11)))
+        harness.start(share=1)
+        until(lambda: harness.numbers() == list(range(1, 11)))
+        kept = len(harness.session.outbox)
+        harness.acknowledge()
 
         assert kept > 0
-        until(lambda: len(told.session.outbox) == 0)
+        until(lambda: len(harness.session.outbox) == 0)
 
 
 def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
     go = threading.Event()
-    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as told:
-        told.specify(0, "slow", timeout_s=0.05)
-        told.prepare(0)
-        told.send(batch((1, 3)))
-        told.start(share=2)
-        until(lambda: told.numbers() == [1, 2])
-        before = told.session.stuck
-        told.tell(workload=-1, t0_at=None)
-        after = told.session.stuck
+    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as harness:
+        harness.specify(0, "slow", timeout_s=0.05)
+        harness.prepare(0)
+        harness.send(batch((1, 3)))
+        harness.start(share=2)
+        until(lambda: harness.numbers() == [1, 2])
+        before = harness.session.stuck
+        harness.tell(workload=-1, t0_at=None)
+        after = harness.session.stuck
         go.set()
 
         assert before == after == 2
-        until(lambda: told.session.stuck == 0)
+        until(lambda: harness.session.stuck == 0)
 
 
 def test_a_slow_preparation_of_an_earlier_workload_changes_nothing(tmp_path):
     preparing = Preparing(slow=quick, quick=quick)
     preparing.gates["slow"] = threading.Event()
-    with desk(tmp_path, preparing) as told:
-        told.specify(0, "slow")
-        told.specify(1, "quick")
-        told.tell(workload=0)
-        told.prepare(1)
+    with desk(tmp_path, preparing) as harness:
+        harness.specify(0, "slow")
+        harness.specify(1, "quick")
+        harness.tell(workload=0)
+        harness.prepare(1)
         preparing.gates["slow"].set()
         time.sleep(0.1)
 
-        assert told.session.prepared == 1
-        assert told.session._ready.specification.scenario == "quick"
+        assert harness.session.prepared == 1
+        assert harness.session._ready.specification.scenario == "quick"
 
 
 def test_a_released_session_is_over(tmp_path):
-    with desk(tmp_path, Preparing()) as told:
-        told.tell(released=True)
+    with desk(tmp_path, Preparing()) as harness:
+        harness.tell(released=True)
 
-        assert told.session.over
+        assert harness.session.over

@@ -81,7 +81,7 @@ def test_two_sided_sees_less_as_well(less):
 
 
 def test_of_many_rows_those_of_one_accident_still_stand_together():
-    """Two stalls that hold thousands of requests up tell nothing of what is usual."""
+    """Two stalls that delay thousands of requests are no evidence of what is usual."""
     chance = np.random.default_rng(6)
     base = chance.normal(10, 1, (400, 2))
     slow = chance.normal(10, 1, (4000, 2))

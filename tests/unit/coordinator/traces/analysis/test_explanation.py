@@ -37,7 +37,7 @@ def explained(*faults, count=3100, **options):
 
 
 def check(features, answer):
-    """What holds whatever was found: parts sum to wholes."""
+    """Holds for every explanation: parts sum to wholes."""
     parts = np.bincount(features.rows(), features.time, minlength=len(features))
     assert (parts == features.total).all()
     for band in answer.bands:
@@ -76,7 +76,7 @@ def test_too_many_calls():
     # the slowest of them are those whose calls are long, too
     assert cause.more_calls_s > 0.7 * cause.excess_s
     assert "21 calls instead of 1." in sentence
-    # repetition makes no shape of its own
+    # repetition does not make another shape
     assert len(answer.shapes) == 1
 
 

@@ -35,7 +35,7 @@ SLOW = Fault(share=0.05, harm=slow_query)
 
 
 def notify(work, chance):
-    """The API sends a message to a bus, whose work goes on after the reply."""
+    """The API sends a message to a bus, whose work continues after the reply."""
     api = find(work, "wsgi")
     api.add(Work(name="notify", start=api.end - 0.1, length=50, service="bus", host="c"))
 
@@ -79,7 +79,7 @@ FAULTS = {
 
 
 def story_of(found):
-    """What stands out, what is said of the traces, and the tree of the slowest one with gaps."""
+    """The differences, the notes on the traces, and the tree of the slowest one with gaps."""
     file = io.StringIO()
     console = Console(file=file, width=100)
     digest = digest_of(found)

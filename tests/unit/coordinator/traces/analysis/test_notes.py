@@ -7,41 +7,41 @@ from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
 
-def told(found):
+def notes_on(found):
     digest = digest_of(found)
     return list(trace_notes(digest.coverage, digest.clocks, 0))
 
 
-def test_orphans_are_told_by_service():
+def test_orphans_are_counted_by_service():
     def lose(work, chance):
         find(work, "rpc").lost = True
 
-    assert told(traces(20, change=lose))[0] == (
+    assert notes_on(traces(20, change=lose))[0] == (
         "stock/engine: 20 spans left out (100 %), the spans around them are not recorded"
     )
 
 
-def test_spans_of_threads_that_kept_a_trace_are_told_by_service():
+def test_spans_of_threads_that_kept_a_trace_are_counted_by_service():
     def late(work, chance):
         api = find(work, "wsgi")
         for number in range(0 if chance.random() < 0.9 else 30):
             start = api.end + 1000 + number
             api.add(Work(name="run", start=start, length=1, service="pool", host="b"))
 
-    (line,) = (line for line in told(traces(100, change=late)) if "left out" in line)
+    (line,) = (line for line in notes_on(traces(100, change=late)) if "left out" in line)
 
     assert "written into traces that its threads had kept" in line
-    # the first could be work that goes on after the reply
+    # the first could be work that continues after the reply
     assert "left out (97 %)" in line
 
 
-def test_incomplete_traces_and_work_after_the_reply_are_told():
+def test_incomplete_traces_and_work_after_the_reply_are_reported():
     def harm(work, chance):
         api = find(work, "wsgi")
         api.add(Work(name="notify", start=api.end - 0.1, length=50, service="bus", host="c"))
         find(work, "reserve").lost_stop = True
 
-    lines = told(traces(10, change=harm))
+    lines = notes_on(traces(10, change=harm))
 
     assert lines[0] == "10 of 10 traces incomplete: 10 stops and 0 starts of spans are missing"
     assert lines[1].startswith("bus notify continued after its caller's end 10 times, 49.9ms on")
@@ -67,7 +67,7 @@ def test_of_many_services_the_worst_are_named():
         (0, -1, 2, "the clocks of a and b may agree (-1.00ms to +2.00ms)"),
     ],
 )
-def test_clocks_are_told_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
+def test_clocks_are_reported_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
     def ns(value):
         return None if value is None else value * 10**6
 
@@ -89,7 +89,7 @@ def test_a_clock_that_only_one_bound_is_known_of():
         Work(name="cast", start=5, length=100, service="bus", host="c")
     )
 
-    (_, line) = told(spans_of(root, number=n, clocks={"c": -50}) for n in range(10))
+    (_, line) = notes_on(spans_of(root, number=n, clocks={"c": -50}) for n in range(10))
 
     assert line == "the clock of w1 is at least 45.0ms ahead of that of c, corrected"
 

@@ -149,7 +149,7 @@ def test_what_ends_late_by_no_more_than_the_clocks_uncertainty_was_waited_for():
 
 
 def test_casts_alone_say_nothing_of_a_clock():
-    """They begin at any time, and most of them when nobody waits any more."""
+    """They begin at any time, and most of them when no caller waits any more."""
 
     def cast(work, chance):
         api = work.inner[0].inner[0]

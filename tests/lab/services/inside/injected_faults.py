@@ -1,4 +1,4 @@
-"""The faults that are put into a service at the moment, as a file says."""
+"""The faults that are currently injected into a service, read from a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Planted:
+class InjectedFaults:
     """Reads a list of {"service", "text", "share", "delay_s"}, again whenever the file changes.
 
     Of 1 / share calls in a row one is slow, any of them: chance decides which, but not how many.

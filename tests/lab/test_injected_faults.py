@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.lab.planted_faults import Case, faulty_lab, glance, keystone, zaqar
+from helpers.lab.injected_faults import Case, faulty_lab, glance, keystone, zaqar
 from helpers.runs import Finished, Site, site
 from servers import missing
 from services.faults import Unavailable
@@ -101,7 +101,7 @@ def printed(here: Site, *command: str) -> Finished:
 
 
 def answers(here: Site, run_id: str) -> list[dict[str, Any]]:
-    """What is said of each workload, in their order."""
+    """The text on each workload, in their order."""
     found = json.loads(printed(here, "explain", run_id, "--json").out)["answers"]
     return sorted(found, key=lambda answer: str(answer["name"]))
 

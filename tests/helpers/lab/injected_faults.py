@@ -26,7 +26,7 @@ class Case:
     times: int
     #: Makes some of the calls slow.
     fault: Fault
-    #: How explanations call it: service, trace point, and what stands in its detail.
+    #: Its name in explanations: service, trace point, and a part of its detail.
     who: str
     what: str
     about: str
@@ -47,7 +47,7 @@ class Case:
 
 @contextlib.contextmanager
 def faulty_lab() -> Iterator[Lab]:
-    """A Zaqar and a Glance, with what they need, for planting faults; there are none yet."""
+    """A Zaqar and a Glance, with what they need, ready for faults to be injected."""
     with temporary_lab() as lab:
         lab.options = replace(lab.options, faults=True)
         operations.start(lab, ["zaqar", "glance"])
