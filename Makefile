@@ -95,4 +95,4 @@ lab-stop:
 	@[ ! -d build/lab ] || $(LAB_COMMAND) stop
 
 clean: lab-stop
-	rm -rf $(VENV) $(PEERS) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-3.* $(PEERS) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
