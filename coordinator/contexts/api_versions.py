@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.errors import ContextError
-from osbench.common.openstack.service_catalogue import SERVICES
-from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import CloudAccess
+from osbench.plugin import context
+from osbench.plugin.cloud import SERVICES, CloudAccess
+from osbench.plugin.errors import ContextError
 
 
-class ApiVersions(Context):
+class ApiVersions(context.Context):
     """Makes scenarios use a version of an API, or a service type of the catalogue.
 
     The version of nova, cinder and placement is a microversion if it has a dot; write it in

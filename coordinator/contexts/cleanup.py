@@ -12,15 +12,21 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from osbench.common.openstack.cloud_users import NAMES_KEY
-from osbench.common.openstack.resource_names import is_from_iteration
-from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import CloudAccess
-from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, remove_resources
-from osbench.coordinator.contexts.resources import NAMES, kinds, probe
+from osbench.plugin import context
+from osbench.plugin.cloud import (
+    KIND_NAMES,
+    NAMES_KEY,
+    SETTLE_LATE_S,
+    SETTLE_S,
+    CloudAccess,
+    is_from_iteration,
+    kinds,
+    probe,
+    remove_resources,
+)
 
 
-class Cleanup(Context):
+class Cleanup(context.Context):
     """Removes the resources, and only those, that iterations have left in the given services."""
 
     NAME: ClassVar[str] = "cleanup"
@@ -29,7 +35,7 @@ class Cleanup(Context):
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "array",
         "description": "services to search, or kinds of objects in them",
-        "items": {"enum": NAMES},
+        "items": {"enum": KIND_NAMES},
     }
 
     def setup(self) -> None:

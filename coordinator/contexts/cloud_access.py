@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import CloudUser, by_project, cloud_users, openstack_of
 from osbench.common.openstack.error_mapping import AuthenticationFailed
+from osbench.common.openstack.login import state_of
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
@@ -93,6 +95,21 @@ class CloudAccess:
             self.session,
             {name: ApiVersion(**wish) for name, wish in versions.items()},
         )
+
+    def with_tokens(self, users: Iterable[CloudUser], at_once: int = AT_ONCE) -> list[CloudUser]:
+        """The users with their ids and new tokens, which include roles added meanwhile."""
+
+        def authenticated(user: CloudUser) -> CloudUser:
+            account = Account(user.credential)
+            granted = account.token(self.session())
+            return replace(
+                user,
+                user_id=str(granted.user_id),
+                project_id=str(granted.project_id),
+                state=state_of(account.login, user.credential),
+            )
+
+        return self.each("users authenticated", users, authenticated, at_once)
 
     def each(
         self, what: str, items: Iterable[T], work: Callable[[T], R], at_once: int = AT_ONCE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.context import Context
+from osbench.plugin import context
 
 
-class DummyContext(Context):
+class DummyContext(context.Context):
     """For tests: makes nothing, and fails to set up or to clean up on request."""
 
     NAME: ClassVar[str] = "dummy_context"

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import requests
 
-from osbench.common.errors import ContextError
-from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.per_project import PerProjectContext
+from osbench.plugin.cloud import Cloud, PerProjectContext
+from osbench.plugin.errors import ContextError
 
 _BLOCK = 1024 * 1024
 _DISKS = ["qcow2", "raw", "vhd", "vmdk", "vdi", "iso", "aki", "ari", "ami"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.errors import ContextError
-from osbench.common.openstack.cloud import Cloud
-from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import CloudAccess
+from osbench.plugin import context
+from osbench.plugin.cloud import Cloud, CloudAccess
+from osbench.plugin.errors import ContextError
 
 #: Path of a project's quotas, and the key of the document, by service.
 _PLACES = {
@@ -24,7 +23,7 @@ _QUOTAS = {
 }
 
 
-class Quotas(Context):
+class Quotas(context.Context):
     """Sets quotas of every project of the workload, and restores the previous ones afterwards."""
 
     NAME: ClassVar[str] = "quotas"

@@ -197,7 +197,7 @@ def kinds(name: str) -> tuple[Kind, ...]:
 
 
 #: Names that `kinds` accepts.
-NAMES = sorted(
+KIND_NAMES = sorted(
     name
     for service, several in KINDS.items()
     for name in (service, *(f"{service}.{kind.name.replace(' ', '_')}" for kind in several))

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.errors import ContextError
-from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.cloud_users import USERS
-from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import CloudAccess
-from osbench.coordinator.contexts.users import refreshed
+from osbench.plugin import context
+from osbench.plugin.cloud import USERS, Cloud, CloudAccess
+from osbench.plugin.errors import ContextError
 
 
-class Roles(Context):
+class Roles(context.Context):
     """Assigns each user the roles that it lacks in its project, and removes them afterwards."""
 
     NAME: ClassVar[str] = "roles"
@@ -43,7 +40,7 @@ class Roles(Context):
         self.made["roles_assigned"] = assigned
         self.keep()
         access.each("roles assigned", assigned, lambda path: admin.request("PUT", "keystone", path))
-        self.made[USERS] = refreshed(access)
+        self.made[USERS] = [user.to_dict() for user in access.with_tokens(users)]
 
     def cleanup(self) -> None:
         """Remove the assignments."""

@@ -7,14 +7,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from osbench.common.errors import ContextError
-from osbench.common.openstack.account import Account
-from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.cloud_users import CHOICE, RANDOM, ROUND_ROBIN, USERS, CloudUser
-from osbench.common.openstack.login import state_of
-from osbench.common.plugin.context import Context
-from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
-from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_resources
+from osbench.plugin import context
+from osbench.plugin.cloud import (
+    AT_ONCE,
+    CHOICE,
+    RANDOM,
+    ROUND_ROBIN,
+    SETTLE_LATE_S,
+    USERS,
+    Cloud,
+    CloudAccess,
+    CloudUser,
+    remove_resources,
+)
+from osbench.plugin.errors import ContextError
 
 #: Keys that ask for new users.
 _NEW = ("tenants", "users_per_tenant")
@@ -23,7 +29,7 @@ _ROLES = ("member", "_member_")
 _NUMBER = {"type": "integer", "minimum": 1}
 
 
-class Users(Context):
+class Users(context.Context):
     """Makes projects and users, each with a token, or uses those of the deployment record.
 
     Users of the record are used if it has any and neither `tenants` nor `users_per_tenant` is
@@ -69,7 +75,7 @@ class Users(Context):
             users = [CloudUser(credential=one) for one in access.deployment.users]
         else:
             users = self._new(access)
-        self._keep(access.each("users authenticated", users, self._with_token(access), self._at))
+        self._keep(access.with_tokens(users, self._at))
 
     def cleanup(self) -> None:
         """Remove the new users and their projects, by their names. Raises ContextError."""
@@ -145,30 +151,6 @@ class Users(Context):
             return replace(user, user_id=identity, project_id=project)
 
         return access.each("users made", planned, make, self._at)
-
-    def _with_token(self, access: CloudAccess) -> Any:
-        def authenticated(user: CloudUser) -> CloudUser:
-            account = Account(user.credential)
-            granted = account.token(access.session())
-            return replace(
-                user,
-                user_id=str(granted.user_id),
-                project_id=str(granted.project_id),
-                state=state_of(account.login, user.credential),
-            )
-
-        return authenticated
-
-
-def refreshed(access: CloudAccess, at_once: int = AT_ONCE) -> list[dict[str, Any]]:
-    """The users as `Users` stores them, with new tokens, which include added roles."""
-
-    def again(user: CloudUser) -> dict[str, Any]:
-        account = Account(user.credential)
-        account.token(access.session())
-        return replace(user, state=state_of(account.login, user.credential)).to_dict()
-
-    return access.each("users authenticated", access.users, again, at_once)
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:

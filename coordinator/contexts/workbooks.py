@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import yaml
 
-from osbench.common.errors import ContextError
-from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.per_project import PerProjectContext
+from osbench.plugin.cloud import Cloud, PerProjectContext
+from osbench.plugin.errors import ContextError
 
 
 class Workbooks(PerProjectContext):

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from osbench.common.openstack.cloud import Cloud
-from osbench.coordinator.contexts.per_project import PerProjectContext
+from osbench.plugin.cloud import Cloud, PerProjectContext
 
 #: Messages per request; Zaqar accepts more, up to a configured size.
 _AT_ONCE = 50

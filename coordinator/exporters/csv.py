@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.exporter import Exporter
+from osbench.plugin import exporter
 
 #: Columns of a distribution, as the JSON object names them; all but the first are seconds.
 FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
@@ -18,7 +18,7 @@ HEADER = ("subtask", "position", "workload", "time", "state", *FIGURES)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-class Csv(Exporter):
+class Csv(exporter.Exporter):
     """Writes times.csv: one line per workload, time and state, in seconds.
 
     `time` is service, response, start_lag, or "action" with the name of an atomic action.

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.exporter import Exporter
+from osbench.plugin import exporter
 
 
-class Json(Exporter):
+class Json(exporter.Exporter):
     """Writes results.json: the JSON object that `results RUN --json` prints."""
 
     NAME: ClassVar[str] = "json"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
-from osbench.common.plugin.exporter import Exporter
+from osbench.plugin import exporter
 
 #: Exit codes of a run with the requested load; a failed SLA is reported for its workload.
 AS_ASKED = (0, 1)
 
 
-class Junit(Exporter):
+class Junit(exporter.Exporter):
     """Writes junit.xml: a test suite with a test case for each workload, and one for the run.
 
     A workload is a failure if its SLA failed, and an error if iterations were lost or not

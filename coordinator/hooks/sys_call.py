@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Mapping
 from typing import IO, Any, ClassVar
 
-from osbench.common.masking import mask_url
-from osbench.common.plugin.hook import Event, Failed, Hook
+from osbench.plugin import hook
+from osbench.plugin.formatting import mask_url
 
 #: Default timeout of a command, seconds.
 TIMEOUT_S = 60.0
@@ -23,7 +23,7 @@ GRACE_S = 1.0
 READ = 64 * 1024
 
 
-class SysCall(Hook):
+class SysCall(hook.Hook):
     """Runs a command: a string that is split as by a shell, but run without one.
 
     If stdout is a JSON object with `additive` or `complete`, that is the output; otherwise it is a
@@ -67,7 +67,7 @@ class SysCall(Hook):
             return [f"is not a command: {error}"]
         return [] if words else ["is not a command: it is empty"]
 
-    def run(self, event: Event) -> Mapping[str, Any]:
+    def run(self, event: hook.Event) -> Mapping[str, Any]:
         """Run the command. Raises Failed, OSError."""
         # files and not pipes: a grandchild that keeps a pipe open would block us
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -82,12 +82,12 @@ class SysCall(Hook):
                 code = self._process.wait(self._timeout_s)
             except subprocess.TimeoutExpired:
                 self.stop()
-                raise Failed(
+                raise hook.Failed(
                     f"the command had not ended after {self._timeout_s:g} s",
                     self._text("none", out, err),
                 ) from None
             if code:
-                raise Failed(f"the command returned {code}", self._text(str(code), out, err))
+                raise hook.Failed(f"the command returned {code}", self._text(str(code), out, err))
             return _charts(_start(out)) or self._text("0", out, err)
 
     def stop(self) -> None:

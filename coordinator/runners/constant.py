@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.plugin.runner import Runner, Step, Totals, split
 from osbench.coordinator.runners.runner_schema import (
     DRAFT,
     MAX_CPU_COUNT,
@@ -16,9 +15,10 @@ from osbench.coordinator.runners.runner_schema import (
     risen,
     without_effect,
 )
+from osbench.plugin import runner
 
 
-class Constant(Runner):
+class Constant(runner.Runner):
     """Runs `times` iterations with `concurrency` virtual users over all workers.
 
     The users are added evenly over the first `ramp_up` seconds (at once unless given).
@@ -69,10 +69,10 @@ class Constant(Runner):
         """Virtual users at an instant."""
         return risen(self.config, elapsed_s)
 
-    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+    def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Keep all virtual users busy until `times` iterations are settled."""
-        return Step(
-            shares=split(self.users(elapsed_s), capacity),
+        return runner.Step(
+            shares=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,
             done=totals.settled >= self.planned,
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.plugin.runner import Runner, Step, Totals, split
 from osbench.coordinator.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
+from osbench.plugin import runner
 
 #: Rally's default timeout of an iteration, seconds.
 DEFAULT_TIMEOUT_S = 600
 
 
-class ConstantForDuration(Runner):
+class ConstantForDuration(runner.Runner):
     """Keeps `concurrency` virtual users busy for `duration` seconds.
 
     The users are added evenly over the first `ramp_up` seconds (at once unless given).
@@ -76,15 +76,15 @@ class ConstantForDuration(Runner):
         """Virtual users at an instant."""
         return risen(self.config, elapsed_s)
 
-    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+    def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Keep all virtual users busy until `duration`, then wait for running iterations."""
-        shares = split(self.users(elapsed_s), capacity)
+        shares = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:
-            return Step(
+            return runner.Step(
                 shares=shares,
                 budget=self.concurrency,
                 done=totals.settled >= self.concurrency,
             )
         over = elapsed_s >= duration_s and totals.settled >= totals.allotted
-        return Step(shares=shares, stop_s=duration_s, done=over)
+        return runner.Step(shares=shares, stop_s=duration_s, done=over)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from osbench.common.plugin.runner import Runner, Step, Totals
 from osbench.coordinator.runners.rates import Ramp, exact
 from osbench.coordinator.runners.runner_schema import (
     ARRIVALS,
@@ -23,6 +22,7 @@ from osbench.coordinator.runners.runner_schema import (
     without_effect,
 )
 from osbench.coordinator.runners.schedule import Schedule, schedule
+from osbench.plugin import runner
 
 _AT_LEAST_ONE: Mapping[str, Any] = {"type": "number", "minimum": 1}
 
@@ -46,7 +46,7 @@ _RATE: Mapping[str, Any] = {
 }
 
 
-class Rps(Runner):
+class Rps(runner.Runner):
     """Starts `times` iterations at `rps` arrivals per second over all workers.
 
     `rps` is a rate, or a ramp: `start` arrivals per second, and `step` more after every
@@ -123,11 +123,11 @@ class Rps(Runner):
     def _schedule(self) -> Schedule:
         return schedule(self.ramp, self.config)
 
-    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+    def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Plan the arrivals of the next `HORIZON_S` seconds that are not planned yet."""
         times = self.planned
         arrivals = self._schedule.due(totals.allotted, times, elapsed_s + HORIZON_S)
-        return Step(
+        return runner.Step(
             arrivals=arrivals.tolist(),
             done=totals.allotted >= times and totals.settled >= times,
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.plugin.runner import Runner, Step, Totals, split
 from osbench.coordinator.runners.runner_schema import DRAFT, TIMEOUT, TIMES
+from osbench.plugin import runner
 
 
-class Serial(Runner):
+class Serial(runner.Runner):
     """Runs `times` iterations with one virtual user.
 
     As in Rally, other keys are accepted and have no effect, except `timeout`, which bounds each
@@ -43,10 +43,10 @@ class Serial(Runner):
         """Equal to `times`."""
         return int(self.config.get("times", 1))
 
-    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+    def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Keep one virtual user busy until `times` iterations are settled."""
-        return Step(
-            shares=split(1, capacity),
+        return runner.Step(
+            shares=runner.split(1, capacity),
             budget=self.planned,
             done=totals.settled >= self.planned,
         )

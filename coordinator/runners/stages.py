@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from osbench.common.plugin.runner import Runner, Step, Totals
 from osbench.coordinator.runners import runner_schema
 from osbench.coordinator.runners.rates import Stages
 from osbench.coordinator.runners.schedule import Schedule, schedule
+from osbench.plugin import runner
 
 #: Limit on the arrivals of one workload.
 MOST_PLANNED = 10**10
@@ -37,7 +37,7 @@ def _too_small(config: Mapping[str, Any]) -> list[str]:
     ]
 
 
-class StagedRate(Runner):
+class StagedRate(runner.Runner):
     """Starts iterations at a rate that changes linearly from `start` through every `target`.
 
     `start` (0 unless given) and targets are arrivals per second over all workers; each stage
@@ -121,12 +121,12 @@ class StagedRate(Runner):
     def _schedule(self) -> Schedule:
         return schedule(self._curve, self.config)
 
-    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+    def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Plan the arrivals of the next seconds that are not planned yet."""
         count = self._schedule.count
         assert count is not None
         horizon_s = elapsed_s + runner_schema.HORIZON_S
-        return Step(
+        return runner.Step(
             arrivals=self._schedule.due(totals.allotted, count, horizon_s).tolist(),
             done=totals.allotted >= count and totals.settled >= count,
         )

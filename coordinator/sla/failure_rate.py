@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
+from osbench.plugin import sla
 
 _PERCENT = {"type": "number", "minimum": 0, "maximum": 100}
 
 
-class FailureRate(Sla):
+class FailureRate(sla.Sla):
     """Failed and timed out iterations, in percent of those that ran.
 
     Dropped and lost iterations did not run, or are not known to have: they do not count.
@@ -34,7 +34,7 @@ class FailureRate(Sla):
         low, high = config.get("min", 0), config.get("max", 100)
         return [] if low <= high else [f"min must not be above max, got min {low} and max {high}"]
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the percentage with the bounds."""
         low, high = float(self.config.get("min", 0)), float(self.config.get("max", 100))
         failed = _failed(statistics)
@@ -48,7 +48,7 @@ class FailureRate(Sla):
             f" allowed {low:g} % to {high:g} %",
         )
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Above `max` even if all that is left succeeds. `min` asks for failures: never."""
         failed = _failed(statistics)
         if not failed:
@@ -59,5 +59,5 @@ class FailureRate(Sla):
         return self.check(statistics) if least > high or high == 0 else None
 
 
-def _failed(statistics: Statistics) -> int:
+def _failed(statistics: sla.Statistics) -> int:
     return statistics.count("failed") + statistics.count("timed_out")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.sla import Sla, Statistics, Verdict, remaining
-from osbench.coordinator.formatting import duration
+from osbench.plugin import sla
+from osbench.plugin.formatting import duration
 
 
-class MaxAvgDuration(Sla):
+class MaxAvgDuration(sla.Sla):
     """The mean service time of successful iterations."""
 
     NAME: ClassVar[str] = "max_avg_duration"
@@ -20,7 +20,7 @@ class MaxAvgDuration(Sla):
         "examples": [2.5],
     }
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the mean with the limit."""
         times = statistics.service.state("ok")
         if not times.count:
@@ -31,9 +31,9 @@ class MaxAvgDuration(Sla):
             f" allowed {duration(self.config)}",
         )
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Above the limit even if all that is left succeeds and takes no time."""
-        times, left = statistics.service.state("ok"), remaining(statistics, plan)
+        times, left = statistics.service.state("ok"), sla.remaining(statistics, plan)
         if not times.count or left is None:
             return None
         least = times.sum / (times.count + left)

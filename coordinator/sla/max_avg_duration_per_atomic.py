@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
-from osbench.common.protocol.blocks import Columns
-from osbench.coordinator.formatting import duration
-from osbench.coordinator.statistics.action_paths import name_paths, unknown
+from osbench.plugin import sla
+from osbench.plugin.formatting import duration
+from osbench.plugin.statistics import name_paths, unknown
 
 
-class MaxAvgDurationPerAtomic(Sla):
+class MaxAvgDurationPerAtomic(sla.Sla):
     """The mean duration of each named action, over all its calls in successful iterations.
 
     As in Rally, failed actions count where their iteration went on and succeeded, which is why
@@ -44,13 +42,13 @@ class MaxAvgDurationPerAtomic(Sla):
             if limit < 0
         ]
 
-    def add(self, columns: Columns) -> None:
+    def add(self, columns: sla.Columns) -> None:
         """Add up the actions of successful iterations."""
         lines = columns.actions
         if not len(lines):
             return
         number, labels = name_paths(lines, columns.names)
-        succeeded = columns.outcome[lines[:, 0]] == Outcome.OK
+        succeeded = columns.outcome[lines[:, 0]] == sla.Outcome.OK
         for at, label in enumerate(labels):
             if label not in self._calls:
                 continue
@@ -60,7 +58,7 @@ class MaxAvgDurationPerAtomic(Sla):
             self._calls[label] += len(rows)
             self._sums[label] += int((ended - rows[:, 3]).sum())
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare each mean with its limit; an action that no successful iteration had fails."""
         success, said = True, []
         for name, limit in self.config.items():

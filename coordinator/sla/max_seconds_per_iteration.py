@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
-from osbench.coordinator.formatting import duration
+from osbench.plugin import sla
+from osbench.plugin.formatting import duration
 
 
-class MaxSecondsPerIteration(Sla):
+class MaxSecondsPerIteration(sla.Sla):
     """The longest service time of all iterations that ran, failed ones too, as in Rally."""
 
     NAME: ClassVar[str] = "max_seconds_per_iteration"
@@ -20,7 +20,7 @@ class MaxSecondsPerIteration(Sla):
         "examples": [2.5],
     }
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the longest iteration with the limit."""
         times = [statistics.service.state(name) for name in ("ok", "failed", "timed_out")]
         if not any(found.count for found in times):
@@ -31,7 +31,7 @@ class MaxSecondsPerIteration(Sla):
             f"longest iteration {duration(longest / 1e9)}, allowed {duration(self.config)}",
         )
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """The first iteration that took too long."""
         verdict = self.check(statistics)
         return verdict if statistics.start_lag.count and not verdict.success else None

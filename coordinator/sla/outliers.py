@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
-from osbench.common.protocol.blocks import Columns
+from osbench.plugin import sla
 
 
-class Outliers(Sla):
+class Outliers(sla.Sla):
     """Successful iterations longer than mean + sigmas * standard deviation of those before.
 
     The rule is Rally's, one pass in the order in which results come in, and so is its
@@ -54,9 +52,9 @@ class Outliers(Sla):
         self._mean = 0.0
         self._squared = 0.0
 
-    def add(self, columns: Columns) -> None:
+    def add(self, columns: sla.Columns) -> None:
         """Judge each successful iteration by those before it."""
-        rows = columns.outcome == Outcome.OK
+        rows = columns.outcome == sla.Outcome.OK
         times = (columns.ended - columns.started - columns.idle)[rows].astype(np.float64)
         if not len(times):
             return
@@ -76,7 +74,7 @@ class Outliers(Sla):
         self._mean = middle + float(mean[-1])
         self._squared = float(squared[-1])
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the number of outliers with the limit."""
         if not self._count:
             return self.verdict(False, "no iteration has succeeded")
@@ -88,7 +86,7 @@ class Outliers(Sla):
             f" allowed {most}",
         )
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """An outlier too many: what is one stays one."""
         verdict = self.check(statistics)
         return verdict if self._count and not verdict.success else None

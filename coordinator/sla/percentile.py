@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.histogram import Histogram
-from osbench.common.plugin.sla import Sla, Statistics, Verdict, remaining
-from osbench.coordinator.formatting import duration
-from osbench.coordinator.statistics.action_paths import unknown
-from osbench.coordinator.statistics.percentiles import least_percentile
+from osbench.plugin import sla
+from osbench.plugin.formatting import duration
+from osbench.plugin.statistics import least_percentile, unknown
 
 _LIMIT: Mapping[str, Any] = {
     "type": "object",
@@ -37,7 +35,7 @@ _LIMIT: Mapping[str, Any] = {
 }
 
 
-class Percentile(Sla):
+class Percentile(sla.Sla):
     """Percentiles of successful iterations, or of successful calls of an atomic action.
 
     The values are those of the report: told to 0.1 %, rounded up, never above the longest.
@@ -57,14 +55,14 @@ class Percentile(Sla):
             if "action" in limit and limit.get("of") == "response"
         ]
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare each percentile with its limit."""
         said = [_said(limit, statistics) for limit in _limits(self.config)]
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Above a limit even if all that is left succeeds at once."""
-        left = remaining(statistics, plan)
+        left = sla.remaining(statistics, plan)
         for limit in _limits(self.config):
             # how often an action will be called nobody knows
             more = None if "action" in limit else left
@@ -78,15 +76,15 @@ def _limits(config: Any) -> Sequence[Mapping[str, Any]]:
     return [config] if isinstance(config, Mapping) else config
 
 
-def _times(limit: Mapping[str, Any], statistics: Statistics) -> Histogram:
+def _times(limit: Mapping[str, Any], statistics: sla.Statistics) -> sla.Histogram:
     if "action" in limit:
         found = statistics.actions.get(limit["action"])
-        return found.state("ok") if found is not None else Histogram()
+        return found.state("ok") if found is not None else sla.Histogram()
     times = statistics.response if limit.get("of") == "response" else statistics.service
     return times.state("ok")
 
 
-def _said(limit: Mapping[str, Any], statistics: Statistics) -> tuple[bool, str]:
+def _said(limit: Mapping[str, Any], statistics: sla.Statistics) -> tuple[bool, str]:
     times = _times(limit, statistics)
     action = limit.get("action")
     name = f"p{limit['p']:g} of {action or limit.get('of', 'service') + ' time'}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
-from osbench.coordinator.formatting import duration, three_digits
+from osbench.plugin import sla
+from osbench.plugin.formatting import duration, three_digits
 
 
-class PerformanceDegradation(Sla):
+class PerformanceDegradation(sla.Sla):
     """How much longer the slowest successful iteration took than the fastest, in percent."""
 
     NAME: ClassVar[str] = "performance_degradation"
@@ -27,7 +27,7 @@ class PerformanceDegradation(Sla):
         "additionalProperties": False,
     }
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the ratio of longest and shortest service time with the limit."""
         times = statistics.service.state("ok")
         if not times.count:
@@ -41,7 +41,7 @@ class PerformanceDegradation(Sla):
             f" {three_digits(percent)} % slower, allowed {most:g} %",
         )
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Too far apart: further iterations can only widen it."""
         verdict = self.check(statistics)
         failed = statistics.service.state("ok").count and not verdict.success

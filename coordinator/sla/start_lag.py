@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.sla import Sla, Statistics, Verdict, remaining
-from osbench.coordinator.formatting import duration
-from osbench.coordinator.statistics.percentiles import least_percentile
+from osbench.plugin import sla
+from osbench.plugin.formatting import duration
+from osbench.plugin.statistics import least_percentile
 
 
-class StartLag(Sla):
+class StartLag(sla.Sla):
     """A percentile of the time from due to started, of all iterations that ran."""
 
     NAME: ClassVar[str] = "start_lag"
@@ -30,7 +30,7 @@ class StartLag(Sla):
         "additionalProperties": False,
     }
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the percentile with the limit."""
         percent, most = self.config.get("p", 99), self.config["max_s"]
         lag = statistics.start_lag
@@ -42,8 +42,8 @@ class StartLag(Sla):
             f"p{percent:g} start lag {duration(value / 1e9)}, allowed {duration(most)}",
         )
 
-    def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
+    def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Above the limit even if all that is left starts in time."""
-        left = remaining(statistics, plan)
+        left = sla.remaining(statistics, plan)
         least = least_percentile(statistics.start_lag, self.config.get("p", 99), left)
         return self.check(statistics) if least > round(self.config["max_s"] * 1e9) else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
-from osbench.coordinator.formatting import three_digits
+from osbench.plugin import sla
+from osbench.plugin.formatting import three_digits
 
 
-class Throughput(Sla):
+class Throughput(sla.Sla):
     """Successful iterations per second, from the first start to the last end."""
 
     NAME: ClassVar[str] = "throughput"
@@ -27,7 +27,7 @@ class Throughput(Sla):
         "additionalProperties": False,
     }
 
-    def check(self, statistics: Statistics) -> Verdict:
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the rate with the limit."""
         first, last = statistics.first_start, statistics.last_end
         if first is None or last is None:

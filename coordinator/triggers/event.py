@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.plugin.trigger import Trigger
 from osbench.coordinator.triggers.trigger_schema import closed
+from osbench.plugin import trigger
 
 
-class EventTrigger(Trigger):
+class EventTrigger(trigger.Trigger):
     """Fires at each of the values in `at`."""
 
     NAME: ClassVar[str] = "event"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.plugin.trigger import LEAST, Trigger
 from osbench.coordinator.triggers.trigger_schema import closed
+from osbench.plugin import trigger
 
 
-class PeriodicTrigger(Trigger):
+class PeriodicTrigger(trigger.Trigger):
     """Fires at `start`, and every `step` from there up to `end`."""
 
     NAME: ClassVar[str] = "periodic"
@@ -31,6 +31,6 @@ class PeriodicTrigger(Trigger):
     def due(self, after: int, until: int) -> Sequence[int]:
         """The due values as a range, which needs no memory."""
         step: int = self.config["step"]
-        start: int = self.config.get("start", LEAST[self.unit])
+        start: int = self.config.get("start", trigger.LEAST[self.unit])
         passed = max(0, (after - start) // step + 1)
         return range(start + passed * step, min(until, self.config.get("end", until)) + 1, step)

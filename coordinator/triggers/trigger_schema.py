@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.common.plugin.trigger import LEAST
+from osbench.plugin import trigger
 
 _UNIT: Mapping[str, Any] = {
-    "enum": list(LEAST),
+    "enum": list(trigger.LEAST),
     "description": "seconds after the start of the load, or iterations reported",
 }
 

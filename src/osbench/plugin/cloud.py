@@ -1,0 +1,73 @@
+"""Access to an OpenStack cloud, for contexts that make objects in it and remove them.
+
+Access:
+
+- `PerProjectContext`: base of contexts that make a number of named objects in each project
+- `CloudAccess`: the cloud as its administrator and as one user of each project; prefixes of names;
+  `each`, which calls a function for many objects at the same time and again after transient
+  errors; `AT_ONCE`, how many at the same time
+- `Cloud`: requests to services as one user
+- `CloudUser`: a user that iterations act as
+- `SERVICES`: the services whose API versions are known, by name
+
+Removal, by name:
+
+- `remove_resources`: lists and deletes until nothing is left
+- `KIND_NAMES`: what it can remove: services, and kinds of objects in them; `kinds(name)` gives the
+  kinds that a name means, and `probe` checks that a kind may be listed
+- `SETTLE_S`, `SETTLE_LATE_S`: seconds after which it looks again, for requests still in progress;
+  the latter if a process was killed or iterations timed out
+- `is_from_iteration`: whether an iteration of the workload gave a name
+
+Keys of `made`, which workers read:
+
+- `USERS`: users of the iterations, as `CloudUser.to_dict` gives them
+- `CHOICE`: how an iteration chooses its user: `RANDOM` or `ROUND_ROBIN`
+- `NAMES_KEY`: the key that marks names given by iterations
+
+Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench.plugin.errors`:
+
+- `RequestFailed`: a service sent an unexpected response; it has the `status`
+- `AuthenticationFailed`: Keystone gave no token
+"""
+
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.cloud_users import (
+    CHOICE,
+    NAMES_KEY,
+    RANDOM,
+    ROUND_ROBIN,
+    USERS,
+    CloudUser,
+)
+from osbench.common.openstack.error_mapping import AuthenticationFailed
+from osbench.common.openstack.request_errors import RequestFailed
+from osbench.common.openstack.resource_names import is_from_iteration
+from osbench.common.openstack.service_catalogue import SERVICES
+from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
+from osbench.coordinator.contexts.per_project import PerProjectContext
+from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, remove_resources
+from osbench.coordinator.contexts.resources import KIND_NAMES, kinds, probe
+
+__all__ = [
+    "AT_ONCE",
+    "CHOICE",
+    "KIND_NAMES",
+    "NAMES_KEY",
+    "RANDOM",
+    "ROUND_ROBIN",
+    "SERVICES",
+    "SETTLE_LATE_S",
+    "SETTLE_S",
+    "USERS",
+    "AuthenticationFailed",
+    "Cloud",
+    "CloudAccess",
+    "CloudUser",
+    "PerProjectContext",
+    "RequestFailed",
+    "is_from_iteration",
+    "kinds",
+    "probe",
+    "remove_resources",
+]
