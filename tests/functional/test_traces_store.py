@@ -156,7 +156,7 @@ def test_a_store_that_is_away_is_reported_without_its_password(redis):
 
 
 def test_a_wrong_address_is_reported_without_its_password():
-    with pytest.raises(StoreError, match="no address") as raised:
+    with pytest.raises(StoreError, match="is not an address of a Redis") as raised:
         RedisTraces("mongodb://user:hunter2@host/db")
 
     assert "hunter2" not in str(raised.value)

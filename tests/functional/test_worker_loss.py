@@ -185,7 +185,9 @@ def test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice(
     sums = agrees(pair, counting, done)
     assert sums["planned"] == times
     assert sums["not_started"] == 0
-    assert sums["late"] > 0
+    # a coordinator that polls rarely, on a busy machine, need not have noticed
+    declared_lost = any(one["lost"] for one in done.result["workloads"][0]["workers"])
+    assert (sums["late"] > 0) == declared_lost
     assert starts(counting, done) == {1}
     assert done.code == (3 if sums["lost"] else 0)
     pair.await_idle(2)
