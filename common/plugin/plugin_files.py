@@ -90,15 +90,24 @@ def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
                     "a subclass of osbench.plugin.scenario.Scenario with a method run"
                 )
             yield mark.name or f"{cls.__name__}.run", cls, "run"
-        for method, function in vars(cls).items():
-            mark = getattr(function, MARK, None)
-            if isinstance(mark, Configuration) and not isinstance(function, type):
-                if not issubclass(cls, Scenario):
-                    raise errors.PluginError(
-                        f"{module.__file__}: {cls.__name__}.{method} is marked as a scenario but "
-                        f"{cls.__name__} is not a subclass of osbench.plugin.scenario.Scenario"
-                    )
-                yield mark.name or f"{cls.__name__}.{method}", cls, method
+        for name, method in marked_methods(cls, str(module.__file__)):
+            yield name, cls, method
+
+
+def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
+    """Scenario name and method name of each method of its own that `cls` marks as a scenario.
+
+    Raises PluginError, which tells `where` the class is, if it cannot be a scenario.
+    """
+    for method, function in vars(cls).items():
+        mark = getattr(function, MARK, None)
+        if isinstance(mark, Configuration) and not isinstance(function, type):
+            if not issubclass(cls, Scenario):
+                raise errors.PluginError(
+                    f"{where}: {cls.__name__}.{method} is marked as a scenario but "
+                    f"{cls.__name__} is not a subclass of osbench.plugin.scenario.Scenario"
+                )
+            yield mark.name or f"{cls.__name__}.{method}", method
 
 
 def unmarked(module: ModuleType) -> Iterator[str]:

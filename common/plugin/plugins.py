@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import importlib.metadata
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,11 +17,13 @@ from osbench.common import errors
 from osbench.common.plugin import plugin_files, signature
 from osbench.common.plugin.argument_files import with_text
 from osbench.common.plugin.context import Context, ContextEnvironment
+from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
+from osbench.common.plugin.scenario_table import ScenarioTable
 from osbench.common.plugin.sla import Sla
 from osbench.common.plugin.trigger import Trigger
 from osbench.common.rally import plugin_hints as rally_names
@@ -89,16 +90,6 @@ class Found:
     address: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Definition:
-    """A plug-in that is known but perhaps not yet imported."""
-
-    #: Where it is defined, for messages.
-    place: str
-    #: Returns the class and, for a scenario, the method.
-    load: Callable[[], tuple[type, str]]
-
-
 class Plugins:
     """All plug-ins of this process: entry points `osbench.<kind>`, the files under `paths`, and
     Rally's, where it is installed.
@@ -115,7 +106,8 @@ class Plugins:
         self._paths = tuple(paths)
         self._prefer = prefer
         self._remedy = remedy
-        self._tables: dict[str, dict[str, _Definition]] | None = None
+        self._tables: dict[str, dict[str, Definition]] | None = None
+        self._native_scenarios = ScenarioTable(())
         self._scenarios: dict[str, ScenarioPlugin] = {}
         self._notes: list[str] = []
         self._bridge = Bridge()
@@ -123,12 +115,12 @@ class Plugins:
     @property
     def rally(self) -> Bridge:
         """Rally's plug-ins, including those of the paths."""
-        self._table("scenario")
+        self.import_files()
         return self._bridge
 
     def notes(self) -> list[str]:
         """Sentences on classes in files that look like plug-ins but are not."""
-        self._table("scenario")
+        self.import_files()
         return list(self._notes)
 
     def names(self, kind: str) -> list[str]:
@@ -160,8 +152,11 @@ class Plugins:
         raise self._absent(kind, name)
 
     def scenario_names(self) -> list[str]:
-        """Names of all native scenarios, sorted."""
-        return sorted(self._table("scenario"))
+        """Names of all native scenarios, sorted. Imports all their classes.
+
+        Raises PluginError also where a class of an entry point cannot be imported.
+        """
+        return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
         """The scenario `name`, native or Rally's. Raises PluginError where there is none."""
@@ -174,7 +169,7 @@ class Plugins:
         wanted = asked(name)
         for source in order(name, self._preferred()):
             if source == NATIVE:
-                definition = self._table("scenario").get(wanted.bare)
+                definition = self._scenario_table().get(wanted.bare)
                 if definition is not None:
                     return _scenario(wanted.bare, *definition.load(), definition.place)
             else:
@@ -214,7 +209,7 @@ class Plugins:
     def _absent(self, kind: str, name: str) -> errors.PluginError:
         word = "SLA criterion" if kind == "sla" else kind
         wanted = asked(name)
-        known = set(self._table(kind))
+        known: frozenset[str] = frozenset()
         if wanted.source != NATIVE:
             why = rally_names.why_absent(kind, wanted.in_rally)
             if why is not None:
@@ -227,29 +222,42 @@ class Plugins:
                 return errors.PluginError(
                     f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
                 )
-            known |= rally_names.names(kind)
+            known = rally_names.names(kind)
         if self._remedy:
             return errors.PluginError(f"there is no {word} {name!r} here: {self._remedy}")
-        near = signature.near(name, known) or "; your own need --plugin-path"
+        ours = (
+            self._scenario_table().candidates(wanted.bare)
+            if kind == "scenario"
+            else self._table(kind)
+        )
+        near = signature.near(name, known.union(ours)) or "; your own need --plugin-path"
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
-    def _table(self, kind: str) -> dict[str, _Definition]:
-        if kind != "scenario" and kind not in KINDS:
+    def import_files(self) -> None:
+        """Import the files under the paths, if that is not done, so that their faults are known."""
+        if self._tables is not None:
+            return
+        # called once: it reads the metadata of every installed package
+        points = importlib.metadata.entry_points()
+        tables = {k: definitions(k, points.select(group=f"osbench.{k}")) for k in KINDS}
+        scenarios = ScenarioTable(points.select(group="osbench.scenario"))
+        ours, for_rally = self._files()
+        for module in plugin_files.modules(ours):
+            _add_module(tables, scenarios, module)
+            self._notes += plugin_files.unmarked(module)
+        self._bridge = Bridge(for_rally)
+        self._tables, self._native_scenarios = tables, scenarios
+
+    def _table(self, kind: str) -> dict[str, Definition]:
+        if kind not in KINDS:
             raise ValueError(f"no such kind of plug-in: {kind}")
-        if self._tables is None:
-            # called once: it reads the metadata of every installed package
-            points = importlib.metadata.entry_points()
-            tables = {
-                k: _entry_points(k, points.select(group=f"osbench.{k}"))
-                for k in (*KINDS, "scenario")
-            }
-            ours, for_rally = self._files()
-            for module in plugin_files.modules(ours):
-                _add_module(tables, module)
-                self._notes += plugin_files.unmarked(module)
-            self._bridge = Bridge(for_rally)
-            self._tables = tables
+        self.import_files()
+        assert self._tables is not None
         return self._tables[kind]
+
+    def _scenario_table(self) -> ScenarioTable:
+        self.import_files()
+        return self._native_scenarios
 
     def _files(self) -> tuple[list[Path], list[str]]:
         """Files to import here, and files and folders for Rally to load."""
@@ -262,63 +270,22 @@ class Plugins:
         return ours, for_rally
 
 
-def _add(table: dict[str, _Definition], kind: str, name: str, definition: _Definition) -> None:
-    if name in table:
-        raise errors.PluginError(
-            f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}"
-        )
-    table[name] = definition
-
-
-def _entry_points(
-    kind: str, points: Iterable[importlib.metadata.EntryPoint]
-) -> dict[str, _Definition]:
-    table: dict[str, _Definition] = {}
-    # a package found twice on the path (an editable install and its sources) is one package
-    seen: set[tuple[str, str]] = set()
-    for point in points:
-        if (point.name, point.value) in seen:
-            continue
-        seen.add((point.name, point.value))
-        package = f" of {point.dist.name}" if point.dist else ""
-        where = f"entry point {point.value}{package}"
-        _add(table, kind, point.name, _Definition(place=where, load=_loader(point, where)))
-    return table
-
-
-def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tuple[type, str]]:
-    def load() -> tuple[type, str]:
-        try:
-            target: Any = importlib.import_module(point.module)
-            owner = target
-            for part in point.attr.split("."):
-                owner, target = target, getattr(target, part)
-        except (Exception, SystemExit) as error:
-            raise errors.PluginError(
-                f"{point.name} ({where}) cannot be loaded: {plugin_files.reason(error)}"
-            ) from error
-        if isinstance(target, type):
-            return target, "run"
-        if isinstance(owner, type) and callable(target):
-            return owner, point.attr.rpartition(".")[2]
-        raise errors.PluginError(f"{point.name} ({where}) is neither a class nor a method of one")
-
-    return load
-
-
-def _add_module(tables: dict[str, dict[str, _Definition]], module: ModuleType) -> None:
+def _add_module(
+    tables: Mapping[str, dict[str, Definition]], scenarios: ScenarioTable, module: ModuleType
+) -> None:
     for name, cls, method in plugin_files.scenarios(module):
-        _add(tables["scenario"], "scenario", name, _loaded(module.__file__, cls, method))
+        scenarios.add(name, _loaded(module.__file__, cls, method))
     for kind, name, cls in plugin_files.others(module, INTERFACES):
-        _add(tables[kind], kind, name, _loaded(module.__file__, cls, ""))
+        add(tables[kind], kind, name, _loaded(module.__file__, cls, ""))
 
 
-def _loaded(file: str | None, cls: type, method: str) -> _Definition:
+def _loaded(file: str | None, cls: type, method: str) -> Definition:
     where = f"{file} ({cls.__qualname__}{'.' if method else ''}{method})"
-    return _Definition(place=where, load=lambda: (cls, method))
+    return Definition(place=where, load=lambda: (cls, method))
 
 
 def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
+    method = method or "run"
     function = getattr(cls, method, None)
     if not issubclass(cls, Scenario) or function is None:
         raise errors.PluginError(

@@ -23,7 +23,7 @@ def check(task: Task, plugins: Plugins) -> list[Problem]:
 
     Raises PluginError if the plug-ins themselves cannot be read.
     """
-    plugins.names("runner")  # reports a broken plug-in file once, not once per workload
+    plugins.import_files()  # reports a broken plug-in file once, not once per workload
     return [
         problem for workload in task.workloads for problem in _workload(task, workload, plugins)
     ]

@@ -109,7 +109,7 @@ def main(
         broker.check(conf.messaging.broker_url, timeout_s)
     plugins = Plugins([*conf.worker.plugin_path, *plugin_paths], remedy=_REMEDY)
     # imported now, so that errors in plug-in files are reported at start
-    plugins.scenario_names()
+    plugins.import_files()
     name = incarnation()
     presence.register(conf, name)
     identity = Identity(

@@ -200,7 +200,7 @@ def test_a_file_does_not_override_what_is_built_in(tmp_path: Path):
     with pytest.raises(errors.PluginError) as caught:
         Plugins([str(tmp_path)]).scenario_names()
 
-    assert "osbench.worker.scenarios.dummy:Dummy.dummy of osbench" in str(caught.value)
+    assert "osbench.worker.scenarios.dummy:Dummy of osbench (Dummy.dummy)" in str(caught.value)
     assert f"{tmp_path}/dummy.py (First.run)" in str(caught.value)
 
 
