@@ -74,6 +74,7 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
     assert "20 = 20" in shopped
     assert "shop.add" in shopped
     assert "failures_in_a_row" in ran
+    assert "p50 of 80 iterations is between" in ran
     assert "bursts" in ran
     assert "80 = 80" in ran
     assert "Exit code 0" in ran

@@ -106,7 +106,9 @@ def test_files_of_samples_stand_in_the_guide_as_they_are() -> None:
 
 @pytest.mark.parametrize("document", ["docs/user-guide.md", "docs/plugin-guide.md"])
 def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
-    pieces = re.findall(r"^```yaml\n((?:runner|hooks):.*?)^```$", text(document), re.M | re.S)
+    pieces = re.findall(
+        r"^```yaml\n((?:runner|hooks|contexts):.*?)^```$", text(document), re.M | re.S
+    )
     subtask = {"title": "piece", "scenario": {"Dummy.dummy": {}}}
 
     assert pieces
