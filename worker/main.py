@@ -147,10 +147,10 @@ def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
 
 def _check(conf: Any) -> int:
     # the supervisor does not need the modules that read messages
-    from osbench.worker.process import presence  # noqa: PLC0415 - see above
+    from osbench.worker.process import health_check  # noqa: PLC0415 - see above
 
     expected = process_count(conf)
-    heard = presence.heard(conf)
+    heard = health_check.heard(conf)
     click.echo(f"{heard} of {expected} worker processes are heard")
     return int(heard < expected)
 

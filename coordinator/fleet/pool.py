@@ -10,8 +10,8 @@ from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, reached
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.fleet.shortage import Request, Shortage, processes
 from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.fleet.worker_request import Shortage, WorkerRequest, processes
 
 #: A poll that comes later than this after the previous one counts as this long: a coordinator
 #: that slept declares no worker lost.
@@ -47,7 +47,7 @@ class WorkerPool:
         return [worker for worker in self.present if worker.workload == workload]
 
     def gather(
-        self, request: Request, check: Callable[[], None], say: Callable[[str], None]
+        self, request: WorkerRequest, check: Callable[[], None], say: Callable[[str], None]
     ) -> None:
         """Take free workers until the request is met.
 
@@ -75,7 +75,7 @@ class WorkerPool:
                 say(line)
             time.sleep(0.1)
 
-    def _take_free(self, request: Request) -> Shortage:
+    def _take_free(self, request: WorkerRequest) -> Shortage:
         present = self._heartbeats.present()
         for beat, holder in present:
             enough = request.count is not None and len(self.workers) >= request.count

@@ -16,7 +16,7 @@ from osbench.common.plugin.runner import Runner
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import WorkerNeeds, needs
-from osbench.coordinator.fleet.shortage import Request
+from osbench.coordinator.fleet.worker_request import WorkerRequest
 from osbench.coordinator.run.sampling import Sampling, planned_in_all, sampling
 from osbench.coordinator.taskfile.data import data_files
 
@@ -112,9 +112,9 @@ class RunPlan:
         wait_s = self.options.wait_s
         return float(self.conf.coordinator.wait_for_workers_s if wait_s is None else wait_s)
 
-    def request(self, *, private: bool) -> Request:
+    def request(self, *, private: bool) -> WorkerRequest:
         """The workers that the run asks for; `private` ones are those of local mode."""
-        return Request(
+        return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
             least=self.needs.workers,
             users=self.needs.users,

@@ -15,7 +15,7 @@ from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, connect
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.pool import WorkerPool
-from osbench.coordinator.fleet.shortage import Request
+from osbench.coordinator.fleet.worker_request import WorkerRequest
 from servers import redis_server
 
 
@@ -90,7 +90,9 @@ def test_no_user_is_asked_to_start_workers_that_local_mode_starts(client):
 
     with pytest.raises(FleetError) as raised:
         WorkerPool(client, HeartbeatReader(client, sealer), "r").gather(
-            Request(count=3, least=1, users=1, wait_s=0.0, private=True), lambda: None, said.append
+            WorkerRequest(count=3, least=1, users=1, wait_s=0.0, private=True),
+            lambda: None,
+            said.append,
         )
 
     assert str(raised.value) == (

@@ -24,7 +24,7 @@ from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
-from osbench.worker.process import presence
+from osbench.worker.process import health_check
 from osbench.worker.process.agent import Agent, Identity
 from osbench.worker.session.preparation import Preparation
 
@@ -111,7 +111,7 @@ def main(
     # imported now, so that errors in plug-in files are reported at start
     plugins.import_files()
     name = incarnation()
-    presence.register(conf, name)
+    health_check.register(conf, name)
     identity = Identity(
         incarnation=name,
         host=socket.gethostname(),
@@ -143,7 +143,7 @@ def main(
     agent.done.wait(conf.worker.drain_timeout_s)
     preparation.close(2.0)
     stop()
-    presence.forget(conf, name)
+    health_check.forget(conf, name)
     try:
         agent.deregister()
     except OsbenchError as error:

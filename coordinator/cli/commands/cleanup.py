@@ -17,7 +17,7 @@ from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.fleet.shortage import processes
+from osbench.coordinator.fleet.worker_request import processes
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory

@@ -13,7 +13,7 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.fleet.shortage import unverified
+from osbench.coordinator.fleet.worker_request import unverified
 
 COLUMNS = (
     "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",

@@ -19,7 +19,7 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.worker.main import main
-from osbench.worker.process import presence
+from osbench.worker.process import health_check
 from servers import RedisServer, redis_server
 
 NUMBER = itertools.count()
@@ -47,7 +47,7 @@ class Host:
     def start(self, *, state: str = "idle", label: str = "") -> str:
         """A worker process, by the pid of one that is always there, with its first beat."""
         name = f"host.1.{next(NUMBER):016x}"
-        presence.register(self.conf, name)
+        health_check.register(self.conf, name)
         self.beat(name, self.ring, state=state, label=label)
         return name
 
@@ -135,12 +135,12 @@ def test_without_redis_the_answer_is_another_than_without_workers(tmp_path: Path
 
 def test_names_of_the_dead_are_dropped_and_those_of_other_hosts_kept(host: Host) -> None:
     living, elsewhere = host.start(), "elsewhere.4194305.00"
-    presence.register(host.conf, elsewhere)
+    health_check.register(host.conf, elsewhere)
     gone = subprocess.Popen([sys.executable, "-S", "-c", ""])
     gone.wait()
-    presence.register(host.conf, f"host.{gone.pid}.00")
+    health_check.register(host.conf, f"host.{gone.pid}.00")
 
-    presence.register(host.conf, "host.1.ff")
+    health_check.register(host.conf, "host.1.ff")
 
     left = {path.name for path in Path(host.conf.data_dir, "workers").iterdir()}
     assert left == {living, elsewhere, "host.1.ff"}
@@ -149,8 +149,8 @@ def test_names_of_the_dead_are_dropped_and_those_of_other_hosts_kept(host: Host)
 def test_a_name_is_taken_away_at_the_end(host: Host) -> None:
     name = host.start()
 
-    presence.forget(host.conf, name)
-    presence.forget(host.conf, name)
+    health_check.forget(host.conf, name)
+    health_check.forget(host.conf, name)
 
     assert host.check("--processes", "1") == 1
 
@@ -159,4 +159,4 @@ def test_a_data_directory_that_cannot_be_written_is_reported(host: Host) -> None
     Path(host.conf.data_dir, "workers").touch()
 
     with pytest.raises(ConfigError, match=r"\[DEFAULT\] data_dir: .*workers"):
-        presence.register(host.conf, "host.1.00")
+        health_check.register(host.conf, "host.1.00")

@@ -102,7 +102,10 @@ def test_a_criterion_sees_errors_and_instants_and_judges():
     judge.add(rows(failed(512), {1: ("KeyError", "'a'", "f()")}))
     judge.add(rows(failed(512), {1: ("OSError", "no", "f()")}))
 
-    assert (kind.NAME, kind.__doc__) == ("adapters_few_keyerrors", "Limits the number of KeyErrors.")
+    assert (kind.NAME, kind.__doc__) == (
+        "adapters_few_keyerrors",
+        "Limits the number of KeyErrors.",
+    )
     assert within.success and within.detail == "1 KeyErrors, last at 1001.0"
     assert breach is None
     verdict = judge.check(statistics())

@@ -18,7 +18,7 @@ def unverified(count: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class WorkerRequest:
     """The workers that a run asks for."""
 
     #: Worker processes, None for all that are free.
@@ -42,7 +42,7 @@ class Request:
 class Shortage:
     """What a request has got so far."""
 
-    request: Request
+    request: WorkerRequest
     #: Worker processes taken, and the virtual users that they carry.
     got: int
     carried: int
