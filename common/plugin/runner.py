@@ -13,7 +13,7 @@ class Totals:
 
     #: Iteration numbers given out (closed) or arrivals planned (open).
     allotted: int
-    #: Iterations in a final state, and numbers returned unused.
+    #: Iterations in a final state, returned unused, or in doubt since their worker was lost.
     settled: int
 
 

@@ -28,12 +28,12 @@ class Batches:
         self._workload = workload
         self._rows_of = rows_of
         #: Batches whose sending failed: to be revoked before anything else.
-        self._doubtful: list[int] = []
+        self._unconfirmed: list[int] = []
 
     @property
-    def doubtful(self) -> bool:
+    def unconfirmed(self) -> bool:
         """It is not known of some batches whether they were sent."""
-        return bool(self._doubtful)
+        return bool(self._unconfirmed)
 
     def cut(self, worker: WorkerHandle, numbers: Intervals, dues: bytes = b"") -> PlannedBatch:
         """A batch of numbers for a worker, to be sent next."""
@@ -67,7 +67,7 @@ class Batches:
                 self._port.publish(batch)
             except StoreAway:
                 # whether it was delivered is not known: revoke it before its numbers move
-                self._doubtful.extend(rest.batch for rest in batches[at:])
+                self._unconfirmed.extend(rest.batch for rest in batches[at:])
                 raise
 
     def revoke(self, batches: Sequence[int]) -> None:
@@ -85,11 +85,11 @@ class Batches:
             else:
                 self._ledger.claimed(number)
 
-    def revoke_doubtful(self) -> None:
+    def revoke_unconfirmed(self) -> None:
         """Take back the batches whose sending failed."""
-        if self._doubtful:
-            self.revoke(self._doubtful)
-            self._doubtful = []
+        if self._unconfirmed:
+            self.revoke(self._unconfirmed)
+            self._unconfirmed = []
 
     def revoke_open(self, incarnation: str) -> None:
         """Take back what a worker is not known to have claimed."""

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from osbench.common.plugin.runner import Step
-from osbench.common.protocol.messages import Specification
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.dispatch.batches import Batches
 from osbench.coordinator.dispatch.closed_load import ClosedLoad
@@ -28,19 +27,20 @@ class Dispatcher:
         self,
         port: DispatchPort,
         ledger: Ledger,
-        specification: Specification,
-        data: DataFile | None = None,
+        workload: int,
         *,
+        is_open: bool,
+        max_lag_s: float,
+        data: DataFile | None = None,
         warmup_ns: int = 0,
     ) -> None:
+        """Arrivals of an open load that move are dropped when later than `max_lag_s`."""
         self._ledger = ledger
         rows = {"rows_of": data.sealed} if data is not None else {}
-        self._batches = Batches(port, ledger, specification.workload, **rows)
+        self._batches = Batches(port, ledger, workload, **rows)
         self._load: OpenLoad | ClosedLoad
-        if specification.open:
-            self._load = OpenLoad(
-                self._batches, ledger, max_lag_s=specification.max_lag_s, warmup_ns=warmup_ns
-            )
+        if is_open:
+            self._load = OpenLoad(self._batches, ledger, max_lag_s=max_lag_s, warmup_ns=warmup_ns)
         else:
             limit = data.batch_limit if data is not None else None
             self._load = ClosedLoad(self._batches, ledger, limit)
@@ -56,9 +56,9 @@ class Dispatcher:
         return self._load.rate_planned
 
     @property
-    def doubtful(self) -> bool:
+    def unconfirmed(self) -> bool:
         """It is not known of some batches whether they were sent."""
-        return self._batches.doubtful
+        return self._batches.unconfirmed
 
     def has_work(self, step: Step) -> bool:
         """There is work that could be placed."""
@@ -68,7 +68,7 @@ class Dispatcher:
         self, step: Step, workers: Iterable[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
         """Give workers what they should have now. Raises StoreAway."""
-        self._batches.revoke_doubtful()
+        self._batches.revoke_unconfirmed()
         with_users = [worker for worker in workers if worker.share]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
@@ -83,15 +83,15 @@ class Dispatcher:
         for worker in workers:
             if worker.idle_s < IDLE_S:
                 continue
-            stuck = self._ledger.open_batches(worker.incarnation)
-            if stuck:
-                LOG.warning("batches %s did not reach worker %s", stuck, worker.incarnation)
-                self._batches.revoke(stuck)
+            undelivered = self._ledger.open_batches(worker.incarnation)
+            if undelivered:
+                LOG.warning("batches %s did not reach worker %s", undelivered, worker.incarnation)
+                self._batches.revoke(undelivered)
                 worker.idle_s = 0.0
 
     def take_back_unclaimed(self, workers: Sequence[WorkerHandle]) -> None:
         """The load is over: what was not claimed will not start."""
-        self._batches.revoke_doubtful()
+        self._batches.revoke_unconfirmed()
         for worker in workers:
             self._batches.revoke_open(worker.incarnation)
 

@@ -39,11 +39,11 @@ class WorkerPool:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The workers that are not lost."""
+        """The workers that are not fenced."""
         return [worker for worker in self.workers.values() if worker.present]
 
     def serving(self, workload: int) -> list[WorkerHandle]:
-        """The workers of a workload that are not lost."""
+        """The workers of a workload that are not fenced."""
         return [worker for worker in self.present if worker.workload == workload]
 
     def gather(

@@ -1,4 +1,8 @@
-"""What a workload came to: frozen, complete, and all that reports and traces read of it."""
+"""The outcome of a workload: what the summary and the collection of traces get of it.
+
+Its statistics and charts do not change any more; CSV, Rally JSON and traces read the result blocks
+of the run directory in addition.
+"""
 
 from __future__ import annotations
 

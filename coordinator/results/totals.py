@@ -25,7 +25,7 @@ class Accounting:
     reruns: int = 0
     #: Results of a fenced worker that still settled their iteration.
     late: int = 0
-    #: Results of a fenced worker for iterations that another worker had settled.
+    #: Results for iterations that were settled already, or that the worker did not have.
     stale: int = 0
     #: Result blocks that arrived more than once.
     duplicates: int = 0

@@ -6,7 +6,11 @@
    or stale; the worker is FENCED and has no users.
 3. `reclaim`: its batches are taken away, its queue is deleted; the worker is RECLAIMED. What it
    had claimed is suspect: run again where the workload is idempotent, else lost at the end.
-4. `replace`: a free worker takes its place.
+4. `replace`: a free worker takes its place, such as the new process that the supervisor of its host
+   starts.
+
+`LoadLoop` passes fences on; `WorkloadRun.record_lost` reports the loss and counts its users as
+missing; `Ledger.revoked` and `Ledger.claimed` say what becomes of the batches.
 """
 
 from __future__ import annotations

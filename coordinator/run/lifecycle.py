@@ -258,8 +258,10 @@ class _Load:
             dispatcher=Dispatcher(
                 services.dispatch,
                 results.ledger,
-                specification,
-                one.data,
+                one.number,
+                is_open=one.runner.OPEN,
+                max_lag_s=specification.max_lag_s,
+                data=one.data,
                 warmup_ns=results.warmup_ns,
             ),
             workers=WorkloadWorkers(

@@ -64,7 +64,7 @@ class WorkloadRun:
     # before the load
 
     def prepare(self) -> None:
-        """Lay the workload out and have the workers prepare it. Raises StoreAway."""
+        """Publish the specification and have the workers prepare it. Raises StoreAway."""
         self.services.channel.specify(self.specification)
         self.workers.begin()
 
@@ -190,7 +190,7 @@ class WorkloadRun:
             return True
         ledger = self.results.ledger
         unsettled = self.failover.unsettled(self.plan.number)
-        if unsettled or ledger.open or self.dispatcher.doubtful:
+        if unsettled or ledger.open or self.dispatcher.unconfirmed:
             return False
         if self.rules.reached(self.elapsed() - self._linger_s):
             return True

@@ -31,7 +31,7 @@ class WorkloadWorkers:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """All that are not lost."""
+        """All that are not fenced: a worker that is being fenced is among them."""
         return self._pool.serving(self._workload)
 
     @property
@@ -60,9 +60,7 @@ class WorkloadWorkers:
         """Have the workers prepare the workload. Raises StoreAway."""
         workers = self.present
         for worker in workers:
-            worker.begin(self._workload)
-            written, dropped, *_ = worker.beat.spans
-            self._spans_before[worker.incarnation] = (written, dropped)
+            self._enlist(worker)
         self._controls.change(
             workers,
             workload=self._workload,
@@ -74,9 +72,14 @@ class WorkloadWorkers:
 
     def add(self, worker: WorkerHandle) -> None:
         """Have a new worker prepare the workload. Raises StoreAway."""
-        worker.begin(self._workload)
-        self._spans_before[worker.incarnation] = (0, 0)
+        self._enlist(worker)
         self._controls.change([worker], workload=self._workload, t0_at=None)
+
+    def _enlist(self, worker: WorkerHandle) -> None:
+        worker.begin(self._workload)
+        # counted since the process began, perhaps for another run
+        written, dropped, *_ = worker.beat.spans
+        self._spans_before[worker.incarnation] = (written, dropped)
 
     @property
     def ready(self) -> bool:

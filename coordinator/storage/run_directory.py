@@ -3,7 +3,11 @@
 run.json      what was asked: task, options, versions
 journal       decisions, each on disk before it is acted on
 blocks        result blocks as they came; a record is some of them, compressed together
+status.json   how far the run is, once a second
 summary.json  the finished run's numbers
+failure.json  why there is no summary
+contexts      what contexts have made, encrypted, until it is undone
+lock          held by the coordinator; its process id
 traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive
 """
 

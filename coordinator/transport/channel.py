@@ -57,7 +57,7 @@ class Channel:
         self._store.close(incarnations)
 
     def specify(self, specification: Specification) -> None:
-        """Lay out a workload's specification, encrypted."""
+        """Publish a workload's specification, encrypted."""
         token = self._vault.encrypt(specification.body())
         data = self._sealer.seal(Specification.KIND, {"vault": token})
         self._store.put_specification(specification.workload, data)

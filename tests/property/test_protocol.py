@@ -52,7 +52,7 @@ class World:
         self.truth = Truth(self.store)
         self.wire = Unreliable(self.store, self.chance, self.chance.choice([0.0, 0.1, 0.2]))
         self.ledger = Ledger(idempotent=idempotent)
-        self.dispatcher = Dispatcher(self, self.ledger, SimpleNamespace(open=False, workload=0))
+        self.dispatcher = Dispatcher(self, self.ledger, 0, is_open=False, max_lag_s=1.0)
         self._ids = itertools.count(1)
         self.handles: dict[str, WorkerHandle] = {}
         self.workers: dict[str, SimulatedWorker] = {}

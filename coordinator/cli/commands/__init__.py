@@ -1,1 +1,1 @@
-"""The commands of `osbench-coord`: one module per command."""
+"""The commands of `osbench-coord`: one module per command or group of them."""

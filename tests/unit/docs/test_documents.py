@@ -48,7 +48,7 @@ RUN = {
 #: First lines of blocks that no test runs as they are, and why.
 NOT_RUN = {
     "OSPROFILER_CONNECTION_STRING=": "needs a trace to show: test_demo.py shows one",
-    "install -m 644 deploy/systemd/": "needs root and systemd: test_deploy_hosts.py checks units",
+    "install -m 644 deploy/systemd/": "needs root and systemd: deploy/test_hosts.py checks units",
 }
 
 

@@ -38,8 +38,7 @@ class Desk:
             publish=self.sent.append,
             revoke=self.store.take_away,
         )
-        specification: Any = SimpleNamespace(open=open_, workload=0, max_lag_s=1.0)
-        self.dispatcher = Dispatcher(port, self.ledger, specification)
+        self.dispatcher = Dispatcher(port, self.ledger, 0, is_open=open_, max_lag_s=1.0)
 
     def claim(self, batch: PlannedBatch) -> bool:
         owners = self.store.claim(EPOCH, BOOT, batch.worker, [batch.batch])

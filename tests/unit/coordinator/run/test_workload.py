@@ -61,7 +61,7 @@ def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> Worklo
         status=status,
         failover=failover,
         results=results,
-        dispatcher=Dispatcher(port, results.ledger, specification),
+        dispatcher=Dispatcher(port, results.ledger, 0, is_open=False, max_lag_s=1.0),
         workers=WorkloadWorkers(pool, controls, 0, "A.b", "r"),
         rules=StopRules(status, results, "A.b", abort_on_sla=False),
         hooks=hooks,
