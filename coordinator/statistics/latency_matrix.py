@@ -1,0 +1,200 @@
+"""Durations over time: how many fell into each bucket of latency in each bin of time.
+
+Bins of time begin 0.25 s wide; when they do not reach far enough their width doubles. Buckets
+divide every factor of two into 64 equal parts, so that a bucket is at most 1.6 % wide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Bins of time at most, unless stated otherwise.
+BINS = 600
+#: Width of a bin at first, nanoseconds.
+FINEST_NS = 250_000_000
+
+_PART_BITS = 6
+_PARTS = 1 << _PART_BITS
+#: A float64 keeps its exponent over 52 bits of mantissa.
+_SHIFT = 52 - _PART_BITS
+#: Exponent (biased by 1,023) of 1 ns, the least value that is told apart.
+_ORIGIN = 1023 << _PART_BITS
+#: Columns are added in multiples of this, so that few values far apart do not copy all of them.
+_MARGIN = _PARTS
+#: Of the type of the counts: numpy adds others far more slowly.
+_ONE = np.uint32(1)
+
+
+def buckets_of(values_ns: Ints) -> Ints:
+    """The numbers of the buckets of durations; those below 1 ns are in the first one, 0."""
+    buckets: Ints = np.maximum(values_ns, 1).astype(np.float64).view(np.int64)
+    buckets >>= _SHIFT
+    buckets -= _ORIGIN
+    return buckets
+
+
+def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
+    """Where buckets begin and end, in nanoseconds; a bucket holds its lower bound."""
+    octave = np.exp2(buckets >> _PART_BITS)
+    part = buckets & (_PARTS - 1)
+    return octave * (1 + part / _PARTS), octave * (1 + (part + 1) / _PARTS)
+
+
+def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
+    """A percentile in nanoseconds of the durations of some buckets, NaN where there are none.
+
+    `counts` begins with bucket `lowest`. Linear within the bucket.
+    """
+    sums = np.cumsum(counts)
+    total = int(sums[-1]) if len(sums) else 0
+    if not total:
+        return math.nan
+    wanted = total * percent / 100
+    column = min(int(np.searchsorted(sums, wanted)), len(sums) - 1)
+    low, high = bounds_of(np.array([lowest + column]))
+    inside = (wanted - (int(sums[column]) - int(counts[column]))) / int(counts[column])
+    return float(low[0] + (high[0] - low[0]) * min(max(inside, 0.0), 1.0))
+
+
+class LatencyMatrix:
+    """Counts by time bin and bucket, in bounded memory: it grows with the range of values only."""
+
+    __slots__ = ("_bins", "_counts", "_width_ns", "lowest", "used")
+
+    def __init__(self, bins: int = BINS) -> None:
+        self._bins = bins
+        self._width_ns = FINEST_NS
+        self._counts: NDArray[np.uint32] = np.zeros((bins, 0), np.uint32)
+        #: Number of the bucket of the first column.
+        self.lowest = 0
+        #: Bins of time up to the last that was counted in.
+        self.used = 0
+
+    @property
+    def width_s(self) -> float:
+        """Seconds of a bin of time."""
+        return self._width_ns / 1e9
+
+    @property
+    def total(self) -> int:
+        """How many durations were added."""
+        return int(self._counts[: self.used].sum(dtype=np.int64))
+
+    def counts(self) -> Ints:
+        """Counts, one line a bin of time, one column a bucket, from bucket `lowest`."""
+        return self._counts[: self.used].astype(np.int64)
+
+    def summed(self) -> Ints:
+        """Counts by bucket over all time."""
+        sums: Ints = self._counts[: self.used].sum(axis=0, dtype=np.int64)
+        return sums
+
+    def by_time(self) -> Ints:
+        """Counts by bin of time over all buckets."""
+        sums: Ints = self._counts[: self.used].sum(axis=1, dtype=np.int64)
+        return sums
+
+    def percentile(self, percent: float) -> float:
+        """A percentile over all time in nanoseconds; NaN where nothing was added."""
+        return percentile_of(self.summed(), self.lowest, percent)
+
+    def add(self, instants_ns: Ints, values_ns: Ints) -> None:
+        """Count durations by the instants, nanoseconds after t0, that they belong to."""
+        if len(values_ns):
+            self.add_buckets(instants_ns, buckets_of(values_ns))
+
+    def add_buckets(self, instants_ns: Ints, buckets: Ints) -> None:
+        """Count durations whose buckets are known; there must be some."""
+        # clocks disagree a little: an instant can seem to lie before t0
+        first = max(int(np.minimum.reduce(instants_ns)), 0)
+        latest = max(int(np.maximum.reduce(instants_ns)), 0)
+        while latest // self._width_ns >= self._bins:
+            self._widen()
+        last = latest // self._width_ns
+        self.used = max(self.used, last + 1)
+        self._reach(int(np.minimum.reduce(buckets)), int(np.maximum.reduce(buckets)))
+        columns = self._counts.shape[1]
+        if first // self._width_ns == last:
+            # so it is with most blocks of results, and a division takes its time
+            at = buckets + (last * columns - self.lowest)
+        else:
+            at = np.maximum(instants_ns, 0) // self._width_ns
+            at *= columns
+            at += buckets
+            at -= self.lowest
+        np.add.at(self._counts.reshape(-1), at, _ONE)
+
+    def rebinned(self, bins: int) -> LatencyMatrix:
+        """The same durations in at most `bins` bins of time."""
+        found = LatencyMatrix(bins)
+        found._width_ns, found.lowest = self._width_ns, self.lowest
+        counts, used = self._counts[: self.used], self.used
+        while used > bins:
+            counts = _paired(counts)
+            used = (used + 1) // 2
+            found._width_ns *= 2
+        found._counts = np.zeros((bins, counts.shape[1]), np.uint32)
+        found._counts[:used] = counts[:used]
+        found.used = used
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it for msgpack; only counts that are not 0."""
+        flat = self._counts[: self.used].reshape(-1)
+        at = np.flatnonzero(flat)
+        return {
+            "bins": self._bins,
+            "width_ns": self._width_ns,
+            "lowest": self.lowest,
+            "shape": [self.used, self._counts.shape[1]],
+            "at": np.diff(at, prepend=0).astype("<u4").tobytes(),
+            "counts": flat[at].astype("<u4").tobytes(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> LatencyMatrix:
+        """What `to_dict` wrote. Raises KeyError, TypeError, ValueError, IndexError for others."""
+        found = cls(int(document["bins"]))
+        used, columns = document["shape"]
+        found._width_ns, found.lowest = int(document["width_ns"]), int(document["lowest"])
+        found.used = used
+        found._counts = np.zeros((found._bins, columns), np.uint32)
+        at = np.cumsum(np.frombuffer(document["at"], "<u4").astype(np.int64))
+        found._counts.reshape(-1)[at] = np.frombuffer(document["counts"], "<u4")
+        return found
+
+    def _reach(self, low: int, high: int) -> None:
+        columns = self._counts.shape[1]
+        if columns and self.lowest <= low and high < self.lowest + columns:
+            return
+        if columns:
+            low, high = min(low, self.lowest), max(high, self.lowest + columns - 1)
+        begin = low // _MARGIN * _MARGIN
+        end = (high // _MARGIN + 1) * _MARGIN
+        grown = np.zeros((self._bins, end - begin), np.uint32)
+        if columns:
+            grown[:, self.lowest - begin : self.lowest - begin + columns] = self._counts
+        self._counts, self.lowest = grown, begin
+
+    def _widen(self) -> None:
+        merged = _paired(self._counts)
+        self._counts[: len(merged)] = merged
+        self._counts[len(merged) :] = 0
+        self._width_ns *= 2
+        self.used = (self.used + 1) // 2
+
+
+def _paired(counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The sums of each two bins; a last one alone stays as it is."""
+    even, odd = counts[0::2], counts[1::2]
+    merged = even.copy()
+    merged[: len(odd)] += odd
+    return merged
