@@ -103,6 +103,17 @@ class Runner:
         """Virtual users that a closed runner asks for at an instant, seconds after t0."""
         return self.concurrency
 
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The load over time, for charts: points to be joined by straight lines.
+
+        Seconds after t0 with virtual users (closed) or arrivals per second (open) from there on;
+        the last value holds until the load ends. Empty: not known beforehand.
+        """
+        if self.OPEN:
+            return ()
+        users = float(self.concurrency)
+        return ((0.0, 0.0), (self.ramp_up_s, users)) if self.ramp_up_s else ((0.0, users),)
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """The load to be offered at `elapsed_s` seconds after t0 (negative before it).
 

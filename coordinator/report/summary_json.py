@@ -17,6 +17,7 @@ from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.run_report import RunReport
+from osbench.coordinator.results.error_groups import ErrorGroup
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
@@ -97,16 +98,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "throughput": _throughput(statistics),
         "tracing": dataclasses.asdict(outcome.tracing),
         "exemplars": _exemplars(statistics),
-        "errors": [
-            {
-                "type": group.etype,
-                "message": group.message,
-                "traceback": group.traceback,
-                "count": group.count,
-                "first_iteration": group.iteration,
-            }
-            for group in errors[:ERRORS]
-        ],
+        "errors": [_error(group, statistics) for group in errors[:ERRORS]],
         "other_errors": beyond,
         "sla": _sla(outcome),
         "hooks": [_hook(hook) for hook in outcome.hooks],
@@ -114,6 +106,21 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "outputs": _outputs(outcome),
         "load_profile": _load_profile(statistics),
         "workers": [dict(worker) for worker in outcome.workers],
+    }
+
+
+def _error(group: ErrorGroup, statistics: WorkloadStatistics) -> dict[str, Any]:
+    example = statistics.example(group.etype)
+    traced = example is not None and example.trace
+    return {
+        "type": group.etype,
+        "message": group.message,
+        "traceback": group.traceback,
+        "count": group.count,
+        "first_iteration": group.iteration,
+        # of the type, not of the message: a message may have the iteration's own data in it
+        "example_iteration": example.iteration if example else None,
+        "trace_id": str(UUID(bytes=example.trace)) if example and traced else None,
     }
 
 

@@ -13,6 +13,9 @@ from osbench.common.protocol.blocks import Failure
 #: Exception type, message and traceback.
 Texts = tuple[str, str, str]
 
+#: Type of the error of iterations whose error is in no group.
+UNKNOWN = "(not described)"
+
 #: Groups kept apart; errors beyond are only counted.
 LIMIT = 1000
 
@@ -58,6 +61,11 @@ class ErrorGroups:
         """Type, message and traceback by failure number of a worker, as far as they are kept."""
         meaning = self._meaning.get(worker, {})
         return {n: meaning[n] for n in np.unique(numbers).tolist() if n in meaning}
+
+    def types(self, worker: str, numbers: NDArray[np.uint32]) -> list[str]:
+        """Type of the error of each failure number; `UNKNOWN` where there is none."""
+        meaning = self._meaning.get(worker, {})
+        return [meaning[number][0] if number in meaning else UNKNOWN for number in numbers.tolist()]
 
     def add(self, worker: str, numbers: NDArray[np.uint32], iterations: NDArray[np.int64]) -> None:
         """Count failed iterations by the failure number that their worker gave them."""

@@ -16,6 +16,8 @@ from osbench.common.task import Named
 from osbench.coordinator.contexts.history import ContextRecord
 from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.cpu_profile import CpuProfile
+from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -54,5 +56,12 @@ class WorkloadOutcome:
     too_large: int = 0
     #: One mapping with JSON values for each worker process that took part.
     workers: tuple[Mapping[str, Any], ...] = ()
+    #: What happened over time: CPU of workers, the load asked for (`Runner.asked`), marks.
+    cpu: CpuProfile = field(default_factory=CpuProfile)
+    asked: tuple[tuple[float, float], ...] = ()
+    marks: tuple[Mark, ...] = ()
+    #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
+    t0_at: float = 0.0
+    elapsed_s: float = 0.0
     #: Sentences that the reader has to know in addition.
     remarks: tuple[str, ...] = ()

@@ -13,6 +13,8 @@ from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.blocks import Columns, Failure
 from osbench.coordinator.results.error_groups import ErrorGroups
 from osbench.coordinator.results.exemplars import Exemplars
+from osbench.coordinator.results.failed_iterations import ErrorExample
+from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
 from osbench.coordinator.results.load_profile import LoadProfile
 from osbench.coordinator.statistics.action_paths import name_paths
 
@@ -63,6 +65,7 @@ class WorkloadStatistics:
         self.exemplars = {name: Exemplars() for name in TIMED}
         self.errors = ErrorGroups()
         self.profile = LoadProfile()
+        self.over_time = LatencyOverTime()
         #: Iterations with a trace id.
         self.traced = 0
         #: Nanoseconds after t0; None before the first iteration.
@@ -103,6 +106,14 @@ class WorkloadStatistics:
         """Seconds that iterations were running, summed over all virtual users."""
         return float(self.profile.running_ns().sum()) / 1e9
 
+    def example(self, etype: str) -> ErrorExample | None:
+        """The iteration to look at for a type of error; None for types beyond the limit."""
+        return self.over_time.failures.examples.get(etype)
+
+    def part_of(self, worker: str) -> WorkerLatency | None:
+        """What a worker contributed; None where nothing came from it."""
+        return self.over_time.workers.get(worker)
+
     def add_failures(self, worker: str, failures: Sequence[Failure]) -> None:
         """Keep what the failure numbers in the rows of `worker` stand for."""
         self.errors.learn(worker, failures)
@@ -124,6 +135,8 @@ class WorkloadStatistics:
         for name, rows in _rows_by_state(columns.outcome, outcomes):
             self.service.state(name).add(service[rows])
             self.response.state(name).add(response[rows])
+        codes = (outcomes[Outcome.OK], outcomes[Outcome.FAILED], outcomes[Outcome.TIMED_OUT])
+        self.over_time.add(columns, worker, service, codes)
         if ran == len(columns):
             self._add_instants(columns, started, ended, lag)
         else:
@@ -152,6 +165,21 @@ class WorkloadStatistics:
         # a timeout needs no error to explain it, a failure does
         rows = (outcome == Outcome.FAILED) | ((outcome == Outcome.TIMED_OUT) & (failure > 0))
         self.errors.add(worker, failure[rows], columns.iteration[rows])
+        failed = np.flatnonzero((outcome == Outcome.FAILED) | (outcome == Outcome.TIMED_OUT))
+        self._add_failures(columns, worker, failed)
+
+    def _add_failures(self, columns: Columns, worker: str, failed: Ints) -> None:
+        iteration, due = columns.iteration[failed], columns.due[failed]
+        took = columns.ended[failed] - due
+        failures = self.over_time.failures
+        failures.add(iteration, due, took)
+        traced = np.flatnonzero(np.isin(columns.traced, iteration))
+        pairs = zip(columns.traced[traced].tolist(), columns.traces[traced], strict=True)
+        traces = {number: trace.tobytes() for number, trace in pairs}
+        types = self.errors.types(worker, columns.failure[failed])
+        for name in sorted(set(types)):
+            of_type = np.flatnonzero([one == name for one in types])
+            failures.add_type(name, iteration[of_type], due[of_type], took[of_type], traces)
 
     def _add_actions(self, columns: Columns) -> None:
         lines = columns.actions
@@ -162,9 +190,12 @@ class WorkloadStatistics:
         if open_.any():
             duration = np.where(open_, columns.ended[lines[:, 0]] - begun, duration)
             state = np.where(open_, TIMED.index("timed_out"), state)
-        for group, values in _groups(number * len(TIMED) + state, duration):
+        for group, rows in _groups(number * len(TIMED) + state):
             path, code = divmod(group, len(TIMED))
+            values = duration[rows]
             self._action(labels[path]).state(TIMED[code]).add(values)
+            if TIMED[code] == "ok":
+                self.over_time.add_action(labels[path], columns.due[lines[rows, 0]], values)
 
     def _add_traces(self, columns: Columns, service: Ints) -> None:
         self.traced += len(columns.traced)
@@ -202,21 +233,20 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
             yield name, np.flatnonzero(outcome == code)
 
 
-def _groups(group: Ints, values: Ints) -> Iterator[tuple[int, Ints]]:
-    """Values by the number of their group."""
+def _groups(group: Ints) -> Iterator[tuple[int, Any]]:
+    """Each number of a group, with what selects its rows."""
     counts = np.bincount(group)
     present = np.flatnonzero(counts).tolist()
     if len(present) == 1:
-        yield present[0], values
+        yield present[0], slice(None)
     elif len(present) <= 8:
         for number in present:
-            yield number, values[np.flatnonzero(group == number)]
+            yield number, np.flatnonzero(group == number)
     else:
         order = np.argsort(group, kind="stable")
         ends = np.cumsum(counts[present]).tolist()
-        values = values[order]
         for number, begin, end in zip(present, [0, *ends], ends, strict=False):
-            yield number, values[begin:end]
+            yield number, order[begin:end]
 
 
 def _rows_of(numbers: Ints, iteration: Ints) -> Ints:

@@ -18,6 +18,7 @@ from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd, left_behind
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run import release
 from osbench.coordinator.run.connection import Connection
@@ -34,9 +35,12 @@ from osbench.coordinator.run.workload_outcome import outcome_of
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.checkpoint import Checkpoints
 from osbench.coordinator.storage.manifest import describe
 from osbench.coordinator.storage.progress import ProgressRecorder, Snapshot, contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import write_timeline
+from osbench.coordinator.traces.collection.collector import Collected
 
 LOG = logging.getLogger(__name__)
 
@@ -75,6 +79,8 @@ class Run:
             directory.write("run.json", described)
             report = self._connected(connection, directory, started_at)
             summary = to_json(report)
+            document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
+            write_timeline(directory, {"complete": True, **document}, sync=True)
             directory.write("summary.json", summary)
         except BaseException as error:
             failure.keep(directory, error)
@@ -97,7 +103,14 @@ class Run:
             services.channel.open(services.server.run_id)
             session = {"epoch": services.channel.epoch, "boot": services.server.run_id}
             directory.decide([{"do": "open", **session}])
-            load = _Load(plan, services, status, self._ui)
+            builder = ReportBuilder(
+                run_id=plan.run_id,
+                task=plan.task,
+                tags=plan.tags,
+                started_at=started_at,
+                lag_limit_s=plan.conf.benchmark.lag_limit_s,
+            )
+            load = _Load(plan, services, status, self._ui, builder)
             end = load.run(private=connection.local)
             load.await_spans()
             outcomes = [outcome_of(workload) for workload in load.workloads]
@@ -108,13 +121,6 @@ class Run:
                 plan.conf,
                 wanted=lambda: not status.interruption.stops,
             )
-            builder = ReportBuilder(
-                run_id=plan.run_id,
-                task=plan.task,
-                tags=plan.tags,
-                started_at=started_at,
-                lag_limit_s=plan.conf.benchmark.lag_limit_s,
-            )
             return builder.build(outcomes, collected, end)
         finally:
             release.release(services)
@@ -124,9 +130,16 @@ class _Load:
     """All load of a run, group by group."""
 
     def __init__(
-        self, plan: RunPlan, services: RunServices, status: RunStatus, ui: RunInterface
+        self,
+        plan: RunPlan,
+        services: RunServices,
+        status: RunStatus,
+        ui: RunInterface,
+        builder: ReportBuilder,
     ) -> None:
         self._plan = plan
+        self._builder = builder
+        self._checkpoints = Checkpoints(services.directory, self._so_far)
         self._services = services
         self._status = status
         self._ui = ui
@@ -227,7 +240,19 @@ class _Load:
                 release.await_spans(self._services, self._status)
             for workload in earlier:
                 workload.workers.freeze_spans()
-            LoadLoop(self._services, self._status, self._failover, begun).run()
+            loop = LoadLoop(self._services, self._status, self._failover, begun)
+            loop.run(self._checkpoints.perhaps)
+
+    def _so_far(self) -> dict[str, Any]:
+        """The timeline of a run that goes on."""
+        outcomes = [outcome_of(workload) for workload in self.workloads]
+        end = RunEnd(
+            interrupted=self._status.interruption.drains,
+            breach=self._status.breach,
+            losses=tuple(self._status.losses),
+        )
+        report = self._builder.build(outcomes, Collected(), end)
+        return to_timeline(report, to_json(report), self._builder.lag_limit_s)
 
     def _failed_in(self, number: int) -> bool:
         """Some iteration of a workload did not end well."""

@@ -42,10 +42,10 @@ class LoadLoop:
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
 
-    def run(self) -> None:
+    def run(self, turned: Callable[[], None]) -> None:
         """Prepare, load, settle; returns when every iteration has its state.
 
-        Raises FleetError, StoreLost.
+        `turned` is called after each turn under load. Raises FleetError, StoreLost.
         """
         self._prepare()
         if self._status.interruption.drains:
@@ -64,6 +64,7 @@ class LoadLoop:
             try:
                 if running:
                     self._turn(running)
+                    turned()
             except StoreAway as error:
                 self._wait_for_store(error, running)
         for workload in self._workloads:

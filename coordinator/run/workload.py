@@ -15,6 +15,8 @@ from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import MissingUsers
+from osbench.coordinator.results.cpu_profile import CpuProfile
+from osbench.coordinator.results.marks import JOIN, LOSS, Mark
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run.failover import Failover, loss_sentence
@@ -52,6 +54,9 @@ class WorkloadRun:
     hooks: HookExecutor
     #: Gets snapshots of the workload, some per second.
     progress: Callable[[Snapshot], None]
+    cpu: CpuProfile = field(default_factory=CpuProfile)
+    #: Workers that were lost or came, as it happened.
+    marks: list[Mark] = field(default_factory=list)
     _step: Step = field(default_factory=Step)
     _missing: MissingUsers = field(default_factory=MissingUsers)
     #: When the load began, Redis time in seconds since 1970; 0 before.
@@ -105,8 +110,9 @@ class WorkloadRun:
         if poll:
             self.failover.detect(self.workers.present)
             if self._phase != "stopping" and not self.status.interruption.drains:
-                self.failover.replace(self.workers)
+                self._replace_workers()
             self.workers.note_prepared(strict=False)
+            self._note_cpu()
         self._ask_runner()
         self._write_controls()
         if self.rules.reached(self.elapsed()):
@@ -128,6 +134,34 @@ class WorkloadRun:
         self._missing.add_lost(worker.lost_share, silent_from_s, self.rules.within(elapsed_s))
         sentence = loss_sentence(worker, silent_from_s, elapsed_s)
         self.status.losses.append(f"{self.plan.name}: {sentence}")
+        name = worker.beat.label or worker.beat.host
+        lost = Mark(
+            kind=LOSS,
+            from_s=min(silent_from_s, elapsed_s),
+            to_s=elapsed_s,
+            label=f"{name} lost",
+            text=f"{sentence[0].upper()}{sentence[1:]}.",
+        )
+        self.marks.append(lost)
+
+    def _replace_workers(self) -> None:
+        before = set(self.workers.present)
+        self.failover.replace(self.workers)
+        elapsed_s = self.elapsed()
+        for worker in self.workers.present:
+            if worker not in before:
+                beat = worker.beat
+                name, place = beat.label or beat.host, f"{beat.host}:{beat.pid}"
+                text = f"Worker {place} was taken in place of one that was lost or left."
+                joined = Mark(
+                    kind=JOIN, from_s=elapsed_s, to_s=elapsed_s, label=f"{name} joins", text=text
+                )
+                self.marks.append(joined)
+
+    def _note_cpu(self) -> None:
+        elapsed_s = self.elapsed()
+        for worker in self.workers.present:
+            self.cpu.add(worker.incarnation, elapsed_s, worker.beat.cpu)
 
     def _ask_runner(self) -> None:
         """Ask the runner what should be offered, and grant virtual users accordingly."""

@@ -8,14 +8,16 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Tracing, Warmup
 from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload_marks import marks_of
 
 
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
-    """What a workload came to; to be called when the run has ended: late results count too."""
+    """What a workload has come to; final when the run has ended: late results count too."""
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
-    served = run.workers.served
+    served, ledger = run.workers.served, results.ledger
     refused = services.channel.refused + services.pool.refused + results.refused
+    offered = run.offered()
     remarks = []
     if run.data_used_up:
         remarks.append(f"the load ended with the last row of {workload.args_from}")
@@ -29,12 +31,12 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         description=workload.description,
         runner=workload.runner,
         begun=run.begun,
-        accounting=results.ledger.accounting(
+        accounting=ledger.accounting(
             duplicates=results.duplicates,
             refused=refused + sum(worker.beat.refused for worker in served),
         ),
         warmup=Warmup(seconds=workload.warmup_s, left_out=results.warmup_rows),
-        offered=run.offered(),
+        offered=offered,
         tracing=_tracing(run),
         statistics=statistics,
         verdicts=results.sla.judge(statistics),
@@ -43,7 +45,12 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         contexts=services.contexts.history.of(plan.number),
         charts=results.charts,
         too_large=results.cut,
-        workers=tuple(map(_worker, served)),
+        workers=tuple(_worker(worker, run) for worker in served),
+        cpu=run.cpu,
+        asked=tuple(plan.runner.asked()),
+        marks=marks_of(run),
+        t0_at=results.t0_at,
+        elapsed_s=offered.duration_s if ledger.closed else max(0.0, run.elapsed()),
         remarks=tuple(remarks),
     )
 
@@ -61,8 +68,10 @@ def _tracing(run: WorkloadRun) -> Tracing:
     )
 
 
-def _worker(worker: WorkerHandle) -> dict[str, Any]:
+def _worker(worker: WorkerHandle, run: WorkloadRun) -> dict[str, Any]:
     beat = worker.beat
+    statistics = run.results.statistics
+    part = statistics.part_of(beat.incarnation)
     return {
         "incarnation": beat.incarnation,
         "host": beat.host,
@@ -74,4 +83,7 @@ def _worker(worker: WorkerHandle) -> dict[str, Any]:
         "uncertainty_s": beat.uncertainty_s,
         "stuck": beat.stuck,
         "refused": beat.refused,
+        "iterations": part.iterations if part else 0,
+        "cpu_mean": run.cpu.mean(beat.incarnation),
+        "cpu_max": run.cpu.greatest(beat.incarnation),
     }

@@ -83,6 +83,17 @@ def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
     return np.divide(2 * integral, divisor, out=np.zeros_like(integral), where=divisor > 0)
 
 
+def points(curve: Curve) -> list[tuple[float, float]]:
+    """The rate over time: seconds after t0 with arrivals per second, to be joined by lines."""
+    found = []
+    for position in range(curve.last + 1):
+        segment = curve.segment(position)
+        found.append((float(segment.begin_s), float(segment.rate)))
+        if segment.end_s is not None:
+            found.append((float(segment.end_s), float(segment.end_rate)))
+    return list(dict.fromkeys(found))
+
+
 class Curve(Protocol):
     """A rate over time, as segments without a gap from t0 on."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from osbench.coordinator.runners.rates import Ramp, exact
+from osbench.coordinator.runners.rates import Ramp, exact, points
 from osbench.coordinator.runners.runner_schema import (
     ARRIVALS,
     DRAFT,
@@ -122,6 +122,10 @@ class Rps(runner.Runner):
     @cached_property
     def _schedule(self) -> Schedule:
         return schedule(self.ramp, self.config)
+
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The rate over time."""
+        return points(self.ramp)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Plan the arrivals of the next `HORIZON_S` seconds that are not planned yet."""

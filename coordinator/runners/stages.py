@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from osbench.coordinator.runners import runner_schema
-from osbench.coordinator.runners.rates import Stages
+from osbench.coordinator.runners.rates import Stages, points
 from osbench.coordinator.runners.schedule import Schedule, schedule
 from osbench.plugin import runner
 
@@ -120,6 +120,10 @@ class StagedRate(runner.Runner):
     @cached_property
     def _schedule(self) -> Schedule:
         return schedule(self._curve, self.config)
+
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The rate over time."""
+        return points(self._curve)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Plan the arrivals of the next seconds that are not planned yet."""

@@ -5,6 +5,7 @@ journal       decisions, each on disk before it is acted on
 blocks        result blocks as they came; a record is some of them, compressed together
 status.json   how far the run is, once a second
 summary.json  the finished run's numbers
+timeline      latency over time and the numbers so far, about once a second
 failure.json  why there is no summary
 contexts      what contexts have made, encrypted, until it is undone
 lock          held by the coordinator; its process id
@@ -166,10 +167,14 @@ class RunDirectory:
 
     def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
         """Write a JSON document of the run in one step; `sync` waits for the disk."""
+        self.replace(name, json.dumps(document, indent=1).encode(), sync=sync)
+
+    def replace(self, name: str, content: bytes, *, sync: bool) -> None:
+        """Write a file of the run in one step; `sync` waits for the disk."""
         target = self.path / name
         draft = target.with_suffix(".draft")
-        with draft.open("w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
+        with draft.open("wb") as file:
+            file.write(content)
             file.flush()
             if sync:
                 os.fsync(file.fileno())

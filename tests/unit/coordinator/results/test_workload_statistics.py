@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from helpers import result_rows
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
 from osbench.coordinator.results.error_groups import LIMIT
@@ -16,31 +17,12 @@ SECOND = 1_000_000_000
 NAMES = ("boot", "wait", "delete")
 
 
-def row(  # noqa: PLR0913 - columns, by name
-    iteration,
-    *,
-    outcome=Outcome.OK,
-    due=0,
-    started=0,
-    ended=0,
-    idle=0,
-    failure=0,
-    actions=(),
-    trace=b"",
-):
-    """A result row; `actions` are (name, parent, start, end, failed) of milliseconds."""
-    flat = []
-    for name, parent, begun, finished, failed in actions:
-        flat += [NAMES.index(name), parent, begun * MS, finished * MS, failed]
-    extra = (trace, None) if trace else None
-    return (
-        *(iteration, outcome, due * MS, started * MS, ended * MS, idle * MS),
-        *(failure, flat, extra),
-    )
+def row(iteration, **columns):
+    return result_rows.row(iteration, **columns, names=NAMES)
 
 
 def block(*rows):
-    return decode_rows(encode_rows(rows, NAMES, 0))
+    return result_rows.block(*rows, names=NAMES)
 
 
 def statistics_of(*rows, failures=()):

@@ -104,7 +104,7 @@ def test_a_moment_without_redis_changes_nothing(where):
     failing = Failing(getattr(owner, where), 2 if where != "start" else 1)
     setattr(owner, where, failing)
 
-    desk.loop.run()
+    desk.loop.run(lambda: None)
 
     assert not failing.left
     assert not desk.status.store_away
@@ -117,7 +117,7 @@ def test_another_redis_before_the_load_ends_the_run():
     desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
 
     with pytest.raises(StoreLost, match="restarted"):
-        desk.loop.run()
+        desk.loop.run(lambda: None)
 
     assert "start" not in desk.workload.steps
 
@@ -134,6 +134,6 @@ def test_a_worker_whose_fence_is_read_is_recorded_as_lost_by_its_workload():
 
     desk.services.receiver.receive = receive
 
-    desk.loop.run()
+    desk.loop.run(lambda: None)
 
     assert desk.workload.lost == [desk.lost["n1"]]

@@ -1,0 +1,87 @@
+"""What is known of a run, whether it is finished, goes on or has crashed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.report.summary_json import FORMAT
+from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import read_timeline
+
+#: States of a run: a coordinator holds it; it has its summary; it ended without one.
+RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """A run as its directory shows it."""
+
+    directory: RunDirectory
+    #: run.json: what was asked.
+    manifest: Mapping[str, Any]
+    #: As docs/results.schema.json; of a run that is not finished the numbers so far.
+    summary: Mapping[str, Any]
+    #: See `report.timeline`; None where the run has none.
+    timeline: Mapping[str, Any] | None
+    #: RUNNING, FINISHED or CRASHED.
+    state: str
+    #: Why it ended without a summary; "" for others.
+    reason: str = ""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.directory.path.name
+
+
+def read_facts(directory: RunDirectory) -> RunFacts:
+    """Read what there is of a run. Raises UsageError where it cannot be read."""
+    # asked first: a run that ends in between is then seen as running, with its summary
+    running = directory.coordinator() != 0
+    summary = directory.read("summary.json")
+    manifest = directory.read("run.json")
+    timeline = read_timeline(directory)
+    if summary is not None and summary.get("format") != FORMAT:
+        found = summary.get("format")
+        raise UsageError(
+            f"{directory.path / 'summary.json'} has format {found}; "
+            f"this version of osbench reads {FORMAT}"
+        )
+    if manifest is None:
+        raise UsageError(f"{directory.path} has no run.json: it is not the directory of a run")
+    reason = ""
+    if summary is not None:
+        state = FINISHED
+    else:
+        state = RUNNING if running else CRASHED
+        reason = "" if running else failure.reason(directory)
+        summary = timeline["summary"] if timeline else _empty(directory, manifest, reason)
+    return RunFacts(
+        directory=directory,
+        manifest=manifest,
+        summary=summary,
+        timeline=timeline,
+        state=state,
+        reason=reason,
+    )
+
+
+def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """The summary of a run that has no numbers."""
+    return {
+        "format": FORMAT,
+        "run_id": directory.path.name,
+        "task": manifest["task"],
+        "description": manifest["description"],
+        "tags": manifest["tags"],
+        "started_at": None,
+        "finished_at": None,
+        "exit_code": failure.exit_code(directory),
+        "exit_meaning": "",
+        "notes": [reason] if reason else [],
+        "workloads": [],
+    }

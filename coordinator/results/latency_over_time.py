@@ -1,0 +1,124 @@
+"""Latency over time of one workload: the matrices of charts, intervals and odd workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import Columns
+from osbench.coordinator.results.failed_iterations import FailedIterations
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, buckets_of
+
+Ints = NDArray[np.int64]
+
+#: Bins of time of an action or a worker.
+PART_BINS = 128
+#: Bins of a worker's start lag: only its percentiles are shown.
+LAG_BINS = 8
+#: Actions with a matrix of their own: those that come first; the others share one.
+ACTIONS = 20
+#: Name of the actions beyond.
+OTHERS = "(other actions)"
+
+
+@dataclass(slots=True)
+class WorkerLatency:
+    """What one worker process contributed."""
+
+    #: Service time of ok iterations.
+    service: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(PART_BINS))
+    #: Start lag of all that ran.
+    lag: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(LAG_BINS))
+    ok: int = 0
+    failed: int = 0
+    timed_out: int = 0
+
+    @property
+    def iterations(self) -> int:
+        """Iterations that ran."""
+        return self.ok + self.failed + self.timed_out
+
+
+class LatencyOverTime:
+    """Matrices of a workload, its actions and its workers.
+
+    An iteration counts at the instant when it was due, whenever it was started: what the
+    generator did too late stays where it belongs.
+    """
+
+    def __init__(self) -> None:
+        #: Of ok iterations.
+        self.service = LatencyMatrix()
+        self.response = LatencyMatrix()
+        #: Of all that ran.
+        self.start_lag = LatencyMatrix()
+        #: Ok calls by name path.
+        self.actions: dict[str, LatencyMatrix] = {}
+        #: By incarnation.
+        self.workers: dict[str, WorkerLatency] = {}
+        self.failures = FailedIterations()
+
+    def add(
+        self, columns: Columns, worker: str, service: Ints, counts: tuple[int, int, int]
+    ) -> None:
+        """Add rows with their service times; `counts` are those ok, failed and timed out."""
+        part = self.workers.get(worker)
+        if part is None:
+            part = self.workers[worker] = WorkerLatency()
+        ok, failed, timed_out = counts
+        part.ok += ok
+        part.failed += failed
+        part.timed_out += timed_out
+        due, lag, response = columns.due, columns.started - columns.due, columns.ended - columns.due
+        if ok < len(columns):
+            ran = columns.outcome <= Outcome.TIMED_OUT
+            self._add_lag(part, due[ran], lag[ran])
+            well = columns.outcome == Outcome.OK
+            due, service, response = due[well], service[well], response[well]
+        else:
+            self._add_lag(part, due, lag)
+        if not ok:
+            return
+        buckets = buckets_of(service)
+        self.service.add_buckets(due, buckets)
+        part.service.add_buckets(due, buckets)
+        self.response.add(due, response)
+
+    def add_action(self, path: str, due: Ints, durations: Ints) -> None:
+        """Add ok calls of an action, with the instants when their iterations were due."""
+        matrix = self.actions.get(path)
+        if matrix is None:
+            name = path if len(self.actions) < ACTIONS else OTHERS
+            matrix = self.actions.setdefault(name, LatencyMatrix(PART_BINS))
+        matrix.add(due, durations)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it for msgpack."""
+        return {
+            "service": self.service.to_dict(),
+            "response": self.response.to_dict(),
+            "start_lag": self.start_lag.to_dict(),
+            "actions": {path: matrix.to_dict() for path, matrix in self.actions.items()},
+            "workers": {name: _worker(part) for name, part in sorted(self.workers.items())},
+        }
+
+    def _add_lag(self, part: WorkerLatency, due: Ints, lag: Ints) -> None:
+        if len(due):
+            buckets = buckets_of(lag)
+            self.start_lag.add_buckets(due, buckets)
+            part.lag.add_buckets(due, buckets)
+
+
+def _worker(part: WorkerLatency) -> Mapping[str, Any]:
+    return {
+        "service": part.service.to_dict(),
+        "lag": part.lag.to_dict(),
+        "ok": part.ok,
+        "failed": part.failed,
+        "timed_out": part.timed_out,
+    }

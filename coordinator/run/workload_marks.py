@@ -1,0 +1,93 @@
+"""What happened during the load of a workload: marks from hooks, contexts and its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from osbench.coordinator.contexts.history import ContextRecord, ContextStep
+from osbench.coordinator.formatting import duration
+from osbench.coordinator.hooks.executor import HookReport, Result
+from osbench.coordinator.results.marks import CONTEXT, HOOK, STOP, WARMUP, Mark
+from osbench.coordinator.run.workload import WorkloadRun
+
+_STOPPED = {
+    "interrupted": ("stopped", "The user stopped the load."),
+    "sla": ("SLA failed", "The load was stopped because an SLA criterion failed."),
+}
+
+
+def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
+    """All marks of a workload so far, by time; none before its load."""
+    if not run.begun:
+        return ()
+    # wall clock of this host at t0, which is told in Redis' time
+    t0_at = time.time() - run.elapsed()
+    found = list(run.marks)
+    found += _ends(run)
+    for report in run.hooks.report():
+        found += _hook(report, t0_at)
+    contexts = run.services.contexts
+    for record in contexts.history.of(run.plan.number):
+        found += _context(record, t0_at)
+    return tuple(sorted(found, key=lambda mark: (mark.from_s, mark.to_s, mark.kind, mark.text)))
+
+
+def _ends(run: WorkloadRun) -> Iterator[Mark]:
+    workload, left_out = run.plan.workload, run.results.warmup_rows
+    if workload.warmup_s:
+        yield Mark(
+            kind=WARMUP,
+            from_s=0.0,
+            to_s=float(workload.warmup_s),
+            label="warm-up",
+            text=f"Warm-up: {left_out} iterations count in the sums and in nothing else.",
+        )
+    cut_short, stop_s = run.rules.cut_short, run.rules.stop_s
+    if cut_short is not None and stop_s is not None:
+        label, text = _STOPPED[cut_short]
+        yield Mark(kind=STOP, from_s=stop_s, to_s=stop_s, label=label, text=text)
+
+
+def _hook(report: HookReport, t0_at: float) -> Iterator[Mark]:
+    hook = report.hook
+    action = hook.action.name
+    label = hook.description or action
+    for result in report.results:
+        if result.started_at is not None:
+            yield Mark(
+                kind=HOOK,
+                from_s=result.started_at - t0_at,
+                to_s=(result.finished_at or result.started_at) - t0_at,
+                label=label,
+                text=_hook_sentence(label, action, result),
+            )
+
+
+def _hook_sentence(label: str, action: str, result: Result) -> str:
+    name = f"“{label}” ({action})" if label != action else label
+    text = f"Hook {name}: {result.status}"
+    if result.started_at is not None and result.finished_at is not None:
+        text += f" after {duration(result.finished_at - result.started_at)}"
+    if result.error is not None:
+        text += f"; {result.error.etype}: {result.error.msg}"
+    return f"{text}."
+
+
+def _context(record: ContextRecord, t0_at: float) -> Iterator[Mark]:
+    for what, step in (("set up", record.setup), ("undone", record.cleanup)):
+        if step is not None:
+            yield Mark(
+                kind=CONTEXT,
+                from_s=step.started_at - t0_at,
+                to_s=step.finished_at - t0_at,
+                label=f"{record.name} {what}",
+                text=_context_sentence(record.name, what, step),
+            )
+
+
+def _context_sentence(name: str, what: str, step: ContextStep) -> str:
+    took = duration(step.finished_at - step.started_at)
+    if step.error is not None:
+        return f"Context {name}, not {what} after {took}: {step.error.etype}: {step.error.msg}."
+    return f"Context {name} {what} in {took}."

@@ -1,0 +1,44 @@
+"""Checkpoints of a run: its numbers so far, on disk, for live views and in case of a crash."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import write_timeline
+
+LOG = logging.getLogger(__name__)
+
+#: Least time between two checkpoints, seconds.
+INTERVAL_S = 1.0
+#: A checkpoint may take this share of the coordinator's time at most.
+SHARE = 0.03
+
+
+class Checkpoints:
+    """Writes a timeline now and then. Nothing that goes wrong with it disturbs the run."""
+
+    def __init__(self, directory: RunDirectory, build: Callable[[], dict[str, Any]]) -> None:
+        """`build` returns the timeline so far."""
+        self._directory = directory
+        self._build = build
+        self._next = 0.0
+        self._failed = False
+
+    def perhaps(self) -> None:
+        """Write one if it is time."""
+        begun = time.monotonic()
+        if begun < self._next:
+            return
+        try:
+            document = {"complete": False, **self._build()}
+            write_timeline(self._directory, document, sync=False)
+        except Exception:  # a plug-in's SLA may raise, a disk may be full
+            if not self._failed:
+                LOG.warning("no live view: a checkpoint could not be written", exc_info=True)
+            self._failed = True
+        ended = time.monotonic()
+        self._next = ended + max(INTERVAL_S, (ended - begun) / SHARE)

@@ -1,0 +1,31 @@
+"""The file `timeline` of a run directory: what a run came to over time, also while it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+import zstandard
+
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of the run directory, and the version of its format.
+TIMELINE = "timeline"
+FORMAT = 1
+
+
+def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: bool) -> None:
+    """Replace the timeline in one step; `sync` waits for the disk. Raises OSError."""
+    packed = msgpack.packb({"format": FORMAT, **document})
+    directory.replace(TIMELINE, zstandard.ZstdCompressor(level=1).compress(packed), sync=sync)
+
+
+def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
+    """The timeline; None where there is none, or one that this version cannot read."""
+    try:
+        packed = (directory.path / TIMELINE).read_bytes()
+        found: Any = msgpack.unpackb(zstandard.ZstdDecompressor().decompress(packed))
+    except (FileNotFoundError, ValueError, zstandard.ZstdError):
+        return None
+    readable = isinstance(found, dict) and found.get("format") == FORMAT
+    return found if readable else None

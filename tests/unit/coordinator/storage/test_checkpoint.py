@@ -1,0 +1,59 @@
+"""Checkpoints: written now and then; one that fails does not disturb the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osbench.coordinator.storage import checkpoint
+from osbench.coordinator.storage.checkpoint import Checkpoints
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import read_timeline
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[RunDirectory]:
+    found = RunDirectory.create(str(tmp_path), "run")
+    yield found
+    found.close()
+
+
+def test_one_interval_one_checkpoint(
+    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    built: list[float] = []
+
+    def build() -> dict[str, Any]:
+        built.append(now[0])
+        now[0] += 0.3
+        return {"workloads": []}
+
+    checkpoints = Checkpoints(directory, build)
+    for _ in range(300):
+        checkpoints.perhaps()
+        now[0] += 0.1
+    # 0.3 s of work may be 3 % of the time: every 10 s
+    assert [round(after - before) for before, after in pairwise(built)] == [10, 10]
+    assert read_timeline(directory) == {"format": 1, "complete": False, "workloads": []}
+
+
+def test_a_checkpoint_that_fails_is_told_once(
+    directory: RunDirectory, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(checkpoint, "SHARE", 1e9)
+
+    def build() -> dict[str, Any]:
+        raise ValueError("a criterion raised")
+
+    checkpoints = Checkpoints(directory, build)
+    checkpoints.perhaps()
+    checkpoints.perhaps()
+    assert len(caplog.records) == 1
+    assert read_timeline(directory) is None
