@@ -73,6 +73,11 @@ def test_hooks_fire_by_time_and_by_iteration(here: Site) -> None:
     assert (never["results"], never["summary"]) == ([], {})
     assert "sys_call by periodic: 3 failed; the command returned 1" in text.out
     assert "sys_call by event: did not fire" in text.out
+    marks = [mark for mark in here.marks(done.result["run_id"]) if mark["kind"] == "hook"]
+    assert sorted(mark["label"] for mark in marks) == ["5th", *["sys_call"] * 4]
+    assert all(0 <= mark["from_s"] <= mark["to_s"] for mark in marks)
+    # it begins when it is due, or later
+    assert max(mark["from_s"] for mark in marks) >= 2.0
 
 
 def test_a_hook_that_hangs_does_not_keep_an_interrupted_run(here: Site) -> None:

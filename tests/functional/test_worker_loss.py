@@ -165,6 +165,9 @@ def test_the_users_of_a_killed_worker_are_missing_since_it_fell_silent(
     (note,) = [note for note in done.result["notes"] if re.search(pattern, note)]
     assert note.startswith("HttpRequests.check_request: worker ")
     assert re.search(rf"1 of them lost: \S+:{victim}\s*$", shown, re.M)
+    (lost,) = (mark for mark in pair.site.marks(done.result["run_id"]) if mark["kind"] == "loss")
+    assert 0 <= lost["from_s"] < lost["to_s"]
+    assert f":{victim} fell silent" in lost["text"]
 
 
 def test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice(

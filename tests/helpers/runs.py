@@ -26,6 +26,8 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.local import watchdog
+from osbench.coordinator.report.run_facts import RunFacts, read_facts
+from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import RedisServer, folder
 
 SCHEMA = json.loads(
@@ -199,6 +201,16 @@ class Site:
         done = self.coord("results", run_id, "--csv")
         assert done.code == 0, done.err
         return list(csv.DictReader(io.StringIO(done.out)))
+
+    def facts(self, run_id: str) -> RunFacts:
+        """What the directory of a run shows."""
+        return read_facts(RunDirectory(self.data / "runs" / run_id))
+
+    def marks(self, run_id: str) -> list[dict[str, Any]]:
+        """The marks of the first workload of a run."""
+        timeline = self.facts(run_id).timeline
+        assert timeline is not None
+        return list(timeline["workloads"][0]["marks"])
 
     def private(self) -> list[psutil.Process]:
         """Living processes of local mode that were started from here."""
