@@ -1,0 +1,68 @@
+"""How often osbench's statistics are right: on synthetic runs whose truth is known.
+
+    make statistics
+
+prints the table that docs/adr/0013-intervals-and-comparison.md quotes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from helpers.queue_runs import Queue
+from osbench.coordinator.statistics.block_intervals import block_intervals
+
+#: Queues of which coverage is shown: arrivals a second, seconds.
+SHAPES = ((100, 60), (100, 200), (500, 200), (100, 600), (20, 600), (100, 1800))
+PERCENTS = (50.0, 95.0, 99.0)
+RUNS = 2000
+
+
+def main() -> None:
+    """Print all tables."""
+    wanted = sys.argv[1:] or [*TABLES]
+    for name in wanted:
+        for line in TABLES[name]():
+            print(line, flush=True)
+        print()
+
+
+def coverage() -> Iterator[str]:
+    """How many of the intervals of a run's percentiles hold the true one."""
+    yield f"Coverage of 95 % intervals, {RUNS} runs of M/M/1; in brackets: runs with an interval"
+    yield f"{'arrivals':>9} {'seconds':>8} {'load':>5}" + "".join(
+        f"{'p%g' % p:>16}" for p in PERCENTS
+    )
+    for rate, duration_s in SHAPES:
+        for load in (0.5, 0.8):
+            queue = Queue(rate=rate, load=load, duration_s=duration_s)
+            cells = (
+                f"{'-' if not hits else f'{np.mean(hits):.1%}':>7} ({len(hits) / RUNS:4.0%}) "
+                for hits in held(queue, RUNS).values()
+            )
+            yield f"{rate:>8}/s {duration_s:>8} {load:>5}" + "".join(
+                f"{cell:>16}" for cell in cells
+            )
+
+
+def held(queue: Queue, runs: int, seed: int = 1) -> dict[float, list[bool]]:
+    """By percentile: of each run that has an interval, whether it holds the true percentile."""
+    random = np.random.default_rng(seed)
+    found: dict[float, list[bool]] = {percent: [] for percent in PERCENTS}
+    for _ in range(runs):
+        intervals = block_intervals(queue.matrix(random), PERCENTS)
+        assert intervals is not None
+        for one in intervals.estimates:
+            if one.interval_ns:
+                low, high = one.interval_ns
+                found[one.percent].append(low <= queue.percentile_s(one.percent) * 1e9 <= high)
+    return found
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {"coverage": coverage}
+
+if __name__ == "__main__":
+    main()
