@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from osbench.common.errors import OsbenchError, TaskError
-from osbench.common.histogram import Histogram
+from osbench.common.histogram import Histogram, rank
 from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import NATIVE
@@ -22,7 +23,9 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
 from osbench.coordinator.statistics.action_paths import NESTED
-from osbench.coordinator.statistics.percentiles import REPORTED, percentiles
+from osbench.coordinator.statistics.block_intervals import block_intervals
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.statistics.percentiles import REPORTED
 
 #: Version of this format; grows when a reader of the older one would be misled.
 FORMAT = 1
@@ -72,8 +75,12 @@ def percentile_key(percent: float) -> str:
     return f"p{percent:g}".replace(".", "")
 
 
+_NAMES = tuple(percentile_key(percent) for percent in REPORTED)
+
+
 def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
     statistics = outcome.statistics
+    over_time = statistics.over_time
     errors = statistics.errors.groups()
     beyond = sum(group.count for group in errors[ERRORS:]) + statistics.errors.other
     paths = sorted(statistics.actions, key=lambda path: path.split(NESTED))
@@ -89,11 +96,13 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "accounting": _accounting(outcome.accounting),
         "warmup": dataclasses.asdict(outcome.warmup),
         "latency": {
-            "service": _timings(statistics.service),
-            "response": _timings(statistics.response),
+            "service": _timings(statistics.service, over_time.service),
+            "response": _timings(statistics.response, over_time.response),
         },
-        "actions": {path: _timings(statistics.actions[path]) for path in paths},
-        "start_lag": _times(statistics.start_lag),
+        "actions": {
+            path: _timings(statistics.actions[path], over_time.actions.get(path)) for path in paths
+        },
+        "start_lag": _times(statistics.start_lag, over_time.start_lag),
         "offered": dataclasses.asdict(outcome.offered),
         "throughput": _throughput(statistics),
         "tracing": dataclasses.asdict(outcome.tracing),
@@ -194,28 +203,32 @@ def _accounting(accounting: Accounting) -> dict[str, Any]:
     }
 
 
-def _timings(timings: Timings) -> dict[str, Any]:
-    return {state: _times(timings.state(state)) for state in TIMED}
+def _timings(timings: Timings, ok: LatencyMatrix | None) -> dict[str, Any]:
+    """`ok` is the state ok over time; there is no interval for what is not kept over time."""
+    return {state: _times(timings.state(state), ok if state == "ok" else None) for state in TIMED}
 
 
-def _times(histogram: Histogram) -> dict[str, Any]:
+def _times(histogram: Histogram, over_time: LatencyMatrix | None) -> dict[str, Any]:
     if not histogram.count:
-        names: tuple[str, ...] = tuple(percentile_key(percent) for percent in REPORTED)
-        empty = dict.fromkeys(("min", "mean", "max", *names))
-        return {"count": 0, **empty, "ci": dict.fromkeys(names)}
-    found = percentiles(histogram)
+        empty = dict.fromkeys(("min", "mean", "max", *_NAMES))
+        return {"count": 0, **empty, "ci": dict.fromkeys(_NAMES), "blocks": 0, "block_s": 0.0}
+    found = block_intervals(over_time) if over_time is not None else None
+    bounds = [one.interval_ranks for one in found.estimates] if found else [None] * len(_NAMES)
+    ranks = [rank(histogram.count, percent) for percent in REPORTED]
+    # one pass over the counts for all of them
+    wanted = [place for pair in bounds if pair for place in (int(pair[0]), math.ceil(pair[1]))]
+    values = iter(histogram.at_ranks(ranks + wanted))
+    at = [next(values) / 1e9 for _ in ranks]
+    intervals = [[next(values) / 1e9, next(values) / 1e9] if pair else None for pair in bounds]
     return {
         "count": histogram.count,
         "min": histogram.min / 1e9,
         "mean": histogram.mean / 1e9,
         "max": histogram.max / 1e9,
-        **{percentile_key(one.percent): one.value / 1e9 for one in found},
-        "ci": {
-            percentile_key(one.percent): [bound / 1e9 for bound in one.interval]
-            if one.interval
-            else None
-            for one in found
-        },
+        **dict(zip(_NAMES, at, strict=True)),
+        "ci": dict(zip(_NAMES, intervals, strict=True)),
+        "blocks": found.blocks if found else 0,
+        "block_s": found.block_s if found else 0.0,
     }
 
 

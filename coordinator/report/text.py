@@ -35,7 +35,7 @@ _COLUMNS = (
     ("max", "max", False),
     ("mean", "mean", False),
 )
-_DOUBT = "* too few iterations to be sure of this percentile"
+_DOUBT = "* too few iterations, or too short a load, to be sure of this percentile"
 #: Counts in addition to the sum, and what one of them is.
 _BESIDES = (
     ("reruns", "rerun"),

@@ -49,6 +49,8 @@ class BlockEstimate:
     value_ns: float
     #: Bounds of the 95 % interval; None where the run does not support one.
     interval_ns: tuple[float, float] | None
+    #: The ranks (from 0 to the number of iterations) that bound it.
+    interval_ranks: tuple[float, float] | None
     #: Variance of its rank, in that of independent samples; None without blocks.
     design_effect: float | None
 
@@ -84,7 +86,7 @@ def block_intervals(
     length = _block_bins(counts, width_s)
     blocks = len(counts) // length
     ranks = _Ranks(counts, matrix.lowest)
-    spread = _Spread(counts, blocks) if blocks >= FEWEST else None
+    spread = _BlockSpread(counts, blocks) if blocks >= FEWEST else None
     return BlockIntervals(
         estimates=tuple(_estimate(ranks, spread, percent) for percent in percents),
         blocks=blocks if spread else 0,
@@ -144,7 +146,7 @@ class _Ranks:
         return float(low + (high - low) * (rank - before) / (after - before))
 
 
-class _Spread:
+class _BlockSpread:
     """How much ranks vary between blocks."""
 
     def __init__(self, counts: Ints, blocks: int) -> None:
@@ -176,30 +178,36 @@ class _Spread:
         return float(variance / (total * share * (1 - share)))
 
 
-def _estimate(ranks: _Ranks, spread: _Spread | None, percent: float) -> BlockEstimate:
+def _estimate(ranks: _Ranks, spread: _BlockSpread | None, percent: float) -> BlockEstimate:
     share = percent / 100
     value = ranks.at(share * ranks.total)
     if spread is None or not 0 < share < 1:
-        return BlockEstimate(percent=percent, value_ns=value, interval_ns=None, design_effect=None)
+        return BlockEstimate(
+            percent=percent,
+            value_ns=value,
+            interval_ns=None,
+            interval_ranks=None,
+            design_effect=None,
+        )
     effect = spread.effect(share)
     # as many independent iterations lie beyond the percentile: few of them say little of
     # their own spread
     beyond = ranks.total * min(share, 1 - share) / effect
+    bounds = _bounds(ranks.total, share, effect, min(spread.blocks - 1, beyond))
     return BlockEstimate(
         percent=percent,
         value_ns=value,
-        interval_ns=_interval(ranks, share, effect, min(spread.blocks - 1, beyond)),
+        interval_ns=(ranks.at(bounds[0]), ranks.at(bounds[1])) if bounds else None,
+        interval_ranks=bounds,
         design_effect=effect,
     )
 
 
-def _interval(
-    ranks: _Ranks, share: float, effect: float, freedom: float
+def _bounds(
+    total: float, share: float, effect: float, freedom: float
 ) -> tuple[float, float] | None:
     if freedom < 2:
         return None
-    half = quantile(0.975, freedom) * math.sqrt(effect * ranks.total * share * (1 - share))
-    low, high = share * ranks.total - half, share * ranks.total + half
-    if low < 1 or high > ranks.total - 1:
-        return None
-    return ranks.at(low), ranks.at(high)
+    half = quantile(0.975, freedom) * math.sqrt(effect * total * share * (1 - share))
+    low, high = share * total - half, share * total + half
+    return None if low < 1 or high > total - 1 else (low, high)

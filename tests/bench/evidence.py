@@ -34,7 +34,7 @@ def coverage() -> Iterator[str]:
     """How many of the intervals of a run's percentiles hold the true one."""
     yield f"Coverage of 95 % intervals, {RUNS} runs of M/M/1; in brackets: runs with an interval"
     yield f"{'arrivals':>9} {'seconds':>8} {'load':>5}" + "".join(
-        f"{'p%g' % p:>16}" for p in PERCENTS
+        f"{f'p{p:g}':>16}" for p in PERCENTS
     )
     for rate, duration_s in SHAPES:
         for load in (0.5, 0.8):

@@ -48,14 +48,17 @@ def test_times_are_seconds():
 
 
 def test_percentiles_that_few_iterations_cannot_support_have_no_interval():
-    few = to_json(run_report(constant_workload()))["workloads"][0]["start_lag"]
-    many = to_json(run_report(rps_workload()))["workloads"][0]["start_lag"]
+    few = to_json(run_report(constant_workload()))["workloads"][0]["latency"]
+    many = to_json(run_report(rps_workload()))["workloads"][0]["latency"]
+    few, many = few["service"]["ok"], many["service"]["ok"]
 
-    assert few["p99"] == pytest.approx(0.008)
-    assert few["ci"]["p99"] is None
-    low, high = many["ci"]["p99"]
-    assert low <= many["p99"] <= high
+    assert few["p99"] == pytest.approx(0.005)
+    assert few["ci"] == dict.fromkeys(few["ci"])
+    low, high = many["ci"]["p95"]
+    assert low <= many["p95"] <= high
     assert many["ci"]["p999"] is None
+    assert (few["blocks"], many["blocks"]) == (0, 10)
+    assert many["block_s"] == pytest.approx(1.0, rel=0.1)
 
 
 def test_exemplars_are_slowest_first_and_carry_osprofiler_ids():

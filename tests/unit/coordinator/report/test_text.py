@@ -78,11 +78,13 @@ def test_a_sum_that_does_not_hold_is_shown_as_such():
 def test_no_footnote_where_every_percentile_is_sound():
     summary = to_json(run_report(rps_workload()))
     workload = summary["workloads"][0]
-    sound = workload["latency"]["service"]["ok"]
+    ok = workload["latency"]["service"]["ok"]
+    sound = {**ok, "ci": {name: [ok[name], ok[name]] for name in ok["ci"]}}
     empty = {**sound, "count": 0}
     states = {"ok": sound, "failed": empty, "timed_out": empty}
     workload["latency"] = {"service": states, "response": states}
     workload["actions"] = {}
+    workload["start_lag"] = sound
     file = io.StringIO()
 
     render(summary, Console(file=file, width=80))
