@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Columns
 from osbench.coordinator.results.failed_iterations import FailedIterations
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, buckets_of
+from osbench.coordinator.statistics.latency_matrix import Extent, LatencyMatrix, buckets_of
 
 Ints = NDArray[np.int64]
 
@@ -77,17 +77,21 @@ class LatencyOverTime:
         due, lag, response = columns.due, columns.started - columns.due, columns.ended - columns.due
         if ok < len(columns):
             ran = columns.outcome <= Outcome.TIMED_OUT
-            self._add_lag(part, due[ran], lag[ran])
+            if ran.any():
+                self._add_lag(part, Extent.of(due[ran]), Extent.of(buckets_of(lag[ran])))
+            if not ok:
+                return
             well = columns.outcome == Outcome.OK
             due, service, response = due[well], service[well], response[well]
-        else:
-            self._add_lag(part, due, lag)
-        if not ok:
-            return
-        buckets = buckets_of(service)
-        self.service.add_buckets(due, buckets)
-        part.service.add_buckets(due, buckets)
-        self.response.add(due, response)
+        # a small block costs as much as there are calls of numpy
+        buckets = buckets_of(np.concatenate((service, response, lag)))
+        instants, each = Extent.of(due), len(due)
+        times = Extent.of(buckets[:each])
+        self.service.add_buckets(instants, times)
+        part.service.add_buckets(instants, times)
+        self.response.add_buckets(instants, Extent.of(buckets[each : 2 * each]))
+        if ok == len(columns):
+            self._add_lag(part, instants, Extent.of(buckets[2 * each :]))
 
     def add_action(self, path: str, due: Ints, durations: Ints) -> None:
         """Add ok calls of an action, with the instants when their iterations were due."""
@@ -107,11 +111,9 @@ class LatencyOverTime:
             "workers": {name: _worker(part) for name, part in sorted(self.workers.items())},
         }
 
-    def _add_lag(self, part: WorkerLatency, due: Ints, lag: Ints) -> None:
-        if len(due):
-            buckets = buckets_of(lag)
-            self.start_lag.add_buckets(due, buckets)
-            part.lag.add_buckets(due, buckets)
+    def _add_lag(self, part: WorkerLatency, due: Extent, buckets: Extent) -> None:
+        self.start_lag.add_buckets(due, buckets)
+        part.lag.add_buckets(due, buckets)
 
 
 def _worker(part: WorkerLatency) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,20 @@ def buckets_of(values_ns: Ints) -> Ints:
     buckets >>= _SHIFT
     buckets -= _ORIGIN
     return buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Some numbers, at least one, with the least and the greatest: to be found once for all."""
+
+    values: Ints
+    least: int
+    greatest: int
+
+    @classmethod
+    def of(cls, values: Ints) -> Extent:
+        """Find them."""
+        return cls(values, int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))
 
 
 def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
@@ -109,26 +124,25 @@ class LatencyMatrix:
     def add(self, instants_ns: Ints, values_ns: Ints) -> None:
         """Count durations by the instants, nanoseconds after t0, that they belong to."""
         if len(values_ns):
-            self.add_buckets(instants_ns, buckets_of(values_ns))
+            self.add_buckets(Extent.of(instants_ns), Extent.of(buckets_of(values_ns)))
 
-    def add_buckets(self, instants_ns: Ints, buckets: Ints) -> None:
-        """Count durations whose buckets are known; there must be some."""
+    def add_buckets(self, instants: Extent, buckets: Extent) -> None:
+        """Count durations by their buckets."""
         # clocks disagree a little: an instant can seem to lie before t0
-        first = max(int(np.minimum.reduce(instants_ns)), 0)
-        latest = max(int(np.maximum.reduce(instants_ns)), 0)
+        first, latest = max(instants.least, 0), max(instants.greatest, 0)
         while latest // self._width_ns >= self._bins:
             self._widen()
         last = latest // self._width_ns
         self.used = max(self.used, last + 1)
-        self._reach(int(np.minimum.reduce(buckets)), int(np.maximum.reduce(buckets)))
+        self._reach(buckets.least, buckets.greatest)
         columns = self._counts.shape[1]
         if first // self._width_ns == last:
             # so it is with most blocks of results, and a division takes its time
-            at = buckets + (last * columns - self.lowest)
+            at = buckets.values + (last * columns - self.lowest)
         else:
-            at = np.maximum(instants_ns, 0) // self._width_ns
+            at = np.maximum(instants.values, 0) // self._width_ns
             at *= columns
-            at += buckets
+            at += buckets.values
             at -= self.lowest
         np.add.at(self._counts.reshape(-1), at, _ONE)
 
