@@ -151,10 +151,19 @@ def rank(
     name = "count" if by == "count" else f"{by}_s"
     rows.sort(key=lambda row: -getattr(row, name))
     if as_json:
-        _print_json({"source": trace_set.name, "ranking": [asdict(row) for row in rows]})
+        _print_json(
+            {
+                "source": trace_set.name,
+                "pauses": trace_set.pauses,
+                "paused_s": trace_set.paused_s,
+                "ranking": [asdict(row) for row in rows],
+            }
+        )
         return
     console = _console()
-    trace_text.show_ranking(console, rows[: limit or None], len(rows))
+    trace_text.show_ranking(
+        console, rows[: limit or None], len(rows), trace_set.pauses, trace_set.paused_s
+    )
     trace_text.show_notes(console, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
