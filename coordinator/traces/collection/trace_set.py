@@ -45,6 +45,8 @@ class TraceSet:
     #: Number of the scenario's pauses, and their seconds, which the ranking leaves out.
     pauses: int = 0
     paused_s: float = 0.0
+    #: Arguments, parameters, queries and messages were kept.
+    has_arguments: bool = False
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -82,6 +84,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         # not in the archives of earlier versions
         pauses=found.get("pauses", 0),
         paused_s=found.get("paused_s", 0.0),
+        has_arguments=found.get("arguments", False),
     )
 
 
