@@ -164,7 +164,7 @@ def _of(
 def _kept(rows: TracedIterations, features: Features) -> Ints:
     """Positions of the iterations whose traces are kept."""
     ids = [features.traces[at] for at in np.flatnonzero(features.kept).tolist()]
-    beginnings = np.sort([int(one[:16], 16) for one in ids] or [0]).astype(np.uint64)
+    beginnings = np.sort(np.array([int(one[:16], 16) for one in ids] or [0], np.uint64))
     mine = np.ascontiguousarray(rows.traces[:, :8]).view(">u8").ravel().astype(np.uint64)
     place = np.minimum(np.searchsorted(beginnings, mine), len(beginnings) - 1)
     likely = np.flatnonzero(beginnings[place] == mine)
