@@ -23,6 +23,13 @@ def duration(seconds: float | None) -> str:
     return f"{three_digits(seconds / scale)}{unit}"
 
 
+def spaced(seconds: float | None) -> str:
+    """Seconds with three digits and a unit, as sentences have them: 12.3 ms."""
+    text = duration(seconds)
+    number = text.rstrip("nmush")
+    return f"{number} {text[len(number) :]}" if number != text else text
+
+
 def three_digits(number: float) -> str:
     """A number with three significant digits, more where it is large."""
     if number < 0.9995:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -19,6 +20,9 @@ S = TypeVar("S", bound="Scenario")
 #: Integers a recorded action takes: name id, parent position, start ns, end ns, failed (0/1).
 WIDTH = 5
 
+
+#: Name of the span of a pause, which is no part of the service time.
+PAUSE = "osbench.pause"
 
 #: Limit on distinct names; names built from data, such as iteration numbers, are unbounded.
 NAMES_LIMIT = 1000
@@ -70,6 +74,20 @@ class Recorder:
         self.open = -1
         #: The iteration's OSProfiler profiler, or None when it is not traced.
         self.profiler = profiler
+
+
+@contextmanager
+def pause_span(recorder: Recorder) -> Iterator[None]:
+    """A span around a pause of the scenario, if its iteration is traced."""
+    profiler = recorder.profiler
+    if profiler is None:
+        yield
+        return
+    span = profiler.open(PAUSE)
+    try:
+        yield
+    finally:
+        profiler.close(span)
 
 
 class ActionTimer:

@@ -97,7 +97,8 @@ class Scenario:
         if not 0 <= min_sleep <= high:
             raise ValueError(f"0 <= min_sleep <= max_sleep must hold, got {min_sleep}, {high}")
         begin = time.monotonic_ns()
-        pause(random.uniform(min_sleep, high))  # noqa: S311 - load, not secrets
+        with atomic.pause_span(self._recorder):
+            pause(random.uniform(min_sleep, high))  # noqa: S311 - load, not secrets
         self._idle_ns += time.monotonic_ns() - begin
 
     def trace_headers(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ import importlib
 import threading
 from typing import Any
 
-from osbench.common.plugin.atomic import ActionTimer, Recorder
+from osbench.common.plugin.atomic import ActionTimer, Recorder, pause_span
 
 #: Attribute of a Rally scenario that holds the recorder before its constructor runs.
 RECORDER = "_osbench_recorder"
@@ -33,13 +33,15 @@ class Actions(list[Any]):
 
 
 def install() -> None:
-    """Patch Rally's timers to call the recorders of their iterations; once per process."""
+    """Patch Rally's timers and pauses to call the recorders of iterations; once per process."""
     atomic: Any = importlib.import_module("rally.task.atomic")
     with _LOCK:
         if not hasattr(atomic.ActionTimer, MARK):
             setattr(atomic.ActionTimer, MARK, True)
             _patch_timer(atomic.ActionTimer)
             _patch_mixin(atomic.ActionTimerMixin)
+            scenario: Any = importlib.import_module("rally.task.scenario")
+            _patch_pause(scenario.Scenario)
 
 
 def _patch_timer(timer: Any) -> None:
@@ -62,6 +64,20 @@ def _patch_timer(timer: Any) -> None:
         return leave(self, *raised)
 
     timer.__enter__, timer.__exit__ = __enter__, __exit__
+
+
+def _patch_pause(scenario: Any) -> None:
+    sleep = scenario.sleep_between
+
+    @functools.wraps(sleep)
+    def sleep_between(self: Any, *bounds: Any, **named: Any) -> Any:
+        recorder = vars(self).get(RECORDER)
+        if recorder is None:
+            return sleep(self, *bounds, **named)
+        with pause_span(recorder):
+            return sleep(self, *bounds, **named)
+
+    scenario.sleep_between = sleep_between
 
 
 def _patch_mixin(mixin: Any) -> None:

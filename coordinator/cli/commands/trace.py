@@ -21,6 +21,7 @@ from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
 from osbench.coordinator.traces.collection.lookup import find_trace
 from osbench.coordinator.traces.collection.trace_set import TraceSet, of_file, of_run
+from osbench.coordinator.traces.model.pauses import paused_on
 from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
 from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
@@ -48,8 +49,8 @@ def trace() -> None:
 
 
 @trace.command()
-@click.argument("which", metavar="ITERATION|TRACE-ID")
-@click.option("--run", default="last", show_default=True, help="Run of the trace.")
+@click.argument("which", metavar="[RUN:]ITERATION|[RUN:]TRACE-ID")
+@click.option("--run", help="Run of the trace, where it is not a part of it; else the last one.")
 @click.option("--workload", type=int, help="Number of the workload, from 1, of an iteration.")
 @click.option(
     "--from",
@@ -62,7 +63,7 @@ def trace() -> None:
 def show(
     settings: CommandSettings,
     which: str,
-    run: str,
+    run: str | None,
     workload: int | None,
     file: Path | None,
     as_json: bool,
@@ -78,7 +79,8 @@ def show(
     \b
     Examples:
       osbench-coord trace show 17
-      osbench-coord trace show 17 --run 20260401 --workload 2
+      osbench-coord trace show 20260401-101500:17 --workload 2
+      osbench-coord trace show last:f12e75d5
       osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
       osbench-coord trace show f12e75d5 --from mistral_osprofile.log
     """
@@ -92,6 +94,7 @@ def show(
                 "trace_id": uuid_form(found.trace_id),
                 "iteration": iteration,
                 "duration_s": duration_s(tree),
+                "paused_s": sum(paused_on(tree, path) for path in paths) / 1e9,
                 "spans": [asdict(row) for row in rows],
                 "left_out": left,
             }
@@ -151,10 +154,19 @@ def rank(
     name = "count" if by == "count" else f"{by}_s"
     rows.sort(key=lambda row: -getattr(row, name))
     if as_json:
-        _print_json({"source": trace_set.name, "ranking": [asdict(row) for row in rows]})
+        _print_json(
+            {
+                "source": trace_set.name,
+                "pauses": trace_set.pauses,
+                "paused_s": trace_set.paused_s,
+                "ranking": [asdict(row) for row in rows],
+            }
+        )
         return
     console = _console()
-    trace_text.show_ranking(console, rows[: limit or None], len(rows))
+    trace_text.show_ranking(
+        console, rows[: limit or None], len(rows), trace_set.pauses, trace_set.paused_s
+    )
     trace_text.show_notes(console, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 

@@ -52,6 +52,9 @@ class Cause:
     base_s: float
     calls_slow: float
     calls_base: float
+    #: Shares of the traces with any call.
+    occurs_slow: float
+    occurs_base: float
     #: The two parts of the excess: more calls, each as long as in the middle; longer calls.
     more_calls_s: float
     slower_calls_s: float
@@ -190,6 +193,7 @@ class _Comparison:
         self._means = [features.mean(rows, features.time) / 1e9 for rows in both]
         self._calls = [features.mean(rows, features.calls) for rows in both]
         self._excess = self._means[0] - self._means[1]
+        self._occurs = [features.occurrence(rows).tolist() for rows in both]
         drawn = [_thinned(rows, _MOST) for rows in both]
         self._times = [features.dense(rows, features.time) / 1e9 for rows in drawn]
         # the greatest differences are tested separately, all others together
@@ -249,6 +253,8 @@ class _Comparison:
             base_s=base_s,
             calls_slow=calls_slow,
             calls_base=calls_base,
+            occurs_slow=self._occurs[0][key],
+            occurs_base=self._occurs[1][key],
             more_calls_s=more,
             slower_calls_s=excess - more,
             seen_in=seen,

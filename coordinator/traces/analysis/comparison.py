@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.formatting import count, duration
+from osbench.coordinator.formatting import count, duration, spaced
 from osbench.coordinator.traces.analysis.bootstrap import difference
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH, far_out, usable
@@ -198,12 +198,12 @@ def _sentence(found: Comparison, enough: bool) -> str:
             f" {count(found.traces_after)}, {ENOUGH} are needed of each."
         )
     low, high = found.interval_s
-    interval = f"(95 %: {signed(low)} to {signed(high)})"
+    interval = f"(95 %: {_worded(low)} to {_worded(high)})"
     if low <= 0 <= high:
-        return f"No difference beyond chance: {signed(found.added_s)} on average {interval}."
+        return f"No difference beyond chance: {_worded(found.added_s)} on average {interval}."
     more = "more" if found.added_s > 0 else "less"
     text = (
-        f"Traces take {duration(found.mean_after_s)} on average, {duration(abs(found.added_s))}"
+        f"Traces take {spaced(found.mean_after_s)} on average, {spaced(abs(found.added_s))}"
         f" {more} than before {interval}"
     )
     same_way = [change for change in found.changes if change.added_s * found.added_s > 0]
@@ -216,6 +216,10 @@ def _sentence(found: Comparison, enough: bool) -> str:
 def signed(seconds: float) -> str:
     """A difference with its sign, as text."""
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
+
+
+def _worded(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 
 
 def _percentile(total: NDArray[np.float64], percent: float) -> float:

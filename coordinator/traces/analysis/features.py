@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.pauses import is_pause, paused_on
 from osbench.coordinator.traces.model.span_keys import SpanKey, Vocabulary, key_of
 from osbench.coordinator.traces.model.tree import Tree
 
@@ -47,7 +48,7 @@ class Features:
     iteration: Ints
     #: Values of `Outcome`.
     outcome: Ints
-    #: Nanoseconds.
+    #: Nanoseconds, without pauses of the scenario.
     total: Ints
     #: Number of the shape; -1 above the limit.
     shape: Ints
@@ -93,6 +94,17 @@ class Features:
         keys = self.key_of_place()[self.place[at]]
         summed = np.bincount(keys, values[at], minlength=len(self.keys))
         return np.asarray(summed / max(len(rows), 1), np.float64)
+
+    def occurrence(self, rows: Ints) -> NDArray[np.float64]:
+        """The shares of some traces that have each key."""
+        inside = np.zeros(len(self), bool)
+        inside[rows] = True
+        at = self.rows()
+        keys = self.key_of_place()[self.place]
+        # several places of a trace may have the same key
+        pairs = np.unique(at[inside[at]] * len(self.keys) + keys[inside[at]])
+        found = np.bincount(pairs % max(len(self.keys), 1), minlength=len(self.keys))
+        return np.asarray(found / max(len(rows), 1), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """A form for msgpack."""
@@ -155,7 +167,7 @@ class FeatureTable:
         whole: bool = True,
         kept: bool = True,
     ) -> None:
-        """Add the row of one trace."""
+        """Add the row of one trace; pauses of the scenario are no part of it."""
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))
         if shape not in self._shapes and len(self._shapes) < SHAPES:
@@ -165,7 +177,7 @@ class FeatureTable:
         columns["group"].append(group)
         columns["iteration"].append(iteration)
         columns["outcome"].append(outcome)
-        columns["total"].append(tree.end[root] - tree.start[root])
+        columns["total"].append(tree.end[root] - tree.start[root] - paused_on(tree, path))
         columns["shape"].append(self._shapes.get(shape, -1))
         columns["whole"].append(whole)
         columns["kept"].append(kept)
@@ -194,6 +206,8 @@ class FeatureTable:
         called: set[tuple[int, int]] = set()
         order = []
         for segment in sorted(path.segments, key=_START):
+            if is_pause(tree, segment.span):
+                continue
             key = self._vocabulary.number(key_of(tree, segment))
             owner = segment.span if segment.awaited < 0 else segment.awaited
             place = self._places.setdefault((key, tree.spans[owner].host), len(self._places))

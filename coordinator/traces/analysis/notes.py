@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.formatting import count, plain, spaced
 from osbench.coordinator.traces.analysis.comparison import signed
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
@@ -20,7 +20,7 @@ def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterab
         mean = after.after_ns / after.count / 1e9
         yield (
             f"{plain(name)} continued after its caller's end {count(after.count, 'time')},"
-            f" {duration(mean)} on average: not part of any path"
+            f" {spaced(mean)} on average: not part of any path"
         )
     yield from map(_clock, (one for one in clocks.skews if one.add_ns or _is_bounded(one)))
     if coverage.stepped:
@@ -66,8 +66,8 @@ def _clock(offset: HostSkew) -> str:
     if not offset.add_ns:
         low, high = (signed((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
         return f"the clocks of {reference} and {host} may agree ({low} to {high})"
-    apart = duration(abs(offset.add_ns) / 1e9)
-    sure = f" (+-{duration(offset.width_ns / 1e9)})"
+    apart = spaced(abs(offset.add_ns) / 1e9)
+    sure = f" (+-{spaced(offset.width_ns / 1e9)})"
     if not _is_bounded(offset):
         apart, sure = f"at least {apart}", ""
     ahead = "behind" if offset.add_ns > 0 else "ahead of"

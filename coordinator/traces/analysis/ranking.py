@@ -11,6 +11,7 @@ import numpy as np
 from osbench.common.histogram import Histogram
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.pauses import is_pause, paused_within
 from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP
 from osbench.coordinator.traces.model.tree import Tree
 
@@ -24,7 +25,7 @@ _WAITING = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """One trace point. Times are seconds."""
+    """One trace point. Times are seconds, without the pauses of the scenario within."""
 
     name: str
     #: Number of occurrences, and of traces with it.
@@ -42,15 +43,19 @@ class Ranked:
     critical_s: float
     #: Its service; "" if not known, as in rankings of earlier versions.
     service: str = ""
+    #: Pauses of the scenario within, which the times above leave out.
+    paused_s: float = 0.0
 
 
 class _Point:
-    __slots__ = ("critical_ns", "durations", "histogram", "last", "self_ns", "traces")
+    __slots__ = (
+        *("critical_ns", "durations", "histogram", "last", "paused_ns", "self_ns", "traces"),
+    )
 
     def __init__(self) -> None:
         self.durations: list[int] = []
         self.histogram = Histogram()
-        self.self_ns = self.critical_ns = 0
+        self.self_ns = self.critical_ns = self.paused_ns = 0
         self.traces = 0
         self.last = ""
 
@@ -64,14 +69,23 @@ class Ranking:
 
     def __init__(self) -> None:
         self._points: dict[tuple[str, str], _Point] = {}
+        #: Number of the scenario's pauses, and their nanoseconds.
+        self.pauses = self.paused_ns = 0
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
         """Add all spans of a trace with known durations, except those that were left out."""
+        paused = paused_within(tree)
         for at, span in enumerate(tree.spans):
             if span.marks & _OPEN or at in tree.left_out:
                 continue
+            if is_pause(tree, at):
+                self.pauses += 1
+                self.paused_ns += span.duration_ns
+                continue
             point = self._point(span.service, span.name)
-            point.durations.append(span.duration_ns)
+            inside = paused.get(at, 0)
+            point.durations.append(max(span.duration_ns - inside, 0))
+            point.paused_ns += inside
             if len(point.durations) >= _WAITING:
                 point.settle()
             point.self_ns += own_ns(tree, at)
@@ -80,6 +94,8 @@ class Ranking:
                 point.traces += 1
         for path in paths:
             for segment in path.segments:
+                if is_pause(tree, segment.span):
+                    continue
                 span = tree.spans[segment.span]
                 point = self._point(span.service, span.name)
                 point.critical_ns += segment.end - segment.start
@@ -105,6 +121,7 @@ class Ranking:
                         p99_s=times.percentile(99) / 1e9,
                         self_s=point.self_ns / 1e9,
                         critical_s=point.critical_ns / 1e9,
+                        paused_s=point.paused_ns / 1e9,
                     )
                 )
         found.sort(key=lambda row: -row.total_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.formatting import count, plain, spaced
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH, LEAST
 from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 #: Least part of the excess for its kind, more calls or slower calls, to be named alone.
 _MOSTLY = 0.7
 
+#: Least share of the traces with a call for numbers of calls to be compared; below, it is told in
+#: how many traces the call is.
+_ALL = 0.995
+#: Least mean number of calls in a trace that has any for the number to be told.
+_SEVERAL = 1.5
+
 
 def why_slow(band: Band) -> str:
     """Why the traces of a band are slow, with confidence intervals."""
     slower = (
-        f"{_named(band.name)} take {duration(band.mean_s)} on average, {duration(band.excess_s)}"
+        f"{_named(band.name)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
         " more than those around the median"
     )
     cause = band.clear
@@ -79,12 +85,30 @@ def percent(share: float) -> str:
 
 
 def _how(cause: Cause) -> str:
+    """The kind of the excess: more calls, slower ones, or both."""
     each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
     each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
-    number = f"{cause.calls_slow:.3g}"
-    calls = "call" if number == "1" else "calls"
-    more = f"{number} {calls} instead of {cause.calls_base:.3g}"
-    slower = f"{duration(each_slow)} a call instead of {duration(each_base)}"
+    more = _more_calls(cause)
+    slower = f"{spaced(each_slow)} a call instead of {spaced(each_base)}"
     if cause.more_calls_s >= _MOSTLY * cause.excess_s:
         return more
     return slower if cause.slower_calls_s >= _MOSTLY * cause.excess_s else f"{more} and {slower}"
+
+
+def _more_calls(cause: Cause) -> str:
+    """Numbers of calls; shares of the traces that have any, unless all have."""
+    if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
+        number = f"{cause.calls_slow:.3g}"
+        calls = "call" if number == "1" else "calls"
+        return f"{number} {calls} instead of {cause.calls_base:.3g}"
+    each = cause.calls_slow / cause.occurs_slow if cause.occurs_slow else 0.0
+    several = f" ({each:.3g} calls each)" if each >= _SEVERAL else ""
+    slow, base = _occurs(cause.occurs_slow), _occurs(cause.occurs_base)
+    return f"in {slow} of the slow ones{several}, in {base} of the normal ones"
+
+
+def _occurs(share: float) -> str:
+    if not share or share == 1:
+        return "all" if share else "none"
+    # neither none nor all
+    return f"{min(max(100 * share, 0.1), 99.9):.{0 if 1 <= 100 * share < 99 else 1}f} %"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,24 +18,32 @@ import zstandard
 
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.traces.analysis.features import Features
-from osbench.coordinator.traces.model.spans import Span, Trace
+from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace
 
-#: Version of these files; increased when older readers would misread them.
-FORMAT = 1
+#: Version of these files; increased when older readers would misread them. The first has no
+#: origins of spans.
+FORMAT = 2
+_READABLE = (1, 2)
 
 _HEAD = struct.Struct("<I")
+#: Bytes at the beginning of a record that hold its first id; ids of 128 bits take 36.
+_ID_BYTES = 512
 #: Traces per record of a spool.
 _TOGETHER = 100
 
 
 def _packed(trace: Trace) -> list[Any]:
-    return [trace.trace_id, trace.duplicates, trace.spans]
+    return [trace.trace_id, trace.duplicates, trace.spans, trace.origins]
 
 
 def _unpacked(form: list[Any]) -> Trace:
-    trace_id, duplicates, spans = form
+    trace_id, duplicates, spans, *rest = form
+    origins = rest[0] if rest else {}
     return Trace(
-        trace_id=trace_id, duplicates=duplicates, spans=tuple(Span(*span) for span in spans)
+        trace_id=trace_id,
+        duplicates=duplicates,
+        spans=tuple(Span(*span) for span in spans),
+        origins={name: SpanOrigin(*written) for name, written in origins.items()},
     )
 
 
@@ -122,9 +130,10 @@ class Archive:
             found: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise OsbenchError(f"cannot read {path}: {error}") from None
-        if found.get("format") != FORMAT:
+        if found.get("format") not in _READABLE:
             raise OsbenchError(
-                f"{path} has format {found.get('format')}; this version of osbench reads {FORMAT}"
+                f"{path} has format {found.get('format')}; this version of osbench reads"
+                f" {' and '.join(map(str, _READABLE))}"
             )
         return found
 
@@ -145,6 +154,16 @@ class Archive:
                 for record in _records(file):
                     yield from map(_unpacked, record)
 
+    def some(self, wanted: Collection[str]) -> Iterator[Trace]:
+        """The kept ones of these traces; the others are not unpacked."""
+        path = self._folder / "kept"
+        ids = frozenset(wanted)
+        if path.exists() and ids:
+            with path.open("rb") as file:
+                for packed in _decompressed(file):
+                    if _first_id(packed) in ids:
+                        yield from map(_unpacked, msgpack.unpackb(packed))
+
 
 def _write(file: BinaryIO, compressor: zstandard.ZstdCompressor, forms: Iterable[Any]) -> int:
     record = compressor.compress(msgpack.packb(forms))
@@ -154,10 +173,30 @@ def _write(file: BinaryIO, compressor: zstandard.ZstdCompressor, forms: Iterable
 
 
 def _records(file: BinaryIO) -> Iterator[list[Any]]:
+    for packed in _decompressed(file):
+        try:
+            yield msgpack.unpackb(packed)
+        except ValueError:
+            return
+
+
+def _decompressed(file: BinaryIO) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor()
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         record = file.read(_HEAD.unpack(head)[0])
         try:
-            yield msgpack.unpackb(decompressor.decompress(record))
-        except (ValueError, zstandard.ZstdError):
+            yield decompressor.decompress(record)
+        except zstandard.ZstdError:
             return
+
+
+def _first_id(packed: bytes) -> str:
+    """The id of the first trace of a record, without its spans."""
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(packed[:_ID_BYTES])
+    try:
+        unpacker.read_array_header()
+        unpacker.read_array_header()
+        return str(unpacker.unpack())
+    except (ValueError, msgpack.OutOfData):
+        return ""

@@ -284,6 +284,9 @@ class Collection:
             "census": digest.coverage.to_dict(),
             "usual": [[*kinds, number] for kinds, number in digest.usual.items()],
             "clocks": [asdict(offset) for offset in digest.clocks.skews],
+            "pauses": digest.ranking.pauses,
+            "paused_s": digest.ranking.paused_ns / 1e9,
+            "arguments": self._settings.everything,
             "ranking": [asdict(row) for row in digest.ranking.rows()],
             "notes": self._notes,
         }

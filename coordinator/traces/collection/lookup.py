@@ -36,15 +36,17 @@ class TraceLocations(Protocol):
 
 
 def find_trace(
-    locations: TraceLocations, which: str, run: str, workload: int | None, file: Path | None
+    locations: TraceLocations, which: str, run: str | None, workload: int | None, file: Path | None
 ) -> tuple[Trace, TraceSet, int | None]:
     """The trace of an iteration number or trace id (or its beginning), and its iteration if known.
 
+    `which` may begin with a run and a colon, in place of `run`; without either it is the last run.
     `workload` counts from 1. Raises UsageError if there is no such trace.
     """
     if file is not None:
         trace_set = of_file(file)
         return _only(trace_set, trace_key(which)), trace_set, None
+    run, which = _run_and_which(which, run)
     directory = RunDirectory.find(str(locations.data_dir), run)
     number = int(which) if which.isdigit() and len(which) <= _DIGITS else None
     if not Archive(directory.path).exists:
@@ -67,6 +69,19 @@ def find_trace(
             name = f"{features.groups[features.group[at]]} in {trace_set.name}"
             trace_set = replace(trace_set, name=name)
     return found, trace_set, number
+
+
+def _run_and_which(which: str, run: str | None) -> tuple[str, str]:
+    before, colon, after = which.rpartition(":")
+    if not colon:
+        return run or "last", which
+    if not before:
+        raise UsageError(f"{which!r} has no run before the colon")
+    if not after:
+        raise UsageError(f"{which!r} has no iteration or trace id after the colon")
+    if run is not None:
+        raise UsageError(f"the run is named twice: {before!r} and --run {run}")
+    return before, after
 
 
 def _check_workload(workload: int | None, count: int, name: str) -> None:

@@ -8,10 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.traces.collection.traced_iterations import TracedIterations
+from osbench.coordinator.traces.collection.traced_iterations import Ints, TracedIterations
 
-#: Why a trace is kept; 0 if it is not.
-SLOW, FAILED, RANDOM = 1, 2, 3
+#: Why a trace is kept; 0 if it is not. Examples are one of each class of error, and those next to
+#: the percentiles that reports have.
+SLOW, FAILED, RANDOM, EXAMPLE = 1, 2, 3, 4
+
+#: Percentiles of successful iterations that have examples, and how many: some may lack spans.
+_PERCENTS = (50, 95, 99)
+_NEAREST = 3
+#: Classes of errors at most, of a workload, that have an example.
+_CLASSES = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +30,7 @@ class Retention:
     failed: int
     #: Share of all others, 0 to 1.
     share: float
-    #: Bytes on disk; above half of them no random trace is kept, above all of them none.
+    #: Bytes on disk; above half of them no random trace is kept, above nine tenths only examples.
     limit: int
 
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
@@ -36,11 +43,41 @@ class Retention:
             slow = ok[np.argsort(-rows.service[ok], kind="stable")][: self.slowest]
             kept[slow] = SLOW
             bad = np.flatnonzero(mine & (rows.outcome != Outcome.OK))
+            examples = _one_of_each(rows, bad)[: self.failed]
+            if self.slowest:
+                kept[_near_percentiles(rows, ok)] = EXAMPLE
             if len(bad) > self.failed:
-                bad = bad[np.linspace(0, len(bad) - 1, self.failed).astype(int)]
+                left = np.setdiff1d(bad, examples)
+                more = self.failed - len(examples)
+                bad = left[np.linspace(0, len(left) - 1, more).astype(int)]
             kept[bad] = FAILED
+            kept[examples] = EXAMPLE
         return kept
 
     def has_room(self, reason: int, size: int) -> bool:
         """Whether a trace may still be kept for this reason, given `size` bytes on disk."""
-        return size < (self.limit // 2 if reason == RANDOM else self.limit)
+        tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
+        return size < self.limit * tenths // 10
+
+
+def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
+    """The successful iterations next to each percentile of service and of response time."""
+    found = [ok[:0]]
+    for times in (rows.service[ok], rows.response[ok]):
+        ordered = ok[np.argsort(times, kind="stable")]
+        for percent in _PERCENTS:
+            place = max(-(-len(ok) * percent // 100) - 1, 0)
+            low = max(place - _NEAREST // 2, 0)
+            found.append(ordered[low : low + _NEAREST])
+    return np.concatenate(found)
+
+
+def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
+    """Of each class of error the iteration with the median time, the most frequent class first."""
+    numbers, counts = np.unique(rows.error[bad], return_counts=True)
+    found = []
+    for number in numbers[np.argsort(-counts, kind="stable")][:_CLASSES].tolist():
+        same = bad[rows.error[bad] == number]
+        ordered = same[np.argsort(rows.service[same], kind="stable")]
+        found.append(int(ordered[len(ordered) // 2]))
+    return np.array(found, np.int64)

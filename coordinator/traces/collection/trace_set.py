@@ -42,6 +42,11 @@ class TraceSet:
     skipped: int
     #: Use the topmost spans of traces without a root as roots: the callers' spans are elsewhere.
     any_root: bool = False
+    #: Number of the scenario's pauses, and their seconds, which the ranking leaves out.
+    pauses: int = 0
+    paused_s: float = 0.0
+    #: Arguments, parameters, queries and messages were kept.
+    has_arguments: bool = False
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -76,6 +81,10 @@ def of_run(directory: RunDirectory) -> TraceSet:
         traces=archive.traces,
         traced=found["traced"],
         skipped=found["skipped"],
+        # not in the archives of earlier versions
+        pauses=found.get("pauses", 0),
+        paused_s=found.get("paused_s", 0.0),
+        has_arguments=found.get("arguments", False),
     )
 
 
@@ -104,6 +113,8 @@ def of_file(path: Path, *, everything: bool = False) -> TraceSet:
         traced=len(found),
         skipped=source.skipped,
         any_root=True,
+        pauses=digest.ranking.pauses,
+        paused_s=digest.ranking.paused_ns / 1e9,
     )
 
 

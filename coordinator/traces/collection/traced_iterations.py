@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,10 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 Ints = NDArray[np.int64]
 
 
+#: Name of the error of an iteration whose worker did not describe it.
+UNKNOWN = "(unknown)"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedIterations:
     """Traced iterations; each array has one entry per iteration."""
@@ -25,12 +30,20 @@ class TracedIterations:
     workload: Ints
     iteration: Ints
     outcome: Ints
+    #: Nanoseconds after the start of the load; of open loads, when the iteration should start.
+    due: Ints
+    started: Ints
     #: Nanoseconds.
     service: Ints
+    response: Ints
+    #: Position in `errors`; 0 for iterations that succeeded.
+    error: Ints
     #: Whether they started during the warm-up.
     warming: NDArray[np.bool_]
     #: Trace ids, one row of 16 bytes per iteration.
     traces: NDArray[np.uint8]
+    #: Types of errors; the first one is "".
+    errors: tuple[str, ...] = ("",)
 
     def __len__(self) -> int:
         return len(self.iteration)
@@ -64,8 +77,11 @@ def traced_iterations(
     ids: list[NDArray[np.uint8]] = []
     latencies = [Latencies(traced=Histogram(), untraced=Histogram()) for _ in range(workloads)]
     seen = [Intervals() for _ in range(workloads)]
+    errors = _ErrorTypes()
     for body in directory.blocks():
         number = body["workload"]
+        who = (number, body.get("incarnation", ""))
+        errors.learn(who, body.get("failures", ()))
         if not body["columns"] or not 0 <= number < workloads:
             continue
         rows = _new_ones(decode_rows(body["columns"]), seen[number])
@@ -77,25 +93,62 @@ def traced_iterations(
         latencies[number].untraced.add(service[ok & ~traced])
         at = np.flatnonzero(traced & (rows.outcome <= Outcome.TIMED_OUT))
         if len(at):
-            numbers = rows.iteration[at]
             order = np.argsort(rows.traced, kind="stable")
-            ids.append(rows.traces[order[np.searchsorted(rows.traced[order], numbers)]])
-            group = np.full(len(at), number)
-            outcome = rows.outcome[at].astype(np.int64)
-            found.append((group, numbers, outcome, service[at], warming[at].astype(np.int64)))
-    parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 5
-    workload, iteration, outcome, service, warm = (np.concatenate(part) for part in parts)
+            place = np.searchsorted(rows.traced[order], rows.iteration[at])
+            ids.append(rows.traces[order[place]])
+            found.append(
+                (
+                    np.full(len(at), number),
+                    rows.iteration[at],
+                    rows.outcome[at].astype(np.int64),
+                    rows.due[at],
+                    rows.started[at],
+                    service[at],
+                    (rows.ended - rows.due)[at],
+                    errors.of(who, rows, at),
+                    warming[at].astype(np.int64),
+                )
+            )
+    parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 9
+    columns = [np.concatenate(part) for part in parts]
+    names = ("workload", "iteration", "outcome", "due", "started", "service", "response", "error")
     return (
         TracedIterations(
-            workload=workload,
-            iteration=iteration,
-            outcome=outcome,
-            service=service,
-            warming=warm.astype(bool),
+            **dict(zip(names, columns, strict=False)),
+            warming=columns[-1].astype(bool),
             traces=np.concatenate(ids) if ids else np.zeros((0, 16), np.uint8),
+            errors=tuple(errors.names),
         ),
         latencies,
     )
+
+
+class _ErrorTypes:
+    """The types of errors, by the failure numbers of each worker and workload."""
+
+    def __init__(self) -> None:
+        self.names = {"": 0}
+        self._meaning: dict[tuple[int, str], dict[int, int]] = {}
+
+    def learn(self, who: tuple[int, str], failures: Iterable[Sequence[Any]]) -> None:
+        meaning = self._meaning.setdefault(who, {})
+        for number, etype, *_ in failures:
+            meaning[number] = self._number(str(etype))
+
+    def of(self, who: tuple[int, str], rows: Columns, at: Ints) -> Ints:
+        """The numbers of the errors of some rows."""
+        failures = rows.failure[at]
+        known = {
+            number: self._meaning[who].get(number) or self._number(UNKNOWN)
+            for number in np.unique(failures[rows.outcome[at] != Outcome.OK]).tolist()
+        }
+        found = np.zeros(len(at), np.int64)
+        for number, meaning in known.items():
+            found[(failures == number) & (rows.outcome[at] != Outcome.OK)] = meaning
+        return found
+
+    def _number(self, name: str) -> int:
+        return self.names.setdefault(name, len(self.names))
 
 
 def _new_ones(columns: Columns, seen: Intervals) -> Columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 #: Marks of a span, which may be combined. Its stop, or its start, was never recorded.
@@ -52,6 +52,15 @@ class Span(NamedTuple):
         return self.start_ns + self.duration_ns
 
 
+class SpanOrigin(NamedTuple):
+    """What OSProfiler wrote of a span where the model has less: its whole ids, its project."""
+
+    project: str
+    service: str
+    span_id: str
+    parent_id: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
     """The spans of one trace, ordered by start and id."""
@@ -61,6 +70,8 @@ class Trace:
     spans: tuple[Span, ...]
     #: Number of duplicate events.
     duplicates: int = 0
+    #: By span id; empty where it was not OSProfiler that wrote the spans.
+    origins: Mapping[str, SpanOrigin] = field(default_factory=dict, compare=False)
 
     @property
     def lost_stops(self) -> int:

@@ -62,41 +62,57 @@ def duration_s(tree: Tree) -> float:
 
 def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
     """The spans of a trace in tree order."""
-    own: dict[int, int] = {}
-    waited: dict[int, int] = {}
-    for path in paths:
-        for segment in path.segments:
-            target, at = (own, segment.span) if segment.awaited < 0 else (waited, segment.awaited)
-            target[at] = target.get(at, 0) + segment.end - segment.start
-    visited = {at for path in paths for at in path.visited}
-    outlived = {at for path in paths for at in path.outlived}
     if not tree.roots:
         return
+    times = _PathTimes(paths)
     zero = min(tree.start[root] for root in tree.roots)
     waiting = [(root, 0) for root in sorted(tree.roots, key=tree.start.__getitem__, reverse=True)]
     while waiting:
         at, depth = waiting.pop()
-        span = tree.spans[at]
-        yield SpanRow(
-            depth=depth,
-            span_id=span.span_id,
-            parent_id=span.parent_id,
-            name=span.name,
-            service=span.service,
-            host=span.host,
-            detail=span.detail,
-            start_s=(tree.start[at] - zero) / 1e9,
-            duration_s=(tree.end[at] - tree.start[at]) / 1e9,
-            self_s=own_ns(tree, at) / 1e9,
-            critical_s=own.get(at, 0) / 1e9,
-            waited_s=waited.get(at, 0) / 1e9,
-            on_path=at in visited,
-            outlives=at in outlived,
-            error=span.error,
-            marks=tuple(word for mark, word in _MARKS if span.marks & mark),
-        )
+        yield row_of(tree, at, zero, depth, times)
         inner = sorted(tree.children[at], key=tree.start.__getitem__, reverse=True)
         waiting += [(child, depth + 1) for child in inner]
+
+
+class _PathTimes:
+    """What critical paths say of each span."""
+
+    def __init__(self, paths: Sequence[Path] = ()) -> None:
+        self.own: dict[int, int] = {}
+        self.waited: dict[int, int] = {}
+        for path in paths:
+            for segment in path.segments:
+                is_own = segment.awaited < 0
+                target, at = (self.own, segment.span) if is_own else (self.waited, segment.awaited)
+                target[at] = target.get(at, 0) + segment.end - segment.start
+        self.visited = {at for path in paths for at in path.visited}
+        self.outlived = {at for path in paths for at in path.outlived}
+
+
+def row_of(
+    tree: Tree, at: int, zero: int, depth: int = 0, times: _PathTimes | None = None
+) -> SpanRow:
+    """A span; `zero` is the start of the trace, nanoseconds since 1970."""
+    span = tree.spans[at]
+    times = times or _PathTimes()
+    return SpanRow(
+        depth=depth,
+        span_id=span.span_id,
+        parent_id=span.parent_id,
+        name=span.name,
+        service=span.service,
+        host=span.host,
+        detail=span.detail,
+        start_s=(tree.start[at] - zero) / 1e9,
+        duration_s=(tree.end[at] - tree.start[at]) / 1e9,
+        self_s=own_ns(tree, at) / 1e9,
+        critical_s=times.own.get(at, 0) / 1e9,
+        waited_s=times.waited.get(at, 0) / 1e9,
+        on_path=at in times.visited,
+        outlives=at in times.outlived,
+        error=span.error,
+        marks=tuple(word for mark, word in _MARKS if span.marks & mark),
+    )
 
 
 def left_out(tree: Tree) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.formatting import count, duration, plain, spaced, three_digits
 from osbench.coordinator.traces.analysis.bands import Band, BandExample, Cause
 from osbench.coordinator.traces.analysis.comparison import Comparison, signed
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
@@ -66,8 +66,13 @@ def show_trace(
         _line(console, note)
 
 
-def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
-    """Print trace points in the order given; `of` is their total number."""
+def show_ranking(
+    console: Console, rows: Sequence[Ranked], of: int, pauses: int = 0, paused_s: float = 0.0
+) -> None:
+    """Print trace points in the order given; `of` is their total number.
+
+    `pauses` and `paused_s` are the scenario's pauses, which are in none of the times.
+    """
     columns = ("total", "own", "critical", "mean", "p50", "p95", "p99", "max", "count", "traces")
     table = _table(*columns, "trace point")
     for row in rows:
@@ -82,6 +87,12 @@ def show_ranking(console: Console, rows: Sequence[Ranked], of: int) -> None:
     console.print(table)
     if of > len(rows):
         _line(console, f"{count(of - len(rows), 'trace point')} not shown")
+    if pauses:
+        _line(
+            console,
+            f"pauses of the scenario: {count(pauses, 'pause')}, {spaced(paused_s)} in all,"
+            " in none of the times above",
+        )
 
 
 def show_explanation(console: Console, found: Explanation) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import count
-from osbench.coordinator.traces.model.spans import Span, Trace, better
+from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace, better
 from osbench.coordinator.traces.sources.mistral_log import MistralLog, is_trace_point
 from osbench.coordinator.traces.sources.osprofiler_json import OsprofilerReports
 from osbench.coordinator.traces.sources.otlp import OtlpSpans
@@ -109,7 +109,9 @@ def merge(parts: Iterable[Trace]) -> Trace:
     """
     known: dict[str, Span] = {}
     trace_id, spans_seen, duplicates = None, 0, 0
+    origins: dict[str, SpanOrigin] = {}
     for part in parts:
+        origins |= part.origins
         trace_id = part.trace_id
         duplicates += part.duplicates
         for span in part.spans:
@@ -121,5 +123,8 @@ def merge(parts: Iterable[Trace]) -> Trace:
         raise ValueError("nothing to merge")
     spans = sorted(known.values(), key=lambda span: (span.start_ns, span.span_id))
     return Trace(
-        trace_id=trace_id, spans=tuple(spans), duplicates=duplicates + spans_seen - len(known)
+        trace_id=trace_id,
+        spans=tuple(spans),
+        duplicates=duplicates + spans_seen - len(known),
+        origins=origins,
     )

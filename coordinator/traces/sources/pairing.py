@@ -18,6 +18,7 @@ from osbench.coordinator.traces.model.spans import (
     LOST_STOP,
     STEPPED,
     Span,
+    SpanOrigin,
     Trace,
     span_key,
     trace_key,
@@ -45,6 +46,8 @@ class SpanEvent(NamedTuple):
     info: Mapping[str, Any]
     #: Only for a stop: duration of the span if it was written, nanoseconds.
     duration_ns: int | None = None
+    #: Project and service as written; "" where they are not known apart.
+    written: tuple[str, str] = ("", "")
 
 
 def event_of(written: Mapping[str, Any]) -> SpanEvent:
@@ -55,13 +58,16 @@ def event_of(written: Mapping[str, Any]) -> SpanEvent:
         ids = (written["base_id"], written["trace_id"], written["parent_id"])
         if not all(isinstance(one, str) for one in ids):
             raise ValueError("an event whose ids are not text")
+        owner = (str(written.get("project") or ""), str(written.get("service") or ""))
         return SpanEvent(
             *ids,
             *split_name(name),
             instant_us(written["timestamp"]),
-            service_name(str(written.get("project") or ""), str(written.get("service") or "")),
+            service_name(*owner),
             str(info.get("host") or ""),
             info,
+            None,
+            owner,
         )
     except (KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("malformed event") from None
@@ -150,7 +156,22 @@ def _trace(trace_id: str, events: Iterable[SpanEvent], everything: bool) -> Trac
     spans = [_span(start, stops.get(name), everything) for name, start in starts.items()]
     spans += [_span(None, stop, everything) for name, stop in stops.items() if name not in starts]
     spans.sort(key=_place)
-    return Trace(trace_id=trace_id, spans=tuple(spans), duplicates=count - len(starts) - len(stops))
+    return Trace(
+        trace_id=trace_id,
+        spans=tuple(spans),
+        duplicates=count - len(starts) - len(stops),
+        origins=_origins(starts | {n: stop for n, stop in stops.items() if n not in starts}),
+    )
+
+
+def _origins(events: Mapping[str, SpanEvent]) -> dict[str, SpanOrigin]:
+    return {
+        sanitize_text(span_key(name)): SpanOrigin(
+            *map(sanitize_text, (*event.written, name, event.parent_id))
+        )
+        for name, event in events.items()
+        if any(event.written)
+    }
 
 
 def _order(event: SpanEvent) -> tuple[Any, ...]:
@@ -207,6 +228,20 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
     )
 
 
+#: What the name of a value has in addition if the stop has another one under that name.
+_BEFORE = " (start)"
+
+
+def _joined(first: Mapping[str, Any], last: Mapping[str, Any], everything: bool) -> dict[str, Any]:
+    """The members of both events; of two values of one name the stop's, or both."""
+    info = {**first, **last}
+    if everything:
+        for name in first.keys() & last.keys():
+            if first[name] != last[name]:
+                info[f"{name}{_BEFORE}"] = first[name]
+    return info
+
+
 #: Mappings of which both events of a span may contain a part.
 _SHARED = ("db", "function", "request", "requests")
 
@@ -216,10 +251,11 @@ def _attributes(
 ) -> SpanAttributes:
     first: Mapping[str, Any] = start.info if start is not None else {}
     last: Mapping[str, Any] = stop.info if stop is not None else {}
-    info: dict[str, Any] = {**first, **last}
+    info = _joined(first, last, everything)
     for name in _SHARED:
         if name in last and isinstance(first.get(name), dict) and isinstance(last[name], dict):
-            info[name] = {**first[name], **last[name]}
+            info[name] = _joined(first[name], last[name], everything)
+            info.pop(f"{name}{_BEFORE}", None)
     try:
         return of_osprofiler(info, everything=everything)
     except RecursionError:

@@ -58,15 +58,27 @@ class Store:
 def collect(monkeypatch, tmp_path):
     def collect_from(store, found, *files):
         directory = RunDirectory.create(str(tmp_path), "20260401-a")
+        # one trace is kept: the last one, of an iteration that failed
+        outcomes = [Outcome.OK] * (len(found) - 1) + [Outcome.FAILED]
         rows = [
-            (number, Outcome.OK, 0, number, number + 10**6 * number, 0, 0, (), (ids, None))
+            (
+                number,
+                outcomes[number - 1],
+                0,
+                number,
+                number + 10**6 * number,
+                0,
+                0,
+                (),
+                (ids, None),
+            )
             for number, ids in enumerate((bytes.fromhex(one.trace_id) for one in found), 1)
         ]
         columns = encode_rows(rows, (), 0)
         directory.keep([{"workload": 0, "incarnation": "w", "columns": columns, "failures": []}])
         directory.close()
         monkeypatch.setattr(collector, "RedisTraces", lambda *_, **__: store)
-        keep = Retention(slowest=1, failed=0, share=0.0, limit=1 << 30)
+        keep = Retention(slowest=0, failed=1, share=0.0, limit=1 << 30)
         settings = CollectionSettings(retention=keep, late_s=0.0, expiry_s=600, files=files)
         return directory, Collection(directory, ["a"], settings, warmup_ns={}).collect("redis://h")
 

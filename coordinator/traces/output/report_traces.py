@@ -1,0 +1,213 @@
+"""What a report says of the traces of each workload: why it was slow, examples, the ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from osbench.common.errors import OsbenchError
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.explanation import Answer, explain
+from osbench.coordinator.traces.analysis.features import Features
+from osbench.coordinator.traces.analysis.notes import trace_notes
+from osbench.coordinator.traces.analysis.ranking import Ranked
+from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.collection.trace_set import TraceSet, of_run
+from osbench.coordinator.traces.collection.traced_iterations import (
+    Ints,
+    TracedIterations,
+    traced_iterations,
+)
+from osbench.coordinator.traces.model.spans import uuid_form
+from osbench.coordinator.traces.output.missing_traces import why_none
+from osbench.coordinator.traces.output.trace_picks import ERROR, PickedTrace, chosen
+from osbench.coordinator.traces.output.waterfalls import Waterfall, waterfall
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracePick:
+    """An example: an iteration and its trace. Times are seconds, instants those after t0."""
+
+    #: For people: "slowest ok", "near p95", the class of the error, "slow".
+    label: str
+    #: max, p99, p95, p50, error or slow.
+    kind: str
+    iteration: int
+    #: As OSProfiler writes it.
+    trace_id: str
+    #: ok, failed or timed_out; and the class of its error, or "".
+    outcome: str
+    error: str
+    due_s: float
+    started_s: float
+    service_s: float
+    response_s: float
+    lag_s: float
+    waterfall: Waterfall
+
+    @property
+    def cause(self) -> str:
+        """What most of its critical path was spent on."""
+        return self.waterfall.cause
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTraces:
+    """What is known of the traces of one workload."""
+
+    #: Scenario, and position of the workload in the run, from 0.
+    name: str
+    workload: int
+    #: Why there is nothing to show; "" if there is.
+    reason: str = ""
+    #: Iterations of this workload that were traced.
+    traced: int = 0
+    #: The explanation: one sentence; bands with causes, their intervals and their examples. The
+    #: sentence is there, too, where there are too few traces for the rest.
+    sentence: str = ""
+    answer: Answer | None = None
+    picks: tuple[TracePick, ...] = ()
+    #: Iterations by id of the traces that `trace show` finds in the run directory.
+    kept: Mapping[str, int] = field(default_factory=dict)
+    #: Trace ids by class of error.
+    error_examples: Mapping[str, str] = field(default_factory=dict)
+    #: Trace points of all traced iterations of the run, largest part of critical paths first.
+    ranking: tuple[Ranked, ...] = ()
+    #: Pauses of the scenarios of the run, which are in no time of the ranking; seconds.
+    pauses: int = 0
+    paused_s: float = 0.0
+    #: Arguments, parameters, queries and messages were kept (`[traces] keep_arguments`).
+    has_arguments: bool = False
+    #: Sentences on the quality of the traces of the run.
+    notes: tuple[str, ...] = ()
+
+
+def report_traces(directory: RunDirectory, summary: Mapping[str, Any]) -> list[WorkloadTraces]:
+    """The traces of each workload of a run, for a report.
+
+    `summary` is that of the run so far. Only the run directory is read: the trace store may be
+    gone. The result is the same in every call.
+    """
+    workloads = summary["workloads"]
+    try:
+        if not Archive(directory.path).exists:
+            return _without(directory, summary)
+        return _of(directory, of_run(directory), workloads)
+    except OsbenchError as error:
+        return _without(directory, summary, str(error))
+
+
+def _without(
+    directory: RunDirectory, summary: Mapping[str, Any], reason: str = ""
+) -> list[WorkloadTraces]:
+    return [
+        WorkloadTraces(
+            name=one["name"],
+            workload=number,
+            traced=one["tracing"]["traced"],
+            reason=reason or why_none(directory, summary, one),
+        )
+        for number, one in enumerate(summary["workloads"])
+    ]
+
+
+def _of(
+    directory: RunDirectory, trace_set: TraceSet, workloads: Sequence[Mapping[str, Any]]
+) -> list[WorkloadTraces]:
+    features = trace_set.features
+    warmup = {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)}
+    rows, _ = traced_iterations(directory, len(workloads), warmup)
+    kept = _kept(rows, features)
+    picks = chosen(rows, kept, _judged_by_response(workloads), list(map(_percentiles, workloads)))
+    wanted = {_hex(rows, pick.at) for some in picks for pick in some}
+    drawn = {
+        trace.trace_id: waterfall(trace_set, trace)
+        for trace in Archive(directory.path).some(wanted)
+    }
+    answers = {answer.name: answer for answer in explain(features).answers}
+    ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))
+    notes = tuple(trace_notes(trace_set.coverage, trace_set.clocks, trace_set.skipped))
+    found = []
+    for number, (one, group) in enumerate(zip(workloads, features.groups, strict=True)):
+        answer = answers.get(group)
+        mine = kept[rows.workload[kept] == number]
+        shown = [_pick(rows, pick, drawn) for pick in picks[number]]
+        found.append(
+            WorkloadTraces(
+                name=one["name"],
+                workload=number,
+                reason="" if len(mine) or answer else why_none(directory, {}, one),
+                traced=one["tracing"]["traced"],
+                sentence=answer.sentence if answer else "",
+                answer=answer,
+                picks=tuple(pick for pick in shown if pick is not None),
+                kept={uuid_form(_hex(rows, at)): int(rows.iteration[at]) for at in mine.tolist()},
+                error_examples={
+                    pick.error: pick.trace_id
+                    for pick in shown
+                    if pick is not None and pick.kind == ERROR
+                },
+                ranking=tuple(ranking),
+                pauses=trace_set.pauses,
+                paused_s=trace_set.paused_s,
+                has_arguments=trace_set.has_arguments,
+                notes=notes,
+            )
+        )
+    return found
+
+
+def _kept(rows: TracedIterations, features: Features) -> Ints:
+    """Positions of the iterations whose traces are kept."""
+    ids = [features.traces[at] for at in np.flatnonzero(features.kept).tolist()]
+    beginnings = np.sort(np.array([int(one[:16], 16) for one in ids] or [0], np.uint64))
+    mine = np.ascontiguousarray(rows.traces[:, :8]).view(">u8").ravel().astype(np.uint64)
+    place = np.minimum(np.searchsorted(beginnings, mine), len(beginnings) - 1)
+    likely = np.flatnonzero(beginnings[place] == mine)
+    known = frozenset(ids)
+    return np.array([at for at in likely.tolist() if _hex(rows, at) in known], np.int64)
+
+
+def _pick(
+    rows: TracedIterations, pick: PickedTrace, drawn: Mapping[str, Waterfall]
+) -> TracePick | None:
+    at, trace_id = pick.at, _hex(rows, pick.at)
+    if trace_id not in drawn:
+        # the file of kept traces is damaged
+        return None
+    due, started = int(rows.due[at]), int(rows.started[at])
+    return TracePick(
+        label=pick.label,
+        kind=pick.kind,
+        iteration=int(rows.iteration[at]),
+        trace_id=uuid_form(trace_id),
+        outcome=Outcome(int(rows.outcome[at])).name.lower(),
+        error=rows.errors[int(rows.error[at])],
+        due_s=due / 1e9,
+        started_s=started / 1e9,
+        service_s=int(rows.service[at]) / 1e9,
+        response_s=int(rows.response[at]) / 1e9,
+        lag_s=(started - due) / 1e9,
+        waterfall=drawn[trace_id],
+    )
+
+
+def _hex(rows: TracedIterations, at: int) -> str:
+    return bytes(rows.traces[at]).hex()
+
+
+def _judged_by_response(workloads: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
+    """Open loads are judged by response time."""
+    return {
+        number: one["offered"]["rate_planned"] is not None for number, one in enumerate(workloads)
+    }
+
+
+def _percentiles(workload: Mapping[str, Any]) -> dict[str, float]:
+    kind = "service" if workload["offered"]["rate_planned"] is None else "response"
+    found: dict[str, float] = workload["latency"][kind]["ok"]
+    return found

@@ -1,0 +1,104 @@
+"""Chooses the traces that a report shows: the slowest, those next to percentiles, each error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from osbench.common.outcomes import Outcome
+from osbench.coordinator.traces.collection.traced_iterations import Ints, TracedIterations
+
+#: Kinds of picks.
+MAX, P99, P95, P50, ERROR, SLOW = "max", "p99", "p95", "p50", "error", "slow"
+
+#: Traces of all workloads that a report shows at most.
+LIMIT = 60
+#: Parts of the load whose slowest iteration is shown.
+_PARTS = 12
+_PERCENTILES = (P99, P95, P50)
+
+
+class PickedTrace(NamedTuple):
+    """A chosen iteration."""
+
+    #: Smaller ones are shown first, of all workloads.
+    order: int
+    label: str
+    kind: str
+    #: Position among the traced iterations.
+    at: int
+
+
+def chosen(
+    rows: TracedIterations,
+    kept: Ints,
+    responses: Mapping[int, bool],
+    latencies: Sequence[Mapping[str, float]],
+) -> list[list[PickedTrace]]:
+    """The chosen iterations of each workload, at most `LIMIT` in all.
+
+    `kept` are the positions of iterations whose trace can be shown, `responses` says of which
+    workloads the response time counts, `latencies` has the percentiles, seconds, of all
+    iterations that succeeded.
+    """
+    found = []
+    for workload, percentiles in enumerate(latencies):
+        times = rows.response if responses.get(workload) else rows.service
+        mine = kept[(rows.workload[kept] == workload) & ~rows.warming[kept]]
+        found.append(_distinct(_candidates(rows, mine, times, percentiles)))
+    first = sorted(
+        (pick.order, number, pick) for number, picks in enumerate(found) for pick in picks
+    )[:LIMIT]
+    among = {(number, pick.at) for _, number, pick in first}
+    return [
+        [pick for pick in picks if (number, pick.at) in among] for number, picks in enumerate(found)
+    ]
+
+
+def _candidates(
+    rows: TracedIterations, mine: Ints, times: Ints, percentiles: Mapping[str, float]
+) -> Iterator[PickedTrace]:
+    ok = mine[rows.outcome[mine] == Outcome.OK]
+    # of equal times the lowest number
+    ok = ok[np.lexsort((rows.iteration[ok], times[ok]))]
+    order = 0
+    if len(ok):
+        slowest = ok[times[ok] == times[ok[-1]]]
+        yield PickedTrace(0, "slowest ok", MAX, int(slowest[0]))
+        for order, name in enumerate(_PERCENTILES, 1):
+            if percentiles.get(name) is not None:
+                apart = np.abs(times[ok] - percentiles[name] * 1e9)
+                yield PickedTrace(order, f"near {name}", name, int(ok[np.argmin(apart)]))
+    order = len(_PERCENTILES) + 1
+    bad = mine[rows.outcome[mine] != Outcome.OK]
+    numbers, counts = np.unique(rows.error[bad], return_counts=True)
+    for number in numbers[np.argsort(-counts, kind="stable")].tolist():
+        same = bad[rows.error[bad] == number]
+        same = same[np.lexsort((rows.iteration[same], times[same]))]
+        yield PickedTrace(order, rows.errors[number], ERROR, int(same[len(same) // 2]))
+        order += 1
+    yield from _slow_parts(rows, ok, times, order)
+
+
+def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> Iterator[PickedTrace]:
+    """The slowest iteration of each part of the load."""
+    if not len(ok):
+        return
+    last = int(rows.started[ok].max()) + 1
+    parts = np.clip(rows.started[ok], 0, None) * _PARTS // last
+    for number in np.unique(parts).tolist():
+        within = ok[parts == number]
+        slowest = within[times[within] == times[within].max()]
+        yield PickedTrace(order + number, "slow", SLOW, int(slowest[0]))
+
+
+def _distinct(picks: Iterator[PickedTrace]) -> list[PickedTrace]:
+    seen: set[int] = set()
+    found = []
+    for pick in picks:
+        if pick.at not in seen:
+            seen.add(pick.at)
+            found.append(pick)
+    return found

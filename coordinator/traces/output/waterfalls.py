@@ -1,0 +1,213 @@
+"""One trace as the rows of a waterfall, with all that OSProfiler has written of each span."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.formatting import count, plain, spaced
+from osbench.coordinator.traces.analysis.sentences import percent, words
+from osbench.coordinator.traces.collection.trace_set import TraceSet
+from osbench.coordinator.traces.model.critical_path import Path
+from osbench.coordinator.traces.model.pauses import is_pause, paused_on
+from osbench.coordinator.traces.model.span_keys import SpanKey, key_of
+from osbench.coordinator.traces.model.spans import (
+    LOST_START,
+    LOST_STOP,
+    SpanOrigin,
+    Trace,
+    uuid_form,
+)
+from osbench.coordinator.traces.model.tree import Tree
+from osbench.coordinator.traces.output.span_rows import duration_s, row_of, rows_of
+
+#: Kinds of segments: the whole span, and whether it failed; own work on the critical path; called
+#: and not begun, also on it; a pause of the scenario.
+SPAN, ERROR, PATH, WAITED, PAUSED = "span", "error", "path", "waited", "pause"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaterfallSegment:
+    """A part of a row's bar; seconds after the start of the trace."""
+
+    #: `SPAN`, `ERROR`, `PATH`, `WAITED` or `PAUSED`. The first segment of a row is the span itself.
+    kind: str
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaterfallRow:
+    """One span. Times are seconds; `start_s` counts from the start of the trace."""
+
+    depth: int
+    name: str
+    #: A statement without its values, a path without its ids, a function; or "".
+    detail: str
+    #: "" where they are not known.
+    project: str
+    service: str
+    host: str
+    start_s: float
+    duration_s: float
+    #: Without the spans within it; the part of that on the critical path; how long its caller
+    #: waited for its start.
+    self_s: float
+    critical_s: float
+    waited_s: float
+    on_path: bool
+    #: It continued after the span around it had ended, and was not waited for.
+    outlives: bool
+    is_pause: bool
+    #: Type of the exception, or "".
+    error: str
+    #: "stop lost", "start lost", "clock stepped".
+    marks: tuple[str, ...]
+    #: Ids as they were written.
+    span_id: str
+    parent_id: str
+    #: When it started and stopped by the clock of its host, UTC, as OSProfiler writes it; "" where
+    #: it was not written.
+    started_at: str
+    stopped_at: str
+    #: Everything else that is kept of it: `request.path`, `db.params`, `message` and others.
+    fields: tuple[tuple[str, str], ...]
+    segments: tuple[WaterfallSegment, ...]
+    #: Why it is no part of the tree, or "".
+    left_out: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waterfall:
+    """A trace. Times are seconds."""
+
+    #: As OSProfiler writes it.
+    trace_id: str
+    #: Of the iteration, with the pauses of its scenario.
+    duration_s: float
+    paused_s: float
+    #: Where the last span ends: services may go on after the iteration.
+    end_s: float
+    #: What most of the critical path was spent on.
+    cause: str
+    #: In tree order.
+    rows: tuple[WaterfallRow, ...]
+    #: Spans that are no part of the tree.
+    left_out: tuple[WaterfallRow, ...]
+
+
+def waterfall(trace_set: TraceSet, trace: Trace) -> Waterfall:
+    """The waterfall of a trace of a set."""
+    tree, paths = trace_set.tree_and_paths(trace)
+    zero = min((tree.start[root] for root in tree.roots), default=trace.spans[0].start_ns)
+    place = {span.span_id: at for at, span in enumerate(tree.spans)}
+    segments = _segments(tree, paths, zero)
+    rows = tuple(
+        _row(trace, place[row.span_id], vars(row), segments.get(place[row.span_id], ()))
+        for row in rows_of(tree, paths)
+    )
+    left_out = tuple(
+        _row(trace, at, vars(row_of(tree, at, zero)), (), why)
+        for at, why in sorted(tree.left_out.items(), key=lambda one: (tree.start[one[0]], one[0]))
+    )
+    length = duration_s(tree)
+    return Waterfall(
+        trace_id=uuid_form(trace.trace_id),
+        duration_s=length,
+        paused_s=sum(paused_on(tree, path) for path in paths) / 1e9,
+        end_s=max([length, *(row.start_s + row.duration_s for row in rows)]),
+        cause=_cause(tree, paths),
+        rows=rows,
+        left_out=left_out,
+    )
+
+
+def _row(
+    trace: Trace,
+    at: int,
+    row: Mapping[str, Any],
+    segments: Sequence[WaterfallSegment],
+    left_out: str = "",
+) -> WaterfallRow:
+    span = trace.spans[at]
+    written = trace.origins.get(span.span_id) or _origin(span.service, span.span_id, span.parent_id)
+    shown = {name: row[name] for name in WaterfallRow.__dataclass_fields__ if name in row}
+    end_s = row["start_s"] + row["duration_s"]
+    whole = WaterfallSegment(kind=ERROR if span.error else SPAN, from_s=row["start_s"], to_s=end_s)
+    return WaterfallRow(
+        **{
+            **shown,
+            "project": written.project,
+            "service": written.service,
+            "span_id": written.span_id,
+            "parent_id": written.parent_id,
+        },
+        is_pause=any(one.kind == PAUSED for one in segments),
+        started_at="" if span.marks & LOST_START else _instant(span.start_ns),
+        stopped_at="" if span.marks & LOST_STOP else _instant(span.end_ns),
+        fields=tuple(_flat(span.attributes)),
+        segments=(whole, *segments),
+        left_out=left_out,
+    )
+
+
+def _origin(service: str, span_id: str, parent_id: str) -> SpanOrigin:
+    """What is known where OSProfiler did not write the span."""
+    project, _, rest = service.partition("/")
+    return SpanOrigin(project if rest else "", rest or service, span_id, parent_id)
+
+
+def _segments(
+    tree: Tree, paths: Sequence[Path], zero: int
+) -> dict[int, tuple[WaterfallSegment, ...]]:
+    found: dict[int, list[WaterfallSegment]] = {}
+    for path in paths:
+        for segment in sorted(path.segments, key=lambda one: one.start):
+            kind = PATH if segment.awaited < 0 else WAITED
+            found.setdefault(segment.span, []).append(
+                WaterfallSegment(
+                    kind=PAUSED if is_pause(tree, segment.span) else kind,
+                    from_s=(segment.start - zero) / 1e9,
+                    to_s=(segment.end - zero) / 1e9,
+                )
+            )
+    return {at: tuple(parts) for at, parts in found.items()}
+
+
+def _cause(tree: Tree, paths: Sequence[Path]) -> str:
+    """What most of the critical path was spent on, with its share; pauses left out."""
+    spent: dict[SpanKey, int] = {}
+    calls: dict[SpanKey, set[int]] = {}
+    for path in paths:
+        for segment in path.segments:
+            if not is_pause(tree, segment.span):
+                key = key_of(tree, segment)
+                spent[key] = spent.get(key, 0) + segment.end - segment.start
+                calls.setdefault(key, set()).add(
+                    segment.span if segment.awaited < 0 else segment.awaited
+                )
+    if not spent or not sum(spent.values()):
+        return ""
+    # of equal ones the first by name, so that the same trace always gives the same sentence
+    key = min(spent, key=lambda one: (-spent[one], one))
+    number = len(calls[key])
+    many = f" in {count(number, 'call')}" if number > 1 else ""
+    share = percent(spent[key] / sum(spent.values()))
+    return f"{plain(words(key))}: {spaced(spent[key] / 1e9)} of the path ({share} %){many}"
+
+
+def _flat(attributes: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in attributes.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{before}{name}", text
+
+
+def _instant(at_ns: int) -> str:
+    second, rest = divmod(at_ns // 1000, 1_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)) + f"{rest:06d}"
