@@ -74,14 +74,14 @@ class ExportOptions:
         """Options by exporter, without its name."""
         found: dict[str, list[str]] = {}
         for option in self.options:
-            name, dot, rest = option.partition("=")[0].partition(".")
+            name, dot, _ = option.partition("=")[0].partition(".")
             if dot and name in names:
                 found.setdefault(name, []).append(option[len(name) + 1 :])
             elif len(set(names)) == 1:
                 found.setdefault(names[0], []).append(option)
             else:
                 raise UsageError(
-                    f"--option {option}: with several exporters, write {names[0]}.{name}=VALUE"
+                    f"option {option}: with several exporters, write {names[0]}.{name}=VALUE"
                 )
         return found
 
@@ -134,7 +134,7 @@ def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run_export_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate `run`: it gets what is to be exported as one `ExportOptions` named `wanted`."""
+    """Decorate `run`: it gets its options as one `ExportOptions` named `wanted_exports`."""
 
     @click.option("--report", "page", metavar="FILE", help=f"At the end, write {FORMATS['html']}.")
     @click.option(
@@ -142,8 +142,8 @@ def run_export_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "exports",
         multiple=True,
         metavar="NAME[=TARGET]",
-        help=f"At the end: {_TOGETHER[0].lower()}{_TOGETHER[1:]}; may be repeated. With a URL, otlp "
-        "sends metrics during the run as well.",
+        help=f"{_TOGETHER} at the end; may be repeated. With a URL, otlp sends metrics during "
+        "the run, too.",
     )
     @click.option(
         "--export-option",
@@ -162,7 +162,7 @@ def run_export_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         files = {} if page is None else {"html": page}
         wanted = ExportOptions(files=files, exports=exports, options=options)
-        return command(*args, wanted=wanted, **others)
+        return command(*args, wanted_exports=wanted, **others)
 
     return wrapped
 

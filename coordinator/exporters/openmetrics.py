@@ -20,7 +20,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from osbench.plugin import exporter
 
 #: Upper bounds of the buckets of a histogram, seconds.
-BOUNDS = tuple(step * 10.0**power for power in range(-4, 3) for step in (1, 2, 5)) + (1000.0,)
+BOUNDS = (*(step * 10.0**power for power in range(-4, 3) for step in (1, 2, 5)), 1000.0)
 
 _LABELS = ("workload", "scenario", "subtask")
 _STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
@@ -58,7 +58,7 @@ class OpenMetrics(exporter.Exporter):
         at = run.at if self.config.get("timestamps") else None
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(run, at))
-        path.write_bytes(generate_latest(registry))
+        path.write_bytes(generate_latest(registry))  # type: ignore[no-untyped-call]
 
 
 class _Families:
@@ -84,9 +84,13 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
         for number, workload in enumerate(summary["workloads"])
     ]
     counts = CounterMetricFamily(
-        "osbench_iterations", "Iterations by the state in which they ended.", labels=(*_LABELS, "state")
+        "osbench_iterations",
+        "Iterations by the state in which they ended.",
+        labels=(*_LABELS, "state"),
     )
-    planned = GaugeMetricFamily("osbench_planned_iterations", "Iterations in the plan.", labels=_LABELS)
+    planned = GaugeMetricFamily(
+        "osbench_planned_iterations", "Iterations in the plan.", labels=_LABELS
+    )
     errors = CounterMetricFamily(
         "osbench_errors", "Failed iterations by type of error.", labels=(*_LABELS, "type")
     )

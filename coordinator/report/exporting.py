@@ -14,8 +14,12 @@ from osbench.common.masking import mask_url
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.report.html_exporter import HtmlPage
+from osbench.coordinator.report.summary_json import to_error_json
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.taskfile.schema_errors import validate
+
+#: Exit code of runs that lost iterations.
+LOST = 3
 
 
 class Export:
@@ -127,12 +131,29 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
     for option in options:
         key, equals, value = option.partition("=")
         if not equals:
-            raise UsageError(f"--option {option}: must be NAME=VALUE")
+            raise UsageError(f"option {option}: must be NAME=VALUE")
         try:
             config[key] = yaml.safe_load(value)
         except yaml.YAMLError:
-            raise UsageError(f"--option {option}: {value} is not YAML") from None
-    problems = validate(config, kind.CONFIG_SCHEMA, "--option")
+            raise UsageError(f"option {option}: {value} is not YAML") from None
+    problems = validate(config, kind.CONFIG_SCHEMA, f"exporter {name}")
     if problems:
         raise UsageError("; ".join(map(str, problems)))
     return kind(config)
+
+
+def failure_of(
+    error: OsbenchError | str, exit_code: int | None, manifest: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What `Exporter.export_failure` gets; `manifest` is run.json, {} where there is none.
+
+    A killed coordinator leaves no exit code: that its iterations were lost is 3.
+    """
+    known = error if isinstance(error, OsbenchError) else OsbenchError(error)
+    found = to_error_json(known)
+    found["exit_code"] = LOST if exit_code is None else exit_code
+    return {
+        **found,
+        "run_id": str(manifest.get("run_id", "")),
+        "task": str(manifest.get("task", "")),
+    }

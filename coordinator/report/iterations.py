@@ -113,9 +113,7 @@ def _dropped(directory: RunDirectory) -> Iterator[tuple[int, int, int | None]]:
 
 def _dropped_row(number: int, iteration: int, due_ns: int | None, warm: bool) -> IterationRow:
     outcome = _WORDS[Outcome.DROPPED_WORKER_LOST]
-    return IterationRow(
-        number, iteration, outcome, due_ns, None, None, 0, *_NO_ERROR, "", "", warm
-    )
+    return IterationRow(number, iteration, outcome, due_ns, None, None, 0, *_NO_ERROR, "", "", warm)
 
 
 def _rows(

@@ -1,4 +1,4 @@
-"""A finished run as exporters get it, read from its directory."""
+"""A run as exporters get it, finished or under load, read from its directory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.histogram import Histogram, highest_equivalent
 from osbench.common.outcomes import Outcome
-from osbench.common.plugin.exporter import DurationCounts, ExportedRun, IterationRow
+from osbench.common.plugin.exporter import (
+    DurationCounts,
+    ExportedRun,
+    IterationRow,
+    RunSnapshot,
+)
 from osbench.common.protocol.blocks import Columns
 from osbench.coordinator.report.iterations import counted, iterations
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, bounds_of
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import read_timeline
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.sources.otlp import to_otlp
 
@@ -51,13 +57,34 @@ class StoredRun(ExportedRun):
 
     @cached_property
     def _durations(self) -> list[dict[str, DurationCounts]]:
+        timeline = read_timeline(self.directory)
+        if timeline is not None and timeline["complete"]:
+            return durations_of(timeline, self.summary)
+        # runs of older releases have none
+        return self._counted()
+
+    def _counted(self) -> list[dict[str, DurationCounts]]:
         workloads = self.summary["workloads"]
         warmups = [int(one["warmup"]["seconds"] * 1e9) for one in workloads]
-        found = [{name: Histogram() for name in DURATIONS} for _ in workloads]
+        found = [{name: LatencyMatrix(1) for name in DURATIONS} for _ in workloads]
         for number, _, columns, _ in counted(self.directory):
             if 0 <= number < len(found):
                 _add(found[number], columns, warmups[number])
-        return [{name: _counts(one) for name, one in kinds.items()} for kinds in found]
+        return [_by_kind(*pair) for pair in zip(found, workloads, strict=True)]
+
+
+class LiveRun(RunSnapshot):
+    """A run as its last checkpoint shows it."""
+
+    def __init__(self, timeline: Mapping[str, Any]) -> None:
+        self.at = float(timeline["at"])
+        self.summary = timeline["summary"]
+        self.t0_at = tuple(float(one["t0_at"] or 0) for one in timeline["workloads"])
+        self._timeline = timeline
+
+    def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
+        """What the checkpoint has counted."""
+        return durations_of(self._timeline, self.summary)
 
 
 def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
@@ -70,19 +97,43 @@ def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
     return tuple(found.get(number, 0.0) for number in range(workloads))
 
 
-def _add(kinds: Mapping[str, Histogram], columns: Columns, warmup_ns: int) -> None:
+def durations_of(
+    timeline: Mapping[str, Any], summary: Mapping[str, Any]
+) -> list[dict[str, DurationCounts]]:
+    """By workload and kind what a timeline has counted so far."""
+    return [
+        _by_kind({name: LatencyMatrix.from_dict(one[name]) for name in DURATIONS}, workload)
+        for one, workload in zip(timeline["workloads"], summary["workloads"], strict=True)
+    ]
+
+
+def _add(kinds: Mapping[str, LatencyMatrix], columns: Columns, warmup_ns: int) -> None:
     ran = (columns.outcome <= Outcome.TIMED_OUT) & (columns.started >= warmup_ns)
-    kinds["start_lag"].add((columns.started - columns.due)[ran])
     ok = ran & (columns.outcome == Outcome.OK)
-    kinds["service"].add((columns.ended - columns.started - columns.idle)[ok])
-    kinds["response"].add((columns.ended - columns.due)[ok])
+    kinds["start_lag"].add(columns.due[ran], (columns.started - columns.due)[ran])
+    kinds["service"].add(columns.due[ok], (columns.ended - columns.started - columns.idle)[ok])
+    kinds["response"].add(columns.due[ok], (columns.ended - columns.due)[ok])
 
 
-def _counts(histogram: Histogram) -> DurationCounts:
-    kept = histogram.to_dict()
-    index = np.frombuffer(kept["index"], "<u4").tolist()
+def _by_kind(
+    matrices: Mapping[str, LatencyMatrix], workload: Mapping[str, Any]
+) -> dict[str, DurationCounts]:
+    latency = workload["latency"]
+    times = {
+        "service": latency["service"]["ok"],
+        "response": latency["response"]["ok"],
+        "start_lag": workload["start_lag"],
+    }
+    return {name: _counts(matrices[name], times[name]) for name in DURATIONS}
+
+
+def _counts(matrix: LatencyMatrix, times: Mapping[str, Any]) -> DurationCounts:
+    """`times` has the exact mean, from which the sum follows."""
+    sums = matrix.summed()
+    used = np.flatnonzero(sums)
+    _, upper = bounds_of(used + matrix.lowest)
     return DurationCounts(
-        upper_ns=[min(highest_equivalent(one), histogram.max) for one in index],
-        counts=np.frombuffer(kept["counts"], "<i8").tolist(),
-        sum_s=histogram.sum / 1e9,
+        upper_ns=np.ceil(upper).astype(np.int64).tolist(),
+        counts=sums[used].tolist(),
+        sum_s=(times["mean"] or 0.0) * times["count"],
     )
