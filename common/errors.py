@@ -33,6 +33,10 @@ class PluginError(OsbenchError):
     """A plug-in cannot be found or loaded, or is of another kind."""
 
 
+class ExportError(OsbenchError):
+    """Results cannot be written, or a server does not take them."""
+
+
 class ContextError(OsbenchError):
     """A context cannot be set up or undone, or what it made cannot be stored."""
 

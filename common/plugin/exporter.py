@@ -1,25 +1,196 @@
-"""The exporter interface: the results of a finished run in another format."""
+"""The exporter interface: a run in another format, as a file, in a folder, or sent to a server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from osbench.common.errors import ExportError
+from osbench.common.outcomes import RAN
+
+_RAN = frozenset(outcome.name.lower() for outcome in RAN)
+
+
+class IterationRow(NamedTuple):
+    """One iteration that was counted. A tuple, since a run has millions of them."""
+
+    #: Counts the workloads of the run from 0.
+    workload: int
+    #: Counts the iterations of the workload from 1.
+    iteration: int
+    #: ok, failed, timed_out, or dropped_ with a reason.
+    outcome: str
+    #: Instants in nanoseconds after t0, the start of the load. None where there is none: what was
+    #: dropped has neither started nor ended.
+    due_ns: int | None
+    started_ns: int | None
+    ended_ns: int | None
+    #: Nanoseconds that it slept in `sleep_between`.
+    idle_ns: int
+    #: Type of the exception, and its message; "" where there was none.
+    error_type: str
+    error: str
+    #: "" where it was not traced.
+    trace_id: str
+    #: Label of its worker, else host:pid; "" where the coordinator dropped it.
+    worker: str
+    #: It belongs to the warm-up: the accounting counts it, and no other figure of the report.
+    warmup: bool
+
+    @property
+    def state(self) -> str:
+        """Its state in the accounting: ok, failed, timed_out or dropped."""
+        return self.outcome if self.outcome in _RAN else "dropped"
+
+    @property
+    def service_ns(self) -> int | None:
+        """Nanoseconds from its start to its end, without `sleep_between`."""
+        if self.started_ns is None or self.ended_ns is None:
+            return None
+        return self.ended_ns - self.started_ns - self.idle_ns
+
+    @property
+    def response_ns(self) -> int | None:
+        """Nanoseconds from the instant when it was due to its end."""
+        return _between(self.due_ns, self.ended_ns)
+
+    @property
+    def start_lag_ns(self) -> int | None:
+        """Nanoseconds from the instant when it was due to its start."""
+        return _between(self.due_ns, self.started_ns)
+
+    @property
+    def due_s(self) -> float | None:
+        """`due_ns` in seconds, as are those that follow."""
+        return _seconds(self.due_ns)
+
+    @property
+    def started_s(self) -> float | None:
+        return _seconds(self.started_ns)
+
+    @property
+    def service_s(self) -> float | None:
+        return _seconds(self.service_ns)
+
+    @property
+    def response_s(self) -> float | None:
+        return _seconds(self.response_ns)
+
+    @property
+    def start_lag_s(self) -> float | None:
+        return _seconds(self.start_lag_ns)
+
+
+def _between(begin_ns: int | None, end_ns: int | None) -> int | None:
+    return None if begin_ns is None or end_ns is None else end_ns - begin_ns
+
+
+def _seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class DurationCounts:
+    """How many durations there were, by length."""
+
+    #: Nanoseconds that the durations of each group do not exceed, rising.
+    upper_ns: Sequence[int] = ()
+    #: Durations in each group.
+    counts: Sequence[int] = ()
+    #: Sum of all durations, seconds.
+    sum_s: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return sum(self.counts)
+
+
+class RunSnapshot:
+    """A run at an instant: under load, or finished."""
+
+    #: The instant, seconds since 1970-01-01 UTC.
+    at: float
+    #: The JSON object of the run (docs/results.schema.json); under load with what is known so far.
+    summary: Mapping[str, Any]
+    #: By workload: the instant t0, seconds since 1970-01-01 UTC; 0 where it never began.
+    t0_at: Sequence[float]
+
+    def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
+        """By workload: durations by `service`, `response` and `start_lag`, without the warm-up.
+
+        The first two are of iterations that succeeded, the last is of all that ran. Lengths are
+        right to 1.6 %; `rows` has them exactly.
+        """
+        raise NotImplementedError
+
+
+class ExportedRun(RunSnapshot):
+    """A finished run."""
+
+    def rows(self) -> Iterator[IterationRow]:
+        """Every iteration that ended or was dropped, once; each call begins anew.
+
+        Read from disk as you go on: a run may have more of them than memory holds. They come in
+        the order in which they were reported. Lost and not started ones have no row.
+        """
+        raise NotImplementedError
+
+    def trace_requests(self) -> Iterator[dict[str, Any]]:
+        """The traces that the run has kept, as OTLP export requests in their JSON form."""
+        raise NotImplementedError
 
 
 class Exporter:
-    """Base of exporters. One instance per export; the command line writes what it returns."""
+    """Base of exporters. One instance per export.
+
+    Define `export`, and `send` as well if you can send a run to a server.
+    """
 
     #: Name on the command line.
     NAME: ClassVar[str] = ""
     #: JSON schema of the options.
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object", "additionalProperties": False}
+    #: Name of the file that it writes; "" if it writes several, whose names it chooses.
+    FILE: ClassVar[str] = ""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
+        """Raise osbench.plugin.errors.ExportError if something is missing: no run begins then."""
         self.config = config
 
-    def export(self, summary: Mapping[str, Any]) -> Mapping[str, str | bytes]:
-        """File names, without a folder, with their contents; text is written as UTF-8.
+    def export(self, run: ExportedRun, path: Path) -> None:
+        """Write the run to the file `path`; without `FILE`, to files in the folder `path`.
 
-        `summary` is the JSON object of the run (docs/results.schema.json).
+        The folder exists. A file is moved to where the user wants it when this returns, so that
+        an error leaves no half of one. Raise ExportError to report one in a sentence.
+        """
+        raise ExportError(f"the exporter {self.NAME} writes no files: give it a URL")
+
+    def send(self, run: ExportedRun, url: str) -> str:
+        """Send the run to a server; returns a sentence that says what was sent."""
+        raise ExportError(f"the exporter {self.NAME} writes files: {url} is no path")
+
+    def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
+        """Write that a run ended before it had results; returns whether there is something.
+
+        `failure` is the JSON object of an error (docs/results.schema.json), with the keys
+        `run_id` and `task`, each "" where it is not known.
+        """
+        return False
+
+
+class LiveExporter(Exporter):
+    """An exporter that is also given the run while it is under load."""
+
+    #: Seconds between two snapshots.
+    INTERVAL_S: ClassVar[float] = 10.0
+
+    def push(self, snapshot: RunSnapshot, target: str) -> None:
+        """Pass a snapshot on to the URL, file or folder that the user has given.
+
+        Called in a thread of its own: the run does not wait for it. Errors are reported once and
+        the next snapshot is tried again.
         """
         raise NotImplementedError

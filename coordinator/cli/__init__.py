@@ -42,6 +42,7 @@ COMMANDS = {
     "init": "init",
     "keys": "keys",
     "plugin": "plugin",
+    "report": "report",
     "results": "results",
     "run": "run",
     "runs": "runs",

@@ -84,27 +84,30 @@ class Group(click.Group):
         if not extra.get("standalone_mode", True):
             return super().main(args, *rest, **extra)
         given = list(sys.argv[1:] if args is None else args)
+        # --json of `report` takes a file
+        command = next((one for one in given if one in self.commands), "")
+        as_json = "--json" in given and command != "report"
         extra["standalone_mode"] = False
         try:
             code = super().main(given, *rest, **extra)
         except OsbenchError as error:
-            code = _print_error(given, error, f"Error: {error}")
+            code = _print_error(as_json, error, f"Error: {error}")
         except click.ClickException as error:
-            code = _print_error(given, UsageError(error.format_message()), "")
-            if "--json" not in given:
+            code = _print_error(as_json, UsageError(error.format_message()), "")
+            if not as_json:
                 error.show()
             code = error.exit_code
         except OSError as error:
-            code = _print_error(given, OsbenchError(str(error)), f"Error: {error}")
+            code = _print_error(as_json, OsbenchError(str(error)), f"Error: {error}")
         except (KeyboardInterrupt, click.Abort):
             interrupted = OsbenchError("interrupted before there was anything to report")
             interrupted.exit_code = INTERRUPTED
-            code = _print_error(given, interrupted, "interrupted")
+            code = _print_error(as_json, interrupted, "interrupted")
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _print_error(given: Sequence[str], error: OsbenchError, text: str) -> int:
-    if "--json" in given:
+def _print_error(as_json: bool, error: OsbenchError, text: str) -> int:
+    if as_json:
         click.echo(json.dumps(to_error_json(error)))
     elif text:
         click.echo(text, err=True)

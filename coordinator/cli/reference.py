@@ -35,7 +35,7 @@ _KINDS = {
     "trigger": ("Triggers", "When hooks fire: `trigger: {NAME: CONFIGURATION}` of a hook."),
     "exporter": (
         "Exporters",
-        "Other formats of results: `osbench-coord results RUN --export NAME`.",
+        "Other formats of results: `osbench-coord report RUN --export NAME`.",
     ),
 }
 

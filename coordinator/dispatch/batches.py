@@ -95,7 +95,13 @@ class Batches:
         """Take back what a worker is not known to have claimed."""
         self.revoke(self._ledger.open_batches(incarnation))
 
-    def drop(self, numbers: Intervals) -> None:
-        """Drop arrivals whose worker is lost and that no other can start in time."""
-        self._port.journal([{"do": "drop", "workload": self._workload, "numbers": list(numbers)}])
+    def drop(self, numbers: Intervals, dues_of: Callable[[Intervals], bytes]) -> None:
+        """Drop arrivals whose worker is lost and that no other can start in time.
+
+        `dues_of` gives the instants at which they were due, as in batches.
+        """
+        dropped = self._ledger.droppable(numbers)
+        record = {"do": "drop", "workload": self._workload}
+        record |= {"numbers": list(dropped), "dues": dues_of(dropped)}
+        self._port.journal([record])
         self._ledger.drop(numbers, Outcome.DROPPED_WORKER_LOST)

@@ -109,8 +109,10 @@ class OpenLoad:
         return found
 
     def _cut(self, worker: WorkerHandle, numbers: Intervals) -> PlannedBatch:
-        dues = self._dues.of(numbers.members()).astype("<i8").tobytes()
-        return self._batches.cut(worker, numbers, dues)
+        return self._batches.cut(worker, numbers, self._packed_dues(numbers))
+
+    def _packed_dues(self, numbers: Intervals) -> bytes:
+        return self._dues.of(numbers.members()).astype("<i8").tobytes()
 
     def _drop_late(self, elapsed_s: float) -> None:
         if not self._ledger.pool:
@@ -119,4 +121,4 @@ class OpenLoad:
         limit = int((elapsed_s - self._max_lag_s) * 1e9)
         late = Intervals.of(numbers[self._dues.of(numbers) < limit])
         if late:
-            self._batches.drop(late)
+            self._batches.drop(late, self._packed_dues)

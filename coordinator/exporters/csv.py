@@ -1,52 +1,74 @@
-"""Exporter `csv`: the times of every workload and atomic action as a table."""
+"""Exporter `csv`: a line for each iteration."""
 
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar, TextIO
 
+from osbench.coordinator.exporters.spreadsheet import cell
 from osbench.plugin import exporter
 
-#: Columns of a distribution, as the JSON object names them; all but the first are seconds.
-FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
-
-HEADER = ("subtask", "position", "workload", "time", "state", *FIGURES)
-
-#: Prefixes that make a spreadsheet treat a cell as a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: `workload` counts from 0, as in the JSON object; instants are seconds after t0.
+HEADER = (
+    "workload",
+    "iteration",
+    "outcome",
+    "due_s",
+    "started_s",
+    "service_s",
+    "response_s",
+    "start_lag_s",
+    "error",
+    "trace_id",
+    "worker",
+)
 
 
 class Csv(exporter.Exporter):
-    """Writes times.csv: one line per workload, time and state, in seconds.
+    """Writes iterations.csv: a line for each iteration that ended or was dropped, in seconds.
 
-    `time` is service, response, start_lag, or "action" with the name of an atomic action.
+    Texts that a spreadsheet would take for a formula begin with an apostrophe.
     """
 
     NAME: ClassVar[str] = "csv"
+    FILE: ClassVar[str] = "iterations.csv"
 
-    def export(self, summary: Mapping[str, Any]) -> Mapping[str, str]:
-        """times.csv."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for workload in summary["workloads"]:
-            place = (_cell(workload["subtask"]), workload["position"], _cell(workload["name"]))
-            for time, state, times in _distributions(workload):
-                writer.writerow((*place, time, state, *(times[figure] for figure in FIGURES)))
-        return {"times.csv": file.getvalue()}
+    def export(self, run: exporter.ExportedRun, path: Path) -> None:
+        """Write the lines one by one."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write(run.rows(), file)
 
 
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+def write(rows: Iterable[exporter.IterationRow], file: TextIO) -> None:
+    """Write a heading and a line for each row."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(HEADER)
+    writer.writerows(map(_line, rows))
 
 
-def _distributions(workload: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    named = {**workload["latency"]}
-    named |= {f"action {path}": timings for path, timings in workload["actions"].items()}
-    for name, timings in named.items():
-        for state, times in timings.items():
-            if times["count"]:
-                yield name, state, times
-    yield "start_lag", "all", workload["start_lag"]
+def _line(row: exporter.IterationRow) -> tuple[str | int, ...]:
+    error = f"{row.error_type}: {row.error}" if row.error_type else row.error
+    return (
+        row.workload,
+        row.iteration,
+        row.outcome,
+        _seconds(row.due_ns),
+        _seconds(row.started_ns),
+        _seconds(row.service_ns),
+        _seconds(row.response_ns),
+        _seconds(row.start_lag_ns),
+        cell(error),
+        row.trace_id,
+        cell(row.worker),
+    )
+
+
+def _seconds(nanoseconds: int | None) -> str:
+    if nanoseconds is None:
+        return ""
+    # exact: a float would lose nanoseconds of late instants
+    sign = "-" if nanoseconds < 0 else ""
+    whole, part = divmod(abs(nanoseconds), 10**9)
+    return f"{sign}{whole}.{part:09d}"

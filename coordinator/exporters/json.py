@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.plugin import exporter
 
 
 class Json(exporter.Exporter):
-    """Writes results.json: the JSON object that `results RUN --json` prints."""
+    """Writes results.json: the JSON object that `results RUN --json` prints.
+
+    Of a run that could not start it is the object of its error.
+    """
 
     NAME: ClassVar[str] = "json"
+    FILE: ClassVar[str] = "results.json"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -27,7 +32,15 @@ class Json(exporter.Exporter):
         "additionalProperties": False,
     }
 
-    def export(self, summary: Mapping[str, Any]) -> Mapping[str, str]:
-        """results.json."""
+    def export(self, run: exporter.ExportedRun, path: Path) -> None:
+        """Write the object."""
+        self._write(run.summary, path)
+
+    def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
+        """Write the error."""
+        self._write({name: failure[name] for name in ("error", "exit_code")}, path)
+        return True
+
+    def _write(self, found: Mapping[str, Any], path: Path) -> None:
         indent = self.config.get("indent", 1) or None
-        return {"results.json": json.dumps(summary, indent=indent, allow_nan=False) + "\n"}
+        path.write_text(json.dumps(found, indent=indent, allow_nan=False) + "\n", "utf-8")

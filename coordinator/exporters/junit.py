@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
@@ -12,42 +14,71 @@ from osbench.plugin import exporter
 AS_ASKED = (0, 1)
 
 
+#: Errors of a workload that are described.
+ERRORS = 10
+
+
 class Junit(exporter.Exporter):
     """Writes junit.xml: a test suite with a test case for each workload, and one for the run.
 
     A workload is a failure if its SLA failed, and an error if iterations were lost or not
-    started. The run is an error if the load was not as requested, for example because the
-    generator was the limit.
+    started; the exceptions of its iterations are its error output. The run is an error if the
+    load was not as requested, for example because the generator was the limit, and if it could
+    not start: then it is the only test case.
     """
 
     NAME: ClassVar[str] = "junit"
+    FILE: ClassVar[str] = "junit.xml"
 
-    def export(self, summary: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """junit.xml, with the elements of Apache Ant's reports."""
+    def export(self, run: exporter.ExportedRun, path: Path) -> None:
+        """Write the suite, with the elements of Apache Ant's reports."""
+        summary = run.summary
         cases = [_workload_case(workload) for workload in summary["workloads"]]
         cases.append(_run_case(summary))
-        suite = ElementTree.Element(
-            "testsuite",
-            name=_legal(summary["task"]),
-            timestamp=summary["started_at"].removesuffix("Z").partition(".")[0],
-            tests=str(len(cases)),
-            failures=str(sum(case.find("failure") is not None for case in cases)),
-            errors=str(sum(case.find("error") is not None for case in cases)),
-            skipped="0",
-            time=f"{sum(float(case.get('time', 0)) for case in cases):.3f}",
-        )
-        properties = ElementTree.SubElement(suite, "properties")
-        pairs = (
-            ("run_id", summary["run_id"]),
-            ("tags", " ".join(summary["tags"])),
-            ("exit_code", str(summary["exit_code"])),
-        )
-        for name, value in pairs:
-            ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
-        suite.extend(cases)
-        ElementTree.indent(suite)
-        text = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
-        return {"junit.xml": text + b"\n"}
+        properties = {
+            "run_id": summary["run_id"],
+            "tags": " ".join(summary["tags"]),
+            "exit_code": str(summary["exit_code"]),
+        }
+        _write(path, summary["task"], summary["started_at"], cases, properties)
+
+    def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
+        """Write a suite whose only case is the run, with its error."""
+        error = failure["error"]
+        lines = [error["message"]]
+        lines += [f"{one['place']}: {one['message']}" for one in error["problems"]]
+        case = _case("osbench", "the run", 0.0)
+        _add(case, "error", f"exit code {failure['exit_code']}", lines)
+        properties = {"run_id": failure["run_id"], "exit_code": str(failure["exit_code"])}
+        now = datetime.now(UTC).isoformat()
+        _write(path, failure["task"] or "osbench", now, [case], properties)
+        return True
+
+
+def _write(
+    path: Path,
+    name: str,
+    started_at: str,
+    cases: Sequence[ElementTree.Element],
+    properties: Mapping[str, str],
+) -> None:
+    suite = ElementTree.Element(
+        "testsuite",
+        name=_legal(name),
+        timestamp=started_at[:19],
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors=str(sum(case.find("error") is not None for case in cases)),
+        skipped="0",
+        time=f"{sum(float(case.get('time', 0)) for case in cases):.3f}",
+    )
+    listed = ElementTree.SubElement(suite, "properties")
+    for key, value in properties.items():
+        ElementTree.SubElement(listed, "property", name=key, value=_legal(value))
+    suite.extend(cases)
+    ElementTree.indent(suite)
+    text = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    path.write_bytes(text + b"\n")
 
 
 def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
@@ -71,7 +102,23 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
         _add(case, "error", "accounting", [", ".join(missing), *details])
     elif details:
         _add(case, "failure", "sla", details)
+    if workload["errors"] or workload["other_errors"]:
+        output = ElementTree.SubElement(case, "system-err")
+        output.text = _legal("\n".join(_errors(workload)))
     return case
+
+
+def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
+    described = workload["errors"][:ERRORS]
+    for error in described:
+        yield (
+            f"{error['count']} x {error['type']}: {error['message']}"
+            f" (first in iteration {error['first_iteration']})"
+        )
+        yield error["traceback"]
+    rest = sum(error["count"] for error in workload["errors"][ERRORS:]) + workload["other_errors"]
+    if rest:
+        yield f"{rest} x other errors"
 
 
 def _run_case(summary: Mapping[str, Any]) -> ElementTree.Element:

@@ -253,18 +253,23 @@ class Ledger:
         else:
             self._suspect.update(doubtful)
 
+    def droppable(self, numbers: Intervals) -> Intervals:
+        """Those of some arrivals in the pool that have certainly not started."""
+        found = numbers.copy()
+        found.subtract(self._rerun.intersection(numbers))
+        return found
+
     def drop(self, numbers: Intervals, why: Outcome) -> None:
         """Arrivals in the pool that no worker can start in time.
 
         Those that were to be run again are suspect again: they may have started.
         """
         self.pool.subtract(numbers)
+        dropped = self.droppable(numbers)
         again = self._rerun.intersection(numbers)
         self._rerun.subtract(again)
         self.reruns -= len(again)
         self._suspect.update(again)
-        dropped = numbers.copy()
-        dropped.subtract(again)
         self._settled.update(dropped)
         self._counts[why] += len(dropped)
 

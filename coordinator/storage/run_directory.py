@@ -44,14 +44,19 @@ class RunDirectory:
         self._compressor = zstandard.ZstdCompressor(level=1)
 
     @classmethod
+    def of(cls, data_dir: str, run_id: str) -> RunDirectory:
+        """The folder of a run, whether it is there or not."""
+        return cls(Path(data_dir) / "runs" / run_id)
+
+    @classmethod
     def create(cls, data_dir: str, run_id: str) -> RunDirectory:
         """Make and lock the folder of a new run. Raises OsbenchError where it cannot be made."""
-        path = Path(data_dir) / "runs" / run_id
+        found = cls.of(data_dir, run_id)
+        path = found.path
         try:
             path.mkdir(mode=0o700, parents=True)
         except OSError as error:
             raise OsbenchError(f"cannot make the run directory {path}: {error}") from None
-        found = cls(path)
         found.lock()
         return found
 

@@ -1,33 +1,34 @@
-"""An exporter: the figures of a run as lines that monitoring reads."""
+"""An exporter: the slowest iterations of a run, for those who look for their traces."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.plugin import exporter
 
 
-class OpenMetrics(exporter.Exporter):
-    """Writes osbench.prom: iterations by state and the median, for a textfile collector."""
+class Slowest(exporter.Exporter):
+    """Writes slowest.txt: the iterations of a run that took longest, with their trace ids."""
 
-    NAME: ClassVar[str] = "openmetrics"
+    NAME: ClassVar[str] = "slowest"
+    FILE: ClassVar[str] = "slowest.txt"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "properties": {"prefix": {"type": "string", "pattern": "^[a-z_]+$", "default": "osbench"}},
+        "properties": {"most": {"type": "integer", "minimum": 1, "default": 20}},
         "additionalProperties": False,
     }
 
-    def export(self, summary: Mapping[str, Any]) -> Mapping[str, str]:
-        """Write one line per metric and workload."""
-        prefix = self.config.get("prefix", "osbench")
-        lines = []
-        for number, workload in enumerate(summary["workloads"]):
-            label = f'workload="{number}",scenario="{workload["name"]}"'
-            for state in ("ok", "failed", "timed_out", "dropped", "lost", "not_started"):
-                count = workload["accounting"][state]
-                lines.append(f'{prefix}_iterations{{{label},state="{state}"}} {count}')
-            median = workload["latency"]["service"]["ok"]["p50"]
-            if median is not None:
-                lines.append(f"{prefix}_service_p50_seconds{{{label}}} {median}")
-        return {"osbench.prom": "\n".join(lines) + "\n"}
+    def export(self, run: exporter.ExportedRun, path: Path) -> None:
+        """Write a line per iteration, the slowest first."""
+        # holds that many rows and no more, however long the run was
+        ran = (row for row in run.rows() if row.service_s is not None)
+        found = heapq.nlargest(self.config.get("most", 20), ran, key=lambda row: row.service_ns)
+        with path.open("w", encoding="utf-8") as file:
+            file.write(f"run {run.summary['run_id']}\n")
+            for row in found:
+                name = run.summary["workloads"][row.workload]["name"]
+                times = f"{row.service_s:.6f} s  {row.outcome}"
+                file.write(f"{times}  {name} {row.iteration}  {row.trace_id}\n")

@@ -78,4 +78,6 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
     assert "bursts" in ran
     assert "80 = 80" in ran
     assert "Exit code 0" in ran
-    assert "osbench_iterations" in (machine.folder / "metrics" / "osbench.prom").read_text("utf-8")
+    slowest = (machine.folder / "slow.txt").read_text("utf-8").splitlines()
+    assert len(slowest) == 6
+    assert "Files.write_and_read" in slowest[1]

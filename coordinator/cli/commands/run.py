@@ -22,7 +22,9 @@ from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.detach import start_detached
+from osbench.coordinator.cli.export_options import ExportOptions, run_export_options
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.run_exports import RunExports
 from osbench.coordinator.cli.task_options import (
     TaskOptions,
     read_plugins,
@@ -33,6 +35,7 @@ from osbench.coordinator.report.text import render
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.lifecycle import Run, RunInterface
 from osbench.coordinator.run.plan import RunOptions, new_run_id, plan_run
+from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.taskfile import checked, rally_validation
 
 EPILOG = """
@@ -44,6 +47,7 @@ Examples:
   osbench-coord run task.yaml --subtask 'Boot servers' --workload 0
   osbench-coord run task.yaml --json > result.json
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
+  osbench-coord run task.yaml --report report.html --export junit=junit.xml
   osbench-coord run task.yaml --detach             then: status, abort, runs show
 
 \b
@@ -97,6 +101,7 @@ class Wanted:
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
 @click.option("--run-id", default="", hidden=True, help="Id given out by --detach.")
+@run_export_options
 @adhoc_options
 @task_options
 @with_settings
@@ -114,6 +119,7 @@ def run(  # noqa: PLR0913 - one per option of the command
     run_id: str,
     adhoc: Adhoc,
     options: TaskOptions,
+    wanted_exports: ExportOptions,
 ) -> None:
     """Run a task file, or one scenario, and print the report.
 
@@ -125,6 +131,11 @@ def run(  # noqa: PLR0913 - one per option of the command
     if detach:
         click.echo(start_detached(settings.conf.data_dir, new_run_id()))
         return
+    run_id = run_id or new_run_id()
+    progress = Progress(quiet=quiet)
+    directory = RunDirectory.of(settings.conf.data_dir, run_id)
+    chosen = wanted_exports.chosen(settings.conf, options.plugin_path)
+    exports = RunExports(chosen, directory, progress.say)
     wanted = Wanted(
         source=task,
         adhoc=adhoc,
@@ -138,7 +149,9 @@ def run(  # noqa: PLR0913 - one per option of the command
             abort_on_sla=abort_on_sla_failure,
         ),
     )
-    summary = _run(settings, wanted, Progress(quiet=quiet))
+    with exports.around():
+        summary = _run(settings, wanted, progress)
+    exports.write(summary)
     if as_json:
         click.echo(json.dumps(summary))
     else:

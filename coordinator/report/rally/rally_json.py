@@ -17,6 +17,7 @@ from osbench.common.masking import mask
 from osbench.coordinator.report.rally import rally_charts
 from osbench.coordinator.report.rally.rally_rows import iterations
 from osbench.coordinator.report.rally.rally_statistics import Durations
+from osbench.coordinator.report.stored_run import starts
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Rally's own criteria of a load that was not finished, by why it was cut short.
@@ -29,11 +30,7 @@ _CUT_SHORT = {
 def write(directory: RunDirectory, summary: Mapping[str, Any], file: TextIO) -> None:
     """Write a finished run. `summary` is its JSON object, `run.json` and the blocks the rest."""
     asked = directory.read("run.json") or {}
-    starts = {
-        one["workload"]: float(one["t0_at"])
-        for one in directory.decisions()
-        if one.get("do") == "start"
-    }
+    begun = starts(directory, len(summary["workloads"]))
     head = {
         "info": {
             "rally_version": f"osbench {__version__}",
@@ -48,7 +45,7 @@ def write(directory: RunDirectory, summary: Mapping[str, Any], file: TextIO) -> 
         file.write(", " if number else "")
         subtask = _subtask(summary, workload, number)
         file.write(json.dumps(subtask)[:-1] + ', "workloads": [{"data": [')
-        durations = _write_rows(directory, number, starts.get(number, 0.0), file)
+        durations = _write_rows(directory, number, begun[number], file)
         described = _workload(summary, asked, workload, number, durations)
         file.write("], " + json.dumps(described, allow_nan=False)[1:] + "]}")
     file.write("]}]}\n")

@@ -78,7 +78,6 @@ def test_without_an_iteration_the_charts_are_added_up(invoke):
     [
         (["--outputs", "3"], "no workload of run 20260401-a has iteration 3"),
         (["--outputs", "2", "--csv"], "not --csv"),
-        (["--outputs", "2", "--export", "json", "--to", "x"], "cannot be combined with"),
     ],
 )
 def test_what_cannot_be_shown_is_said(invoke, args, message):

@@ -1,0 +1,139 @@
+"""A run as OTLP metrics in their JSON form, with exponential histograms.
+
+Format: https://github.com/open-telemetry/opentelemetry-proto, metrics/v1/metrics.proto, and the
+JSON mapping of https://opentelemetry.io/docs/specs/otlp/ (64-bit integers are text).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osbench.plugin import exporter
+
+#: Buckets of a factor of two: 2**SCALE, each 2.2 % wide.
+SCALE = 5
+#: AGGREGATION_TEMPORALITY_CUMULATIVE
+_CUMULATIVE = 2
+
+_STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
+_HISTOGRAMS = (
+    ("osbench.iteration.service_time", "service", "time from start to end of iterations"),
+    ("osbench.iteration.response_time", "response", "time from the due instant to the end"),
+    ("osbench.iteration.start_lag", "start_lag", "time from the due instant to the start"),
+)
+
+
+def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
+    """An ExportMetricsServiceRequest with what is known of a run; all of it is cumulative."""
+    summary = snapshot.summary
+    about = {
+        "service.name": "osbench",
+        "service.instance.id": summary["run_id"],
+        "osbench.task": summary["task"],
+    }
+    scope = {"scope": {"name": "osbench"}, "metrics": list(_metrics(snapshot))}
+    resource = {"attributes": attributes(about)}
+    return {"resourceMetrics": [{"resource": resource, "scopeMetrics": [scope]}]}
+
+
+def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Attributes of texts and whole numbers."""
+    return [
+        {
+            "key": name,
+            "value": {"intValue": str(value)}
+            if isinstance(value, int)
+            else {"stringValue": str(value)},
+        }
+        for name, value in values.items()
+    ]
+
+
+def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
+    begun = list(_begun(snapshot))
+    counts = [
+        {**point, "asInt": str(workload["accounting"][state])}
+        | {"attributes": [*point["attributes"], *attributes({"state": state})]}
+        for _, workload, point in begun
+        for state in _STATES
+    ]
+    if counts:
+        yield {
+            "name": "osbench.iterations",
+            "description": "iterations by the state in which they ended",
+            "unit": "{iteration}",
+            "sum": {
+                "aggregationTemporality": _CUMULATIVE,
+                "isMonotonic": True,
+                "dataPoints": counts,
+            },
+        }
+    durations = snapshot.durations()
+    for name, kind, text in _HISTOGRAMS:
+        points = [
+            {**point, **_exponential(durations[number][kind])}
+            for number, _, point in begun
+            if durations[number][kind].count
+        ]
+        if points:
+            histogram = {"aggregationTemporality": _CUMULATIVE, "dataPoints": points}
+            yield {
+                "name": name,
+                "description": text,
+                "unit": "s",
+                "exponentialHistogram": histogram,
+            }
+
+
+def _begun(
+    snapshot: exporter.RunSnapshot,
+) -> Iterator[tuple[int, Mapping[str, Any], dict[str, Any]]]:
+    """Number, object and common fields of the points of each workload under load until now."""
+    now = _nanoseconds(snapshot.at)
+    for number, workload in enumerate(snapshot.summary["workloads"]):
+        t0_at = snapshot.t0_at[number]
+        about = {
+            "osbench.workload": number,
+            "osbench.scenario": workload["name"],
+            "osbench.subtask": workload["subtask"],
+        }
+        yield (
+            number,
+            workload,
+            {
+                "attributes": attributes(about),
+                "startTimeUnixNano": _nanoseconds(t0_at) if t0_at else now,
+                "timeUnixNano": now,
+            },
+        )
+
+
+def _exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
+    """A group goes whole into the bucket of its upper end, so that no count is split."""
+    zeros = 0
+    buckets: Counter[int] = Counter()
+    for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):
+        if upper_ns <= 0:
+            zeros += count
+        elif count:
+            # bucket i holds what is above 2**(i / 2**SCALE) and at most 2**((i + 1) / 2**SCALE)
+            buckets[math.ceil(math.log2(upper_ns / 1e9) * 2**SCALE) - 1] += count
+    offset = min(buckets, default=0)
+    reach = max(buckets, default=offset - 1) - offset + 1
+    return {
+        "count": str(durations.count),
+        "sum": durations.sum_s,
+        "scale": SCALE,
+        "zeroCount": str(zeros),
+        "positive": {
+            "offset": offset,
+            "bucketCounts": [str(buckets[offset + at]) for at in range(reach)],
+        },
+    }
+
+
+def _nanoseconds(seconds: float) -> str:
+    return str(int(seconds * 1e9))

@@ -1,0 +1,60 @@
+"""Requests to servers that take results: repeated while a server is busy or away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+import requests
+
+from osbench.plugin.errors import ExportError
+from osbench.plugin.formatting import mask_url, plain
+
+#: Seconds until a connection or a reply is given up.
+TIMEOUT_S = 30.0
+#: How often something is sent at most, and the seconds before the second time; they double.
+TRIES = 7
+PAUSE_S = 0.5
+LONGEST_PAUSE_S = 15.0
+
+#: Answers of a server, or a proxy before it, that may take the same request later.
+BUSY = frozenset({429, 502, 503, 504})
+
+
+class Poster:
+    """Sends to one server. Credentials are those of the URL, else of ~/.netrc."""
+
+    def __init__(self, headers: Mapping[str, str], pause_s: float = PAUSE_S) -> None:
+        self._session = requests.Session()
+        self._session.headers.update(headers)
+        self._pause_s = pause_s
+
+    def post(self, url: str, body: bytes) -> requests.Response:
+        """Send until the server takes it or refuses it for good. Raises ExportError."""
+        problem = ""
+        for _ in self.pauses():
+            try:
+                # a redirected request would lose its body
+                answer = self._session.post(
+                    url, data=body, timeout=TIMEOUT_S, allow_redirects=False
+                )
+            except requests.RequestException as error:
+                problem = f"{type(error).__name__}: {error}"
+                if isinstance(error, ValueError):  # the URL is wrong, and remains so
+                    break
+                continue
+            problem = f"HTTP {answer.status_code} {plain(answer.text, 300)}".strip()
+            if answer.ok and answer.status_code < 300:
+                return answer
+            if answer.status_code not in BUSY:
+                break
+        raise ExportError(f"{mask_url(url)}: {plain(mask_url(problem), 500)}")
+
+    def pauses(self) -> Iterator[None]:
+        """One for each attempt: waits before all but the first, longer each time."""
+        pause_s = self._pause_s
+        for attempt in range(TRIES):
+            if attempt:
+                time.sleep(min(pause_s, LONGEST_PAUSE_S))
+                pause_s *= 2
+            yield

@@ -1,0 +1,159 @@
+"""Exports a run: finds the exporter, checks its options and target, and writes files whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from osbench.common.errors import ExportError, OsbenchError, UsageError
+from osbench.common.masking import mask_url
+from osbench.common.plugin.exporter import ExportedRun, Exporter
+from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.report.html_exporter import HtmlPage
+from osbench.coordinator.report.summary_json import to_error_json
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.taskfile.schema_errors import validate
+
+#: Exit code of runs that lost iterations.
+LOST = 3
+
+
+class Export:
+    """One exporter with its target: a path, or the URL of a server."""
+
+    def __init__(self, exporter: Exporter, target: str, *, exact: bool = False) -> None:
+        """`exact` says that the target is the path of the file.
+
+        Otherwise a path that ends like the exporter's own file is a file, any other a folder.
+        Raises UsageError where the exporter does not take such a target.
+        """
+        self.exporter = exporter
+        self.target = target
+        self._is_url = "://" in target and not exact
+        writes, sends = _defines(exporter, "export"), _defines(exporter, "send")
+        if self._is_url and not sends:
+            raise UsageError(f"the exporter {self.name} writes files: {mask_url(target)} is a URL")
+        if not self._is_url and not writes:
+            raise UsageError(f"the exporter {self.name} sends results: give {self.name}=URL")
+        path = Path(target).expanduser()
+        is_file = exact or Path(target).suffix == Path(exporter.FILE).suffix
+        self._path = path / exporter.FILE if exporter.FILE and not is_file else path
+
+    @property
+    def name(self) -> str:
+        """The exporter's name."""
+        return self.exporter.NAME
+
+    def check(self) -> None:
+        """Raise UsageError where nothing can be written there: better before a run than after."""
+        if self._is_url:
+            return
+        folder = self._folder
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        if self._path.is_dir() and self.exporter.FILE:
+            raise UsageError(f"cannot write {self._path}: it is a directory")
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise UsageError(f"cannot write to {self._folder}: {folder} is no writable directory")
+
+    def write(self, run: ExportedRun) -> str:
+        """Export a run; returns what was done. Raises ExportError."""
+        if self._is_url:
+            return str(self._guarded(lambda: self.exporter.send(run, self.target)))
+        self._in_place(lambda path: self.exporter.export(run, path))
+        return f"wrote {self._path}"
+
+    def write_failure(self, failure: Mapping[str, Any]) -> str:
+        """Export that a run could not start; "" where the exporter has no form for it."""
+        if self._is_url:
+            return ""
+        done = self._in_place(lambda path: self.exporter.export_failure(failure, path))
+        return f"wrote {self._path}" if done else ""
+
+    def write_unfinished(self, directory: RunDirectory) -> str:
+        """Export a run that goes on or was killed; "" where the exporter cannot."""
+        page = self.exporter
+        if not isinstance(page, HtmlPage):
+            return ""
+        self._in_place(lambda path: page.render(directory, path))
+        return f"wrote {self._path}"
+
+    @property
+    def _folder(self) -> Path:
+        return self._path.parent if self.exporter.FILE else self._path
+
+    def _in_place(self, write: Callable[[Path], Any]) -> Any:
+        """Write a file elsewhere first: half of one is never found under its name."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot write to {self._folder}: {error.strerror}") from None
+        if not self.exporter.FILE:
+            return self._guarded(lambda: write(self._path))
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.draft")
+        try:
+            done = self._guarded(lambda: write(draft))
+            if draft.exists():
+                draft.replace(self._path)
+        except OSError as error:
+            raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
+        finally:
+            draft.unlink(missing_ok=True)
+        return done
+
+    def _guarded(self, step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except OsbenchError:
+            raise
+        except OSError as error:
+            what = self.target if self._is_url else self._path
+            reason = error.strerror or error
+            raise ExportError(f"the exporter {self.name} cannot write {what}: {reason}") from None
+        except Exception as error:  # a plug-in's own code may raise anything
+            raise ExportError(
+                f"the exporter {self.name} raises {type(error).__name__}: {error}"
+            ) from error
+
+
+def _defines(exporter: Exporter, method: str) -> bool:
+    return getattr(type(exporter), method) is not getattr(Exporter, method)
+
+
+def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exporter:
+    """The exporter of that name, with options NAME=VALUE. Raises OsbenchError."""
+    kind = cast(type[Exporter], plugins.get("exporter", name))
+    config = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise UsageError(f"option {option}: must be NAME=VALUE")
+        try:
+            config[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UsageError(f"option {option}: {value} is not YAML") from None
+    problems = validate(config, kind.CONFIG_SCHEMA, f"exporter {name}")
+    if problems:
+        raise UsageError("; ".join(map(str, problems)))
+    return kind(config)
+
+
+def failure_of(
+    error: OsbenchError | str, exit_code: int | None, manifest: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What `Exporter.export_failure` gets; `manifest` is run.json, {} where there is none.
+
+    A killed coordinator leaves no exit code: that its iterations were lost is 3.
+    """
+    known = error if isinstance(error, OsbenchError) else OsbenchError(error)
+    found = to_error_json(known)
+    found["exit_code"] = LOST if exit_code is None else exit_code
+    return {
+        **found,
+        "run_id": str(manifest.get("run_id", "")),
+        "task": str(manifest.get("task", "")),
+    }

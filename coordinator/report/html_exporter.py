@@ -1,0 +1,33 @@
+"""Exporter `html`: the report of a run as a page that opens without a server."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import ClassVar
+
+from osbench.common.plugin.exporter import ExportedRun, Exporter
+from osbench.coordinator.report.stored_run import StoredRun
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+class HtmlPage(Exporter):
+    """Writes report.html: verdict, charts, errors and traces in one file without links to others.
+
+    A run that is under load, or whose coordinator was killed, has one as well.
+    """
+
+    NAME: ClassVar[str] = "html"
+    FILE: ClassVar[str] = "report.html"
+
+    def export(self, run: ExportedRun, path: Path) -> None:
+        """Write the page."""
+        assert isinstance(run, StoredRun)
+        self.render(run.directory, path)
+
+    def render(self, directory: RunDirectory, path: Path) -> None:
+        """Write the page of a run in any state."""
+        # other commands do without templates
+        facts = importlib.import_module("osbench.coordinator.report.run_facts")
+        page = importlib.import_module("osbench.coordinator.report.html")
+        path.write_text(page.render_report(facts.read_facts(directory)), "utf-8")

@@ -1,0 +1,148 @@
+"""The iterations of a run directory, each once, as the ledger counted them.
+
+The first row of an iteration settled it, whoever sent it: later ones are stale. What the
+coordinator dropped itself has no row; the journal has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from osbench.common.errors import Untrusted
+from osbench.common.intervals import Intervals
+from osbench.common.outcomes import RAN, Outcome
+from osbench.common.plugin.exporter import IterationRow
+from osbench.common.protocol.blocks import Columns, decode_rows
+from osbench.coordinator.results.rows import select
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+_WORDS = {int(outcome): outcome.name.lower() for outcome in Outcome}
+_RAN = frozenset(int(outcome) for outcome in RAN)
+_NO_ERROR = ("", "")
+#: No arrival is due before this, nanoseconds after t0: the instant was not known any more.
+_LONG_PAST = -(1 << 59)
+#: Error type and message by the number in a worker's failure table.
+Errors = dict[int, tuple[str, str]]
+
+
+def iterations(
+    directory: RunDirectory, summary: Mapping[str, Any] | None = None
+) -> Iterator[IterationRow]:
+    """Every iteration that ended or was dropped, in the order in which they were reported.
+
+    `summary` gives workers their names; without one they are called by incarnation.
+    """
+    names = worker_names(summary)
+    warmups = _warmups(directory)
+    written: dict[int, Intervals] = {}
+    for number, worker, columns, errors in counted(directory):
+        written.setdefault(number, Intervals()).update(Intervals.of(columns.iteration))
+        name = names.get(worker, worker)
+        yield from _rows(number, name, columns, errors, warmups.get(number, 0))
+    for number, iteration, due_ns in _dropped(directory):
+        if not written.get(number, Intervals()).intersection([(iteration, iteration + 1)]):
+            warm = due_ns is not None and due_ns < warmups.get(number, 0)
+            yield _dropped_row(number, iteration, due_ns, warm)
+
+
+def counted(directory: RunDirectory) -> Iterator[tuple[int, str, Columns, Errors]]:
+    """Workload, incarnation, rows that count and errors of each result block, in their order."""
+    errors: dict[tuple[int, str], Errors] = {}
+    written: dict[int, Intervals] = {}
+    for body in directory.blocks():
+        number, worker = body["workload"], body["incarnation"]
+        known = errors.setdefault((number, worker), {0: _NO_ERROR})
+        try:
+            known.update(
+                (int(failure), (str(etype), str(message)))
+                for failure, etype, message, _ in body["failures"]
+            )
+            columns = decode_rows(body["columns"]) if body["columns"] else None
+        except (Untrusted, TypeError, ValueError):
+            # of another shape: the run did not count it either, but refused it
+            continue
+        if columns is None:
+            continue
+        before = written.setdefault(number, Intervals())
+        columns = _first(columns, before)
+        before.update(Intervals.of(columns.iteration))
+        yield number, worker, columns, known
+
+
+def _first(columns: Columns, before: Intervals) -> Columns:
+    """The rows of iterations that are not among those `before`, each once."""
+    numbers = Intervals.of(columns.iteration)
+    repeated = before.intersection(numbers).members()
+    if not len(repeated) and len(numbers) == len(columns):
+        return columns
+    fresh = np.zeros(len(columns), np.bool_)
+    fresh[np.unique(columns.iteration, return_index=True)[1]] = True
+    return select(columns, fresh & ~np.isin(columns.iteration, repeated))
+
+
+def worker_names(summary: Mapping[str, Any] | None) -> dict[str, str]:
+    """Label, else host:pid, of the workers of a run by incarnation."""
+    return {
+        str(worker["incarnation"]): str(worker.get("label") or f"{worker['host']}:{worker['pid']}")
+        for workload in (summary or {}).get("workloads", ())
+        for worker in workload["workers"]
+    }
+
+
+def _warmups(directory: RunDirectory) -> dict[int, int]:
+    """Nanoseconds of warm-up by workload."""
+    asked = (directory.read("run.json") or {}).get("workloads", ())
+    return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
+
+
+def _dropped(directory: RunDirectory) -> Iterator[tuple[int, int, int | None]]:
+    """Workload, iteration and due instant of the arrivals that the coordinator dropped."""
+    for record in directory.decisions():
+        if record.get("do") == "drop":
+            numbers = Intervals(map(tuple, record["numbers"])).members().tolist()
+            # runs of older releases do not say when they were due
+            dues = np.frombuffer(record.get("dues", b""), "<i8").tolist()
+            for iteration, due_ns in zip(numbers, dues or [_LONG_PAST] * len(numbers), strict=True):
+                known = due_ns > _LONG_PAST
+                yield record["workload"], iteration, due_ns if known else None
+
+
+def _dropped_row(number: int, iteration: int, due_ns: int | None, warm: bool) -> IterationRow:
+    outcome = _WORDS[Outcome.DROPPED_WORKER_LOST]
+    return IterationRow(number, iteration, outcome, due_ns, None, None, 0, *_NO_ERROR, "", "", warm)
+
+
+def _rows(
+    number: int, worker: str, columns: Columns, errors: Errors, warmup_ns: int
+) -> Iterator[IterationRow]:
+    trace_of = _trace_ids(columns)
+    names = ("iteration", "outcome", "due", "started", "ended", "idle", "failure")
+    lists = [getattr(columns, name).tolist() for name in names]
+    for iteration, outcome, due, started, ended, idle, failure in zip(*lists, strict=True):
+        error = errors.get(failure, _NO_ERROR)
+        ran = outcome in _RAN
+        yield IterationRow(
+            number,
+            iteration,
+            _WORDS[outcome],
+            due,
+            started if ran else None,
+            ended if ran else None,
+            idle,
+            *error,
+            trace_of(iteration, ""),
+            worker,
+            (started if ran else due) < warmup_ns,
+        )
+
+
+def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
+    found = {
+        number: str(UUID(bytes=trace.tobytes()))
+        for number, trace in zip(columns.traced.tolist(), columns.traces, strict=True)
+    }
+    return found.get

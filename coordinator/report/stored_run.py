@@ -1,0 +1,139 @@
+"""A run as exporters get it, finished or under load, read from its directory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.exporter import (
+    DurationCounts,
+    ExportedRun,
+    IterationRow,
+    RunSnapshot,
+)
+from osbench.common.protocol.blocks import Columns
+from osbench.coordinator.report.iterations import counted, iterations
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, bounds_of
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.sources.otlp import to_otlp
+
+#: Kept traces of an export request: some hundred kB.
+_TRACES = 100
+
+#: Kinds of durations.
+DURATIONS = ("service", "response", "start_lag")
+
+
+class StoredRun(ExportedRun):
+    """A run that has ended with a summary."""
+
+    def __init__(self, directory: RunDirectory, summary: Mapping[str, Any]) -> None:
+        self.directory = directory
+        self.at = datetime.fromisoformat(summary["finished_at"]).timestamp()
+        self.summary = summary
+        self.t0_at = starts(directory, len(summary["workloads"]))
+
+    def rows(self) -> Iterator[IterationRow]:
+        """Every iteration that ended or was dropped, once."""
+        return iterations(self.directory, self.summary)
+
+    def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
+        """Counted from the rows, once."""
+        return self._durations
+
+    def trace_requests(self) -> Iterator[dict[str, Any]]:
+        """The kept traces, some at a time."""
+        traces = Archive(self.directory.path).traces()
+        while some := list(itertools.islice(traces, _TRACES)):
+            yield to_otlp(some)
+
+    @cached_property
+    def _durations(self) -> list[dict[str, DurationCounts]]:
+        timeline = read_timeline(self.directory)
+        if timeline is not None and timeline["complete"]:
+            return durations_of(timeline, self.summary)
+        # runs of older releases have none
+        return self._counted()
+
+    def _counted(self) -> list[dict[str, DurationCounts]]:
+        workloads = self.summary["workloads"]
+        warmups = [int(one["warmup"]["seconds"] * 1e9) for one in workloads]
+        found = [{name: LatencyMatrix(1) for name in DURATIONS} for _ in workloads]
+        for number, _, columns, _ in counted(self.directory):
+            if 0 <= number < len(found):
+                _add(found[number], columns, warmups[number])
+        return [_by_kind(*pair) for pair in zip(found, workloads, strict=True)]
+
+
+class LiveRun(RunSnapshot):
+    """A run as its last checkpoint shows it."""
+
+    def __init__(self, timeline: Mapping[str, Any]) -> None:
+        self.at = float(timeline["at"])
+        self.summary = timeline["summary"]
+        self.t0_at = tuple(float(one["t0_at"] or 0) for one in timeline["workloads"])
+        self._timeline = timeline
+
+    def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
+        """What the checkpoint has counted."""
+        return durations_of(self._timeline, self.summary)
+
+
+def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
+    """By workload: the instant t0, seconds since 1970-01-01 UTC; 0 where it never began."""
+    found = {
+        record["workload"]: float(record["t0_at"])
+        for record in directory.decisions()
+        if record.get("do") == "start"
+    }
+    return tuple(found.get(number, 0.0) for number in range(workloads))
+
+
+def durations_of(
+    timeline: Mapping[str, Any], summary: Mapping[str, Any]
+) -> list[dict[str, DurationCounts]]:
+    """By workload and kind what a timeline has counted so far."""
+    return [
+        _by_kind({name: LatencyMatrix.from_dict(one[name]) for name in DURATIONS}, workload)
+        for one, workload in zip(timeline["workloads"], summary["workloads"], strict=True)
+    ]
+
+
+def _add(kinds: Mapping[str, LatencyMatrix], columns: Columns, warmup_ns: int) -> None:
+    ran = (columns.outcome <= Outcome.TIMED_OUT) & (columns.started >= warmup_ns)
+    ok = ran & (columns.outcome == Outcome.OK)
+    kinds["start_lag"].add(columns.due[ran], (columns.started - columns.due)[ran])
+    kinds["service"].add(columns.due[ok], (columns.ended - columns.started - columns.idle)[ok])
+    kinds["response"].add(columns.due[ok], (columns.ended - columns.due)[ok])
+
+
+def _by_kind(
+    matrices: Mapping[str, LatencyMatrix], workload: Mapping[str, Any]
+) -> dict[str, DurationCounts]:
+    latency = workload["latency"]
+    times = {
+        "service": latency["service"]["ok"],
+        "response": latency["response"]["ok"],
+        "start_lag": workload["start_lag"],
+    }
+    return {name: _counts(matrices[name], times[name]) for name in DURATIONS}
+
+
+def _counts(matrix: LatencyMatrix, times: Mapping[str, Any]) -> DurationCounts:
+    """`times` has the exact mean, from which the sum follows."""
+    sums = matrix.summed()
+    used = np.flatnonzero(sums)
+    _, upper = bounds_of(used + matrix.lowest)
+    return DurationCounts(
+        upper_ns=np.ceil(upper).astype(np.int64).tolist(),
+        counts=sums[used].tolist(),
+        sum_s=(times["mean"] or 0.0) * times["count"],
+    )
