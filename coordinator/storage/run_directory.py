@@ -119,11 +119,29 @@ class RunDirectory:
             raise OsbenchError(f"{self.path / name} is damaged") from None
         return found
 
-    def delete(self) -> None:
-        """Remove the run's folder. Raises UsageError while a coordinator holds it."""
+    def refusal(self) -> str:
+        """Why the run must not be deleted now; "" where it may."""
+        name = self.path.name
         if self.coordinator():
-            raise UsageError(f"run {self.path.name} is running; abort it first")
+            return f"run {name} is running; abort it first"
+        if (self.path / "contexts").exists():
+            return (
+                f"run {name} has left resources behind, which nothing else has a list of; "
+                f"run `osbench-coord cleanup {name}` first, or use --force"
+            )
+        return ""
+
+    def delete(self, *, force: bool = False) -> None:
+        """Remove the run's folder, and what was printed if it ran in the background.
+
+        Raises UsageError while a coordinator holds it, and, unless `force`, while what its
+        contexts have made is not undone.
+        """
+        refusal = self.refusal()
+        if refusal and not (force and not self.coordinator()):
+            raise UsageError(refusal)
         shutil.rmtree(self.path)
+        (self.path.parents[1] / "detached" / f"{self.path.name}.log").unlink(missing_ok=True)
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Write decisions to the journal; returns when they are on disk."""
