@@ -48,6 +48,7 @@ COMMANDS = {
     "status": "runs",
     "trace": "trace",
     "validate": "validate",
+    "web": "web",
     "workers": "workers",
 }
 

@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -108,6 +109,17 @@ class RunDirectory:
         except FileNotFoundError:
             pass
         return 0
+
+    def abort(self, *, now: bool = False) -> None:
+        """Ask the coordinator to end, as Ctrl-C would; `now`: as two of them would.
+
+        Raises UsageError where none runs on this machine.
+        """
+        holder = self.coordinator()
+        if not holder:
+            raise UsageError(f"run {self.path.name} is not running on this machine")
+        for _ in range(2 if now else 1):
+            os.kill(holder, signal.SIGINT)
 
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON document of the run, None where it is not there."""

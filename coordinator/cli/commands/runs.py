@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from typing import Any
 
@@ -16,8 +14,9 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
-from osbench.coordinator.storage import failure, run_retention
+from osbench.coordinator.storage import run_retention
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_listing import described
 
 COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")
 
@@ -181,35 +180,8 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
       osbench-coord abort 20260401 --now
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    holder = directory.coordinator()
-    if not holder:
-        raise UsageError(f"run {directory.path.name} is not running on this machine")
-    for _ in range(2 if now else 1):
-        os.kill(holder, signal.SIGINT)
+    directory.abort(now=now)
     click.echo(f"asked run {directory.path.name} to end", err=True)
-
-
-def described(directory: RunDirectory) -> dict[str, Any]:
-    """One run as `runs list` shows it."""
-    asked = directory.read("run.json") or {}
-    summary = directory.read("summary.json")
-    found: dict[str, Any] = {
-        "run": directory.path.name,
-        "task": asked.get("task", ""),
-        "tags": asked.get("tags", []),
-        "state": "finished" if summary else "running" if directory.coordinator() else "broken off",
-        "exit": summary["exit_code"] if summary else None,
-        "planned": None,
-        "ok": None,
-        "why": None,
-    }
-    if found["state"] == "broken off":
-        found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
-    if summary:
-        sums = [workload["accounting"] for workload in summary["workloads"]]
-        found["planned"] = sum(one["planned"] for one in sums)
-        found["ok"] = sum(one["ok"] for one in sums)
-    return found
 
 
 def _data_dir(settings: CommandSettings) -> str:

@@ -1,0 +1,36 @@
+"""The parts of reports that the web server shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Whether two runs can be compared.
+COMPARES = False
+
+
+def report(facts: RunFacts) -> str:
+    """The report of a run that is over."""
+    return f"<!doctype html><html><head><title>{facts.run_id}</title></head><body><main id=overview>{overview(facts)}</main></body></html>"
+
+
+def live(facts: RunFacts) -> str:
+    """The same page of a run that goes on."""
+    return report(facts)
+
+
+def overview(facts: RunFacts) -> str:
+    """What a live page shows first, anew."""
+    return f"<p>{len(facts.summary['workloads'])} workloads</p>"
+
+
+def charts(facts: RunFacts) -> list[dict[str, Any]]:
+    """The data of the charts, anew."""
+    return []
+
+
+def comparison(first: RunDirectory, second: RunDirectory) -> str:
+    """A page that compares two runs."""
+    raise NotImplementedError
