@@ -4,7 +4,7 @@ A change is one of
   {"=": value}             in place of what was there
   {"+": [kept, values]}    a list: the first `kept` values stay, these follow
   {"~": {key: change}}     changes of some members of an object, or of a list of equal length
-`live.js` applies them.
+`live.js` applies them. HTML goes as a list of its lines: most of them stay as they are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 Change = dict[str, Any]
 
-#: More changed members of a list than this are not told one by one.
-_MEMBERS = 40
+#: What tells that a member of a list has changed is about as long as so many characters.
+_OVERHEAD = 12
 
 
 def change(before: Any, after: Any) -> Change | None:
@@ -51,8 +51,13 @@ def _of_lists(before: list[Any], after: list[Any]) -> Change:
     if len(before) != len(after):
         return tail
     differ = [at for at in range(kept, len(after)) if before[at] != after[at]]
-    if len(differ) > _MEMBERS or not any(isinstance(after[at], dict | list) for at in differ):
+    if not isinstance(after[kept], dict | list | str):
         return tail
+    # numbers are sent again up to the end, texts only where that is longer than to point at some
+    if isinstance(after[kept], str):
+        again = sum(len(str(one)) for one in after[kept:])
+        if again <= sum(len(str(after[at])) + _OVERHEAD for at in differ):
+            return tail
     return {"~": _members((str(at), before[at], after[at]) for at in differ)}
 
 

@@ -13,7 +13,7 @@ COMPARES = False
 
 def report(facts: RunFacts) -> str:
     """The report of a run that is over."""
-    return f"<!doctype html><html><head><title>{facts.run_id}</title></head><body><main id=overview>{overview(facts)}</main></body></html>"
+    return f"<html><head></head><body><main>{overview(facts)}</main></body></html>"
 
 
 def live(facts: RunFacts) -> str:
@@ -21,14 +21,13 @@ def live(facts: RunFacts) -> str:
     return report(facts)
 
 
+def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
+    """What a live page shows first, and the data of its charts."""
+    return overview(facts), []
+
+
 def overview(facts: RunFacts) -> str:
-    """What a live page shows first, anew."""
     return f"<p>{len(facts.summary['workloads'])} workloads</p>"
-
-
-def charts(facts: RunFacts) -> list[dict[str, Any]]:
-    """The data of the charts, anew."""
-    return []
 
 
 def comparison(first: RunDirectory, second: RunDirectory) -> str:

@@ -17,6 +17,8 @@
     return after;
   };
 
+  const text = lines => lines.join("\n");
+
   const say = state => {
     link = state;
     bar.dataset.link = state;
@@ -32,11 +34,14 @@
     page = next;
     for (const name of ["now", "list"]) {
       const place = document.getElementById("live-" + name);
-      if (place && name in next && (!before || before[name] !== next[name])) replace(place, next[name]);
+      if (place && name in next && (!before || before[name] !== next[name])) replace(place, text(next[name]));
     }
     const report = window.osbench;
-    if (report && report.update && "charts" in next) {
-      try { report.update(next); } catch (error) { console.error(error); }
+    const same = before && before.charts === next.charts && before.overview === next.overview;
+    if (report && report.update && "charts" in next && !same) {
+      const charts = next.charts.map(chart => ({...chart, html: Object.fromEntries(
+        Object.entries(chart.html).map(([id, lines]) => [id, text(lines)]))}));
+      try { report.update({overview: text(next.overview), charts}); } catch (error) { console.error(error); }
     }
     if (abort) abort.disabled = asked || next.over;
   };
