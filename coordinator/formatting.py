@@ -47,6 +47,16 @@ def count(number: int, one: str = "", many: str = "") -> str:
     return f"{number:,} {noun}" if one else f"{number:,}"
 
 
+def size(number: int) -> str:
+    """Bytes with three digits and a unit: 1.20 MB."""
+    if number < 1000:
+        return f"{number} B"
+    scaled, units = number / 1000, ["kB", "MB", "GB", "TB"]
+    while scaled >= 999.5 and len(units) > 1:
+        scaled, units = scaled / 1000, units[1:]
+    return f"{three_digits(scaled)} {units[0]}"
+
+
 def plain(text: str, limit: int = 200) -> str:
     """The first line of foreign text, without anything that could steer a terminal, cut."""
     line = text.strip().partition("\n")[0]

@@ -49,6 +49,7 @@ COMMANDS = {
     "status": "runs",
     "trace": "trace",
     "validate": "validate",
+    "web": "web",
     "workers": "workers",
 }
 

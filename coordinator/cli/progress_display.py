@@ -1,4 +1,4 @@
-"""Progress of a run: a live line on a terminal, plain lines otherwise; all on stderr."""
+"""Progress of a run: a live table on a terminal, plain lines otherwise; all on stderr."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from typing import Self
 
 from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
+from osbench.coordinator.cli.live_table import contexts_line, live_table
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.progress import Snapshot
 
 #: Seconds between plain lines.
 PLAIN_S = 2.0
-#: Characters of a bar.
-BAR = 20
 
 
 class Progress:
-    """Shows snapshots, one line per workload under load. With `quiet` it shows none."""
+    """Shows snapshots of all workloads under load. With `quiet` it shows none."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
         #: By workload: when it was last printed; elapsed time and settled iterations of its last
-        #: snapshot; for the live display, its line and the time of it.
+        #: snapshot; for the live display, its last snapshot and the time of it.
         self._shown_at: dict[int, float] = {}
         self._before: dict[int, tuple[float, int]] = {}
-        self._lines: dict[int, tuple[float, str]] = {}
+        self._latest: dict[int, tuple[float, Snapshot]] = {}
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():
@@ -59,9 +57,9 @@ class Progress:
             return
         now = time.monotonic()
         if self._live is not None:
-            self._lines[snapshot.workload] = (now, self._line(snapshot))
-            fresh = [line for at, line in self._lines.values() if now - at < PLAIN_S]
-            self._live.update(Text("\n".join(fresh)))
+            self._latest[snapshot.workload] = (now, snapshot)
+            fresh = [one for _, (at, one) in sorted(self._latest.items()) if now - at < PLAIN_S]
+            self._live.update(live_table(fresh, self._console.height))
             return
         since_s = now - self._shown_at.get(snapshot.workload, 0.0)
         if since_s >= PLAIN_S and snapshot.phase != "preparing":
@@ -70,7 +68,7 @@ class Progress:
 
     def _line(self, snapshot: Snapshot) -> str:
         if snapshot.workload < 0:
-            return self._contexts_line(snapshot)
+            return str(contexts_line(snapshot))
         plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
         away = ", Redis or the broker is unreachable" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
@@ -79,14 +77,6 @@ class Progress:
             f"{snapshot.settled}{plan} done, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
             f"{count(snapshot.workers, 'worker')}{away}{failing}"
-        )
-
-    def _contexts_line(self, snapshot: Snapshot) -> str:
-        planned = snapshot.planned or 1
-        bar = "#" * (BAR * snapshot.settled // planned)
-        return (
-            f"[{snapshot.elapsed_s:6.1f} s] {snapshot.phase} [{bar:.<{BAR}}] "
-            f"{snapshot.settled}/{planned}"
         )
 
     def _rate(self, snapshot: Snapshot) -> float:

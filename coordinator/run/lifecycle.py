@@ -139,6 +139,8 @@ class _Load:
     ) -> None:
         self._plan = plan
         self._builder = builder
+        #: One for all workloads: it notes those that are under load at once together.
+        self._progress = ProgressRecorder(ui.progress, services.directory)
         self._checkpoints = Checkpoints(services.directory, self._so_far)
         self._services = services
         self._status = status
@@ -296,7 +298,7 @@ class _Load:
                 self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
             ),
             hooks=HookExecutor(workload.hooks, plan.plugins, run=plan.run_id),
-            progress=ProgressRecorder(self._ui.progress, services.directory),
+            progress=self._progress,
         )
         self.workloads.append(run)
         return run

@@ -16,6 +16,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import MissingUsers
 from osbench.coordinator.results.cpu_profile import CpuProfile
+from osbench.coordinator.results.live_figures import LiveFigures
 from osbench.coordinator.results.marks import JOIN, LOSS, Mark
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -65,6 +66,10 @@ class WorkloadRun:
     _shown: float = 0.0
     #: Since when there is no worker, monotonic.
     _alone_since: float | None = None
+    _figures: LiveFigures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._figures = LiveFigures(self.results, is_open=self.plan.runner.OPEN)
 
     # before the load
 
@@ -339,12 +344,6 @@ class WorkloadRun:
     def _planned(self) -> int | None:
         return self.plan.runner.planned if self.plan.runner.OPEN else self._step.budget
 
-    def _failing(self) -> tuple[str, ...]:
-        statistics = self.results.statistics
-        if not statistics.ran:
-            return ()
-        return tuple(verdict.criterion for verdict in self.results.sla.failing(statistics))
-
     def show(self) -> None:
         """Pass a snapshot on, now and then."""
         now = time.monotonic()
@@ -366,6 +365,6 @@ class WorkloadRun:
                 busy=sum(worker.beat.busy for worker in self.workers.present),
                 workers=len(self.workers.active),
                 away=self.status.store_away,
-                failing=self._failing(),
+                **self._figures.fields(now, self.workers.served),
             )
         )

@@ -6,11 +6,41 @@ import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Between two notes, seconds.
 STATUS_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriterionState:
+    """What an SLA criterion says of the results so far."""
+
+    name: str
+    met: bool
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerProgress:
+    """A worker process under the load of one workload."""
+
+    #: host:pid, and its label.
+    name: str
+    label: str
+    #: That of its heartbeat, or silent, lost.
+    state: str
+    #: Virtual users that it has, and those with an iteration in hand.
+    users: int
+    busy: int
+    #: Iterations that ended per second, lately.
+    rate: float
+    #: 1.0 is one core.
+    cpu: float
+    #: 99 % of its iterations started at most this late so far; None before the first.
+    lag_p99_s: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +62,17 @@ class Snapshot:
     away: bool
     #: SLA criteria that the results so far do not meet.
     failing: tuple[str, ...] = ()
+    #: Iterations settled per second, lately.
+    rate: float = 0.0
+    #: Which time the percentiles are of: "service" (closed loads) or "response" (open ones).
+    latency: str = "service"
+    #: Of the iterations that ended well so far; None before the first.
+    p50_s: float | None = None
+    p95_s: float | None = None
+    p99_s: float | None = None
+    lag_p99_s: float | None = None
+    sla: tuple[CriterionState, ...] = ()
+    rows: tuple[WorkerProgress, ...] = ()
 
 
 def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:
@@ -58,10 +99,23 @@ class ProgressRecorder:
         self._progress = progress
         self._directory = directory
         self._written = 0.0
+        #: By workload: when it was last shown, and what.
+        self._shown: dict[int, tuple[float, Snapshot]] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show and, once a second, write."""
         self._progress(snapshot)
-        if time.monotonic() - self._written >= STATUS_S:
-            self._written = time.monotonic()
-            self._directory.write("status.json", dataclasses.asdict(snapshot), sync=False)
+        now = time.monotonic()
+        self._shown[snapshot.workload] = (now, snapshot)
+        if now - self._written >= STATUS_S:
+            self._written = now
+            self._directory.write("status.json", self._noted(snapshot, now), sync=False)
+
+    def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
+        """A snapshot, with those of workloads under load beside it."""
+        beside = [
+            dataclasses.asdict(other)
+            for number, (at, other) in sorted(self._shown.items())
+            if number != snapshot.workload and now - at < STATUS_S
+        ]
+        return {**dataclasses.asdict(snapshot), "at": time.time(), "beside": beside}

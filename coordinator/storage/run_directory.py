@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -114,6 +115,17 @@ class RunDirectory:
             pass
         return 0
 
+    def abort(self, *, now: bool = False) -> None:
+        """Ask the coordinator to end, as Ctrl-C would; `now`: as two of them would.
+
+        Raises UsageError where none runs on this machine.
+        """
+        holder = self.coordinator()
+        if not holder:
+            raise UsageError(f"run {self.path.name} is not running on this machine")
+        for _ in range(2 if now else 1):
+            os.kill(holder, signal.SIGINT)
+
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON document of the run, None where it is not there."""
         try:
@@ -124,11 +136,29 @@ class RunDirectory:
             raise OsbenchError(f"{self.path / name} is damaged") from None
         return found
 
-    def delete(self) -> None:
-        """Remove the run's folder. Raises UsageError while a coordinator holds it."""
+    def refusal(self) -> str:
+        """Why the run must not be deleted now; "" where it may."""
+        name = self.path.name
         if self.coordinator():
-            raise UsageError(f"run {self.path.name} is running; abort it first")
+            return f"run {name} is running; abort it first"
+        if (self.path / "contexts").exists():
+            return (
+                f"run {name} has left resources behind, which nothing else has a list of; "
+                f"run `osbench-coord cleanup {name}` first, or use --force"
+            )
+        return ""
+
+    def delete(self, *, force: bool = False) -> None:
+        """Remove the run's folder, and what was printed if it ran in the background.
+
+        Raises UsageError while a coordinator holds it, and, unless `force`, while what its
+        contexts have made is not undone.
+        """
+        refusal = self.refusal()
+        if refusal and not (force and not self.coordinator()):
+            raise UsageError(refusal)
         shutil.rmtree(self.path)
+        (self.path.parents[1] / "detached" / f"{self.path.name}.log").unlink(missing_ok=True)
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Write decisions to the journal; returns when they are on disk."""

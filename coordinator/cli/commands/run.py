@@ -31,12 +31,14 @@ from osbench.coordinator.cli.task_options import (
     read_task,
     task_options,
 )
+from osbench.coordinator.cli.web_options import WithWeb, live_view, web_option
 from osbench.coordinator.report.text import render
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.lifecycle import Run, RunInterface
 from osbench.coordinator.run.plan import RunOptions, new_run_id, plan_run
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.taskfile import checked, rally_validation
+from osbench.coordinator.web.address import Address
 
 EPILOG = """
 \b
@@ -48,6 +50,7 @@ Examples:
   osbench-coord run task.yaml --json > result.json
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
   osbench-coord run task.yaml --report report.html --export junit=junit.xml
+  osbench-coord run task.yaml --web                live view in a browser; prints its address
   osbench-coord run task.yaml --detach             then: status, abort, runs show
 
 \b
@@ -71,10 +74,12 @@ class Wanted:
     adhoc: Adhoc
     options: TaskOptions
     deployment: str | None
+    #: Where the live view is served; None: it is not.
+    web: Address | None
     run_options: RunOptions
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=WithWeb, epilog=EPILOG)
 @click.argument("task", metavar="[TASK]", required=False)
 @click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
 @click.option(
@@ -100,6 +105,7 @@ class Wanted:
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
+@web_option
 @click.option("--run-id", default="", hidden=True, help="Id given out by --detach.")
 @run_export_options
 @adhoc_options
@@ -116,6 +122,7 @@ def run(  # noqa: PLR0913 - one per option of the command
     detach: bool,
     quiet: bool,
     as_json: bool,
+    web: Address | None,
     run_id: str,
     adhoc: Adhoc,
     options: TaskOptions,
@@ -128,6 +135,8 @@ def run(  # noqa: PLR0913 - one per option of the command
     """
     if (task is None) == (not adhoc.given):
         raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
+    if detach and web:
+        raise UsageError("--web ends with its command; use --detach and `osbench-coord web`")
     if detach:
         click.echo(start_detached(settings.conf.data_dir, new_run_id()))
         return
@@ -141,6 +150,7 @@ def run(  # noqa: PLR0913 - one per option of the command
         adhoc=adhoc,
         options=options,
         deployment=deployment,
+        web=web,
         run_options=RunOptions(
             workers=workers,
             wait_s=wait_for_workers,
@@ -171,6 +181,7 @@ def _run(settings: CommandSettings, wanted: Wanted, progress: Progress) -> dict[
     one = Run(plan, RunInterface(progress=progress, say=progress.say))
     with (
         _interruptible(one, progress),
+        live_view(wanted.web, conf.data_dir, plan.run_id),
         connected(
             conf,
             processes=plan.local_processes,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
+import time
 from typing import Any
 
 import click
@@ -13,17 +12,18 @@ from rich.table import Table
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
-from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
-from osbench.coordinator.storage import failure
+from osbench.coordinator.storage import run_retention
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_listing import described
 
-COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "tags", "why")
+COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")
 
 
 @click.group(cls=Group)
 def runs() -> None:
-    """List, show and delete the runs in the data directory."""
+    """List, show, delete and prune the runs in the data directory."""
 
 
 @runs.command("list")
@@ -31,20 +31,25 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @with_settings
 def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
-    """List runs, oldest first, with the reason if one was broken off.
+    """List runs, oldest first, with their size, and the reason if one was broken off.
 
     \b
     Examples:
       osbench-coord runs list
       osbench-coord runs list --tag nightly --json
     """
-    found = [described(one) for one in RunDirectory.all(settings.conf.data_dir)]
-    rows = [row for row in found if set(tag) <= set(row["tags"])]
+    found = [(one, described(one)) for one in RunDirectory.all(settings.conf.data_dir)]
+    rows = [
+        {**row, "size_bytes": run_retention.size_bytes(one)}
+        for one, row in found
+        if set(tag) <= set(row["tags"])
+    ]
     if as_json:
         click.echo(json.dumps(rows))
         return
     table = Table(*COLUMNS, box=None)
     for row in rows:
+        row["size"] = size(row["size_bytes"])
         table.add_row(*(_cell(row[name]) for name in COLUMNS[:-1]), plain(row["why"] or "", 90))
     echo_table(table)
 
@@ -72,20 +77,70 @@ def show(settings: CommandSettings, run: str) -> None:
 
 @runs.command()
 @click.argument("run", nargs=-1, required=True)
+@click.option(
+    "--force", is_flag=True, help="Delete runs even if resources that they made are left."
+)
 @with_settings
-def delete(settings: CommandSettings, run: tuple[str, ...]) -> None:
+def delete(settings: CommandSettings, run: tuple[str, ...], force: bool) -> None:
     """Delete runs with all their results.
 
-    RUN is an id, the beginning of one, or "last".
+    RUN is an id, the beginning of one, or "last". A run is not deleted while it is running, nor
+    while its contexts have resources left in the cloud, which `cleanup` removes.
 
     \b
-    Example:
+    Examples:
       osbench-coord runs delete 20260401-101500 20260401-104500
+      osbench-coord runs delete last --force
     """
-    for name in run:
-        directory = RunDirectory.find(settings.conf.data_dir, name)
-        directory.delete()
+    # all of them are found before the first is gone: "last" is another one then
+    found = {one.path: one for one in (RunDirectory.find(_data_dir(settings), n) for n in run)}
+    for directory in found.values():
+        directory.delete(force=force)
         click.echo(f"deleted {directory.path.name}", err=True)
+
+
+@runs.command()
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs.")
+@click.option("--older-than", metavar="AGE", help="Keep younger runs; 45s, 90m, 12h, 30d or 4w.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Delete runs even if resources are left.")
+@with_settings
+def prune(
+    settings: CommandSettings, keep: int | None, older_than: str | None, yes: bool, force: bool
+) -> None:
+    """Delete old runs with all their results.
+
+    With both --keep and --older-than a run is deleted only if neither keeps it. Runs that are
+    running or have resources left in the cloud are never deleted; --force deletes the latter.
+
+    \b
+    Examples:
+      osbench-coord runs prune --keep 20
+      osbench-coord runs prune --keep 20 --older-than 30d --yes
+    """
+    if keep is None and older_than is None:
+        raise UsageError("say which runs to keep: --keep N, --older-than AGE, or both")
+    limit_s = None if older_than is None else run_retention.age_s(older_than)
+    every = RunDirectory.all(_data_dir(settings))
+    old = run_retention.superfluous(every, keep=keep, older_than_s=limit_s, now_at=time.time())
+    doomed = []
+    for directory in old:
+        refusal = directory.refusal()
+        if refusal and not (force and not directory.coordinator()):
+            click.echo(f"kept: {refusal}", err=True)
+        else:
+            doomed.append(directory)
+    if not doomed:
+        click.echo("no run to delete", err=True)
+        return
+    freed = size(sum(map(run_retention.size_bytes, doomed)))
+    if not yes:
+        span = " to ".join(dict.fromkeys(one.path.name for one in (doomed[0], doomed[-1])))
+        click.confirm(f"delete {count(len(doomed), 'run')}, {freed}: {span}?", abort=True, err=True)
+    for directory in doomed:
+        directory.delete(force=force)
+        click.echo(f"deleted {directory.path.name}", err=True)
+    click.echo(f"{count(len(doomed), 'run')} deleted, {freed} freed", err=True)
 
 
 @click.command()
@@ -125,35 +180,12 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
       osbench-coord abort 20260401 --now
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    holder = directory.coordinator()
-    if not holder:
-        raise UsageError(f"run {directory.path.name} is not running on this machine")
-    for _ in range(2 if now else 1):
-        os.kill(holder, signal.SIGINT)
+    directory.abort(now=now)
     click.echo(f"asked run {directory.path.name} to end", err=True)
 
 
-def described(directory: RunDirectory) -> dict[str, Any]:
-    """One run as `runs list` shows it."""
-    asked = directory.read("run.json") or {}
-    summary = directory.read("summary.json")
-    found: dict[str, Any] = {
-        "run": directory.path.name,
-        "task": asked.get("task", ""),
-        "tags": asked.get("tags", []),
-        "state": "finished" if summary else "running" if directory.coordinator() else "broken off",
-        "exit": summary["exit_code"] if summary else None,
-        "planned": None,
-        "ok": None,
-        "why": None,
-    }
-    if found["state"] == "broken off":
-        found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
-    if summary:
-        sums = [workload["accounting"] for workload in summary["workloads"]]
-        found["planned"] = sum(one["planned"] for one in sums)
-        found["ok"] = sum(one["ok"] for one in sums)
-    return found
+def _data_dir(settings: CommandSettings) -> str:
+    return str(settings.conf.data_dir)
 
 
 def _status(directory: RunDirectory) -> str:

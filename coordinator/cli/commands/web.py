@@ -1,0 +1,43 @@
+"""The command `web`: all runs of the data directory in a browser."""
+
+from __future__ import annotations
+
+import click
+
+from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.web_options import announce
+from osbench.coordinator.web.access_tokens import AccessTokens
+from osbench.coordinator.web.address import Address
+from osbench.coordinator.web.runs_shown import RunsShown
+from osbench.coordinator.web.web_server import WebServer
+
+
+@click.command()
+@click.option(
+    "--listen", metavar="ADDR:PORT", default="", help="Where to listen; default: 127.0.0.1:8089."
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Another name by which browsers reach this server; may be repeated.",
+)
+@with_settings
+def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> None:
+    """Show the runs of the data directory in a browser until Ctrl-C.
+
+    Runs that are going on are shown live and can be aborted; of others the report is shown. The
+    address that is printed contains a token, a new one each time; set OSBENCH_WEB_TOKEN to choose
+    it, and OSBENCH_WEB_READ_TOKEN for another one that cannot abort runs.
+
+    \b
+    Examples:
+      osbench-coord web
+      osbench-coord web --listen 127.0.0.1:9000
+      osbench-coord web --listen 0.0.0.0:8089 --allow-host load.example.org
+    """
+    address = Address.parse(listen)
+    shown = RunsShown(str(settings.conf.data_dir))
+    with WebServer(shown, AccessTokens.from_environment(), address, allow_host) as server:
+        announce(server.token_url, address)
+        server.wait()

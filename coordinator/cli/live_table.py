@@ -1,0 +1,125 @@
+"""The live display of a run on a terminal: a table for each workload, with a row a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
+
+#: Characters of a bar.
+BAR = 20
+#: Lines of a workload besides those of its workers; fewer workers than this are never shown.
+_LINES = 8
+_LEAST = 2
+#: A worker process that takes this much of a core may be the limit.
+HOT_CPU = 0.9
+_BAD_STATES = ("silent", "lost", "stuck")
+
+
+def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
+    """What there is to show of contexts and workloads, in at most `height` lines if possible."""
+    loads = [one for one in snapshots if one.workload >= 0]
+    room = max(_LEAST, height // max(1, len(loads)) - _LINES)
+    parts = [_workload(one, room) if one.workload >= 0 else contexts_line(one) for one in snapshots]
+    return Group(*parts)
+
+
+def contexts_line(snapshot: Snapshot) -> Text:
+    """How far a context is."""
+    planned = snapshot.planned or 1
+    return Text(
+        f"[{snapshot.elapsed_s:6.1f} s] {plain(snapshot.phase)} {bar(snapshot.settled, planned)} "
+        f"{snapshot.settled}/{planned}"
+    )
+
+
+def bar(done: int, planned: int) -> str:
+    """A bar of fixed width."""
+    return f"[{'#' * (BAR * done // max(1, planned)):.<{BAR}}]"
+
+
+def _workload(one: Snapshot, room: int) -> RenderableType:
+    parts: list[RenderableType] = [_head(one), Padding(_figures(one), (0, 0, 0, 2))]
+    if one.sla:
+        parts.append(Padding(_criteria(one), (0, 0, 0, 2)))
+    if one.rows:
+        parts.append(Padding(_workers(one.rows, room), (0, 0, 1, 2)))
+    return Group(*parts)
+
+
+def _head(one: Snapshot) -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(plain(one.name), style="bold")
+    text.append(f"  {one.phase} {one.elapsed_s:.1f} s  ")
+    if one.planned is not None:
+        text.append(f"{bar(one.settled, one.planned)} {count(one.settled)} of {count(one.planned)}")
+    else:
+        text.append(f"{count(one.settled)} done")
+    if one.away:
+        text.append("  Redis or the broker is unreachable", style="bold red")
+    return text
+
+
+def _figures(one: Snapshot) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for head in ("rate", f"{one.latency} p50", "p95", "p99", "failed", "running", "start lag p99"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_row(
+        f"{_rate(one.rate)}/s",
+        *map(duration, (one.p50_s, one.p95_s, one.p99_s)),
+        Text(count(one.failed), style="red" if one.failed else ""),
+        count(one.busy),
+        duration(one.lag_p99_s),
+    )
+    return table
+
+
+def _criteria(one: Snapshot) -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    # what fails is what must be seen where the line is too long
+    for criterion in sorted(one.sla, key=lambda criterion: criterion.met):
+        sign, style = ("✓", "dim") if criterion.met else ("✗", "red")
+        text.append(f"{sign} {plain(criterion.name)}: {plain(criterion.detail)}  ", style=style)
+    return text
+
+
+def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("worker", no_wrap=True, overflow="ellipsis")
+    for head in ("users busy", "rate", "CPU", "start lag p99"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    for row in (shown := _chosen(rows, room)):
+        name = f"{row.label} ({row.name})" if row.label else row.name
+        table.add_row(
+            Text(plain(name)),
+            f"{row.busy} of {row.users}",
+            f"{_rate(row.rate)}/s",
+            Text(f"{row.cpu:.0%}", style="yellow" if row.cpu >= HOT_CPU else ""),
+            duration(row.lag_p99_s),
+            Text(plain(row.state), style="red" if row.state in _BAD_STATES else ""),
+        )
+    if len(rows) > len(shown):
+        table.add_row(Text(f"and {count(len(rows) - len(shown), 'other')}", style="dim"))
+    return table
+
+
+def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
+    """As many as there is room for, in their order; the odd ones, and then the latest, first."""
+    if len(rows) <= room:
+        return list(rows)
+    ranked = sorted(
+        range(len(rows)),
+        key=lambda at: (rows[at].state not in _BAD_STATES, -(rows[at].lag_p99_s or 0.0)),
+    )
+    return [rows[at] for at in sorted(ranked[:room])]
+
+
+def _rate(value: float) -> str:
+    return three_digits(value) if value else "0"

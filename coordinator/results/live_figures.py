@@ -1,0 +1,120 @@
+"""What displays show of a workload under load: rates, percentiles, criteria, its workers."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from osbench.common.histogram import rank
+from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.storage.progress import CriterionState, WorkerProgress
+
+#: Over how many seconds rates are, and how often all is computed anew.
+RATE_S = 5.0
+FRESH_S = 1.0
+#: A worker is called silent after this many seconds without a heartbeat.
+SILENT_S = 2.0
+
+_PERCENTS = (50.0, 95.0, 99.0)
+
+
+class RecentRates:
+    """Rates of counters over the last seconds."""
+
+    def __init__(self) -> None:
+        #: Samples: when, and all counters.
+        self._samples: deque[tuple[float, Mapping[str, int]]] = deque()
+
+    def add(self, now_s: float, counters: Mapping[str, int]) -> None:
+        """Note what the counters say now."""
+        self._samples.append((now_s, counters))
+        # the last one that is old enough stays: the rates are over at least that time
+        while len(self._samples) > 2 and now_s - self._samples[1][0] >= RATE_S:
+            self._samples.popleft()
+
+    def rate(self, name: str) -> float:
+        """Counts per second of a counter; 0 before there are two samples."""
+        if len(self._samples) < 2:
+            return 0.0
+        (begin_s, before), (end_s, after) = self._samples[0], self._samples[-1]
+        if end_s <= begin_s:
+            return 0.0
+        return max(0, after.get(name, 0) - before.get(name, 0)) / (end_s - begin_s)
+
+
+class LiveFigures:
+    """Fields of a `Snapshot`, computed once a second at most."""
+
+    def __init__(self, results: WorkloadResults, *, is_open: bool) -> None:
+        self._results = results
+        self._is_open = is_open
+        self._rates = RecentRates()
+        self._computed_s = -math.inf
+        self._fields: dict[str, Any] = {}
+
+    def fields(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
+        """The figures of some seconds (monotonic) and of all workers that took part."""
+        if now_s - self._computed_s >= FRESH_S:
+            self._computed_s = now_s
+            self._fields = self._computed(now_s, workers)
+        return self._fields
+
+    def _computed(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
+        statistics = self._results.statistics
+        parts = statistics.over_time.workers
+        counters = {name: part.iterations for name, part in parts.items()}
+        if self._results.t0_at:
+            # before, there is no load that could have a rate
+            self._rates.add(now_s, {**counters, "": self._results.ledger.settled})
+        sla = self._criteria()
+        times = statistics.response if self._is_open else statistics.service
+        histogram, lag = times.ok, statistics.start_lag
+        found: list[float | None] = [None] * len(_PERCENTS)
+        if histogram.count:
+            ranks = [rank(histogram.count, percent) for percent in _PERCENTS]
+            found = [value / 1e9 for value in histogram.at_ranks(ranks)]
+        return {
+            "latency": "response" if self._is_open else "service",
+            "rate": self._rates.rate(""),
+            **dict(zip(("p50_s", "p95_s", "p99_s"), found, strict=True)),
+            "lag_p99_s": lag.percentile(99.0) / 1e9 if lag.count else None,
+            "sla": sla,
+            "failing": tuple(criterion.name for criterion in sla if not criterion.met),
+            "rows": tuple(self._row(worker) for worker in workers),
+        }
+
+    def _criteria(self) -> tuple[CriterionState, ...]:
+        statistics = self._results.statistics
+        if not statistics.ran:
+            return ()
+        return tuple(
+            CriterionState(
+                name=verdict.criterion, met=verdict.success, detail=plain(verdict.detail, 80)
+            )
+            for verdict in self._results.sla.judge(statistics)
+        )
+
+    def _row(self, worker: WorkerHandle) -> WorkerProgress:
+        beat = worker.beat
+        over_time = self._results.statistics.over_time
+        part = over_time.workers.get(beat.incarnation)
+        lag_ns = part.lag.percentile(99.0) if part is not None else math.nan
+        state = beat.state
+        if not worker.present:
+            state = "lost"
+        elif worker.silence_s >= SILENT_S:
+            state = "silent"
+        return WorkerProgress(
+            name=f"{beat.host}:{beat.pid}",
+            label=beat.label,
+            state=state,
+            users=worker.share,
+            busy=beat.busy if worker.present else 0,
+            rate=self._rates.rate(beat.incarnation),
+            cpu=beat.cpu if worker.present else 0.0,
+            lag_p99_s=None if math.isnan(lag_ns) else lag_ns / 1e9,
+        )

@@ -1,0 +1,36 @@
+"""Runs as lists show them: what each was, how far it is, or how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+RUNNING = "running"
+FINISHED = "finished"
+BROKEN_OFF = "broken off"
+
+
+def described(directory: RunDirectory) -> dict[str, Any]:
+    """One run as `runs list` shows it."""
+    asked = directory.read("run.json") or {}
+    summary = directory.read("summary.json")
+    state = FINISHED if summary else RUNNING if directory.coordinator() else BROKEN_OFF
+    found: dict[str, Any] = {
+        "run": directory.path.name,
+        "task": asked.get("task", ""),
+        "tags": asked.get("tags", []),
+        "state": state,
+        "exit": summary["exit_code"] if summary else None,
+        "planned": None,
+        "ok": None,
+        "why": None,
+    }
+    if state == BROKEN_OFF:
+        found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
+    if summary:
+        sums = [workload["accounting"] for workload in summary["workloads"]]
+        found["planned"] = sum(one["planned"] for one in sums)
+        found["ok"] = sum(one["ok"] for one in sums)
+    return found

@@ -1,0 +1,49 @@
+"""Which runs are kept and which are deleted, and the space that they take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def age_s(text: str) -> float:
+    """Seconds of "30d", "12h", "2w", "90m" or "45s". Raises UsageError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    if found is None:
+        raise UsageError(f"{text!r} is no age: write a number and s, m, h, d or w, such as 30d")
+    return float(found[1]) * _UNITS_S[found[2]]
+
+
+def size_bytes(directory: RunDirectory) -> int:
+    """The space that the files of a run take on the disk."""
+    total = 0
+    for path in directory.path.rglob("*"):
+        try:
+            total += path.lstat().st_blocks * 512
+        except FileNotFoundError:
+            # a file that the run has replaced, or deleted, meanwhile
+            continue
+    return total
+
+
+def begun_at(directory: RunDirectory) -> float:
+    """When a run was started, seconds since 1970; its folder's time where it does not say."""
+    asked = directory.read("run.json")
+    if asked is not None and "started_at" in asked:
+        return float(asked["started_at"])
+    return directory.path.stat().st_mtime
+
+
+def superfluous(
+    runs: Sequence[RunDirectory], *, keep: int | None, older_than_s: float | None, now_at: float
+) -> list[RunDirectory]:
+    """Those of `runs` (oldest first) that are neither among the newest `keep` nor younger."""
+    found = list(runs[: max(0, len(runs) - keep)] if keep is not None else runs)
+    if older_than_s is not None:
+        found = [one for one in found if now_at - begun_at(one) > older_than_s]
+    return found

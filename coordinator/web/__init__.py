@@ -1,0 +1,1 @@
+"""The live view and the list of runs in a browser: reads run directories, never a run's objects."""

@@ -1,0 +1,90 @@
+"""Who may see the pages and who may abort a run: tokens, and the cookies given for them."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from osbench.common.errors import UsageError
+
+#: Variables with the tokens; without the first one is generated.
+TOKEN = "OSBENCH_WEB_TOKEN"  # noqa: S105 - a name
+READ_TOKEN = "OSBENCH_WEB_READ_TOKEN"  # noqa: S105 - a name
+#: Characters of a token that can stand in an address, and how many it needs.
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
+
+
+class Role(enum.Enum):
+    """What the holder of a token may do."""
+
+    READ = "read"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessTokens:
+    """The token of the printed address and, if given, one that only reads."""
+
+    token: str
+    read_token: str = ""
+
+    @classmethod
+    def from_environment(cls) -> AccessTokens:
+        """Those of the environment, where they are removed: processes started later inherit none.
+
+        Raises UsageError where one can be guessed or cannot stand in an address.
+        """
+        given = {name: os.environ.pop(name, "") for name in (TOKEN, READ_TOKEN)}
+        for name, value in given.items():
+            if value and _TOKEN.fullmatch(value) is None:
+                raise UsageError(
+                    f"{name} must have at least 16 characters out of A-Z, a-z, 0-9 and ._~-"
+                )
+        if given[TOKEN] and given[TOKEN] == given[READ_TOKEN]:
+            raise UsageError(f"{TOKEN} and {READ_TOKEN} must be different")
+        return cls(token=given[TOKEN] or secrets.token_urlsafe(24), read_token=given[READ_TOKEN])
+
+    def role_of(self, token: str) -> Role | None:
+        """What a token allows; None: nothing."""
+        return self._role(token, lambda own: own)
+
+    def role_of_cookie(self, value: str) -> Role | None:
+        """What a cookie allows."""
+        return self._role(value, _cookie)
+
+    def cookie(self, role: Role) -> str:
+        """The cookie of a role: it tells nothing of the token."""
+        return _cookie(self.token if role is Role.ABORT else self.read_token)
+
+    @property
+    def abort_key(self) -> str:
+        """What pages send along with an abort; it stands in pages of that role only."""
+        return _derived(self.token, b"abort")
+
+    def permits_abort(self, key: str) -> bool:
+        """Whether that came with the request."""
+        return _same(key, self.abort_key)
+
+    def _role(self, value: str, form: Callable[[str], str]) -> Role | None:
+        # both are compared, so that the time tells nothing
+        full = _same(value, form(self.token))
+        reads = bool(self.read_token) and _same(value, form(self.read_token))
+        return Role.ABORT if full else Role.READ if reads else None
+
+
+def _same(given: str, own: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), own.encode())
+
+
+def _cookie(token: str) -> str:
+    return _derived(token, b"cookie")
+
+
+def _derived(token: str, purpose: bytes) -> str:
+    return hmac.new(token.encode(), b"osbench web " + purpose, hashlib.sha256).hexdigest()

@@ -1,0 +1,99 @@
+"""Where the web server listens."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from dataclasses import dataclass
+
+import psutil
+
+from osbench.common.errors import UsageError
+
+#: Where it listens unless told otherwise; another port where this one is taken.
+HOST = "127.0.0.1"
+PORT = 8089
+
+#: "ADDR:PORT", ":PORT", "PORT"; an IPv6 address stands in brackets.
+PATTERN = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<port>\d{1,5})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """A host and a port, 0 for any that is free."""
+
+    host: str = HOST
+    port: int = PORT
+    #: The port was asked for: no other one will do.
+    fixed: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """The address of "ADDR:PORT", ":PORT" or "PORT"; "" is the default. Raises UsageError."""
+        if not text:
+            return cls()
+        found = PATTERN.fullmatch(text)
+        if found is None or int(found["port"]) > 65535:
+            raise UsageError(f"{text!r} is no address: write ADDR:PORT, such as {HOST}:{PORT}")
+        host = (found["host"] or HOST).strip("[]")
+        return cls(host=host, port=int(found["port"]), fixed=True)
+
+    @property
+    def loopback(self) -> bool:
+        """Only programs on this machine reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def bind(self) -> socket.socket:
+        """A socket that listens there. Raises UsageError where that cannot be."""
+        ports = [self.port] if self.fixed else [self.port, 0]
+        for port in ports:
+            try:
+                family, kind, protocol, _, place = socket.getaddrinfo(
+                    self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+                )[0]
+                return _listening(family, kind, protocol, place)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                if port != ports[-1]:
+                    continue
+                shown = f"[{self.host}]" if ":" in self.host else self.host
+                raise UsageError(f"cannot listen on {shown}:{port}: {reason}") from None
+        raise AssertionError("there is a last port")
+
+    def names(self) -> frozenset[str]:
+        """The names of hosts by which a browser may call it, as in the header Host.
+
+        Others are refused: a foreign page could give its own name our address (DNS rebinding).
+        """
+        if self.loopback:
+            return frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed(self.host)})
+        found = {"localhost", "127.0.0.1", "[::1]", self.host.lower()}
+        if self.host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+            found |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+            for addresses in psutil.net_if_addrs().values():
+                found |= {
+                    _bracketed(one.address.partition("%")[0])
+                    for one in addresses
+                    if one.family in (socket.AF_INET, socket.AF_INET6)
+                }
+        return frozenset(_bracketed(name) for name in found)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _listening(family: int, kind: int, protocol: int, place: object) -> socket.socket:
+    found = socket.socket(family, kind, protocol)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(place)  # type: ignore[arg-type]
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found

@@ -1,0 +1,110 @@
+// Keeps a page up to date with server-sent events; without it the page shows what was known when it
+// was loaded.
+(() => {
+  "use strict";
+  const bar = document.getElementById("live");
+  const line = document.getElementById("live-state");
+  const abort = document.getElementById("live-abort");
+  let source = null, page = null, asked = false, link = "connecting";
+
+  // the counterpart of json_delta.py
+  const changed = (before, how) => {
+    if (how === undefined) return before;
+    if ("=" in how) return how["="];
+    if ("+" in how) return before.slice(0, how["+"][0]).concat(how["+"][1]);
+    const after = Array.isArray(before) ? before.slice() : {...before};
+    for (const key of Object.keys(how["~"])) after[key] = changed(before[key], how["~"][key]);
+    return after;
+  };
+
+  const text = lines => lines.join("\n");
+
+  const say = state => {
+    link = state;
+    bar.dataset.link = state;
+    const parts = [page ? page.line : bar.dataset.line];
+    if (asked && !(page && page.over)) parts.push("asked to end");
+    parts.push({connecting: "connecting", connected: "connected", lost: "connection lost, trying again",
+      paused: "paused while hidden", ended: ""}[state]);
+    line.textContent = parts.filter(Boolean).join(", ");
+  };
+
+  const show = next => {
+    const before = page;
+    page = next;
+    for (const name of ["now", "list"]) {
+      const place = document.getElementById("live-" + name);
+      if (place && name in next && (!before || before[name] !== next[name])) replace(place, text(next[name]));
+    }
+    const report = window.osbench;
+    const same = before && before.charts === next.charts && before.overview === next.overview;
+    if (report && report.update && "charts" in next && !same) {
+      const charts = next.charts.map(chart => ({...chart, html: Object.fromEntries(
+        Object.entries(chart.html).map(([id, lines]) => [id, text(lines)]))}));
+      try { report.update({overview: text(next.overview), charts}); } catch (error) { console.error(error); }
+    }
+    if (abort) abort.disabled = asked || next.over;
+  };
+
+  // what was ticked in a list stays ticked
+  const replace = (place, html) => {
+    const ticked = new Set([...place.querySelectorAll("input:checked")].map(one => one.value));
+    const focused = document.activeElement && place.contains(document.activeElement)
+      ? document.activeElement.value : null;
+    place.innerHTML = html;
+    for (const one of place.querySelectorAll("input")) {
+      one.checked = ticked.has(one.value);
+      if (focused && one.value === focused) one.focus();
+    }
+  };
+
+  const close = state => {
+    if (source) source.close();
+    source = null;
+    say(state);
+  };
+
+  const open = () => {
+    if (source || (page && page.over)) return;
+    say("connecting");
+    source = new EventSource(bar.dataset.frames);
+    source.onopen = () => say("connected");
+    source.onmessage = event => {
+      show(changed(page, JSON.parse(event.data)));
+      if (page.begun && bar.dataset.begun === "no") return location.reload();
+      if (!page.over) return say("connected");
+      close("ended");
+      // this server goes on: it has the report now
+      if (bar.dataset.after === "reload") location.reload();
+    };
+    source.onerror = () => {
+      if (source && source.readyState === EventSource.CLOSED) {
+        // refused, perhaps by a server that was started again: look once more, later
+        close("lost");
+        setTimeout(() => { if (!document.hidden) open(); }, 5000);
+      } else say("lost");
+    };
+  };
+
+  // six connections to a server are all that a browser has for it
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { if (source) close("paused"); } else open();
+  });
+
+  if (abort) abort.addEventListener("click", async () => {
+    if (!confirm("End this run? Iterations that are running end, then the run reports.")) return;
+    abort.disabled = asked = true;
+    say(link);
+    try {
+      const answer = await fetch(abort.dataset.url, {method: "POST", headers: {"X-Osbench-Key": abort.dataset.key}});
+      if (!answer.ok) throw new Error((await answer.text()).trim());
+    } catch (error) {
+      asked = false;
+      abort.disabled = false;
+      say(link);
+      line.textContent += ": " + error.message;
+    }
+  });
+
+  open();
+})();

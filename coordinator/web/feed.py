@@ -1,0 +1,168 @@
+"""Server-sent events of one page: one document, built once for all who watch it.
+
+Nobody is waited for: who is slow gets the newest document next, never a queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from osbench.coordinator.web.json_delta import change
+
+LOG = logging.getLogger(__name__)
+
+#: At least so long between two documents; without news a comment keeps the connection open.
+PERIOD_S = 1.0
+QUIET_S = 15.0
+#: The part of a core that building documents may take: what takes longer is built less often.
+SHARE = 0.02
+#: How long documents are built for nobody: a reload comes back at once.
+GRACE_S = 3.0
+
+#: The key of a document that says that it is the last one.
+OVER = "over"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """A document as events."""
+
+    number: int
+    document: dict[str, Any]
+    #: Begins the ids of events.
+    epoch: str
+    #: The event for those who have the one before.
+    tail: bytes
+
+    @cached_property
+    def whole(self) -> bytes:
+        """The event for all others."""
+        return event(self.epoch, self.number, {"=": self.document})
+
+    @property
+    def last(self) -> bool:
+        """Nothing follows."""
+        return bool(self.document.get(OVER))
+
+
+def event(epoch: str, number: int, how: dict[str, Any]) -> bytes:
+    """A change of the document, as a server-sent event."""
+    data = json.dumps(how, separators=(",", ":"), allow_nan=False)
+    return f"id: {epoch}-{number}\ndata: {data}\n\n".encode()
+
+
+class Feed:
+    """Builds documents while somebody watches. Belongs to one event loop."""
+
+    def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
+        """`build` makes the document; it is called in a thread of its own."""
+        self._build = build
+        self._epoch = secrets.token_hex(4)
+        self._newest: Frame | None = None
+        self._watchers = 0
+        self._work: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._closed = False
+
+    @property
+    def over(self) -> bool:
+        """Its last document was sent."""
+        return self._newest is not None and self._newest.last
+
+    @property
+    def watchers(self) -> int:
+        """Open streams."""
+        return self._watchers
+
+    async def stream(self, last_id: str = "") -> AsyncIterator[bytes]:
+        """Events for one client; `last_id` is that of the last one it has."""
+        self._watchers += 1
+        seen = self._seen(last_id)
+        try:
+            yield b"retry: 2000\n\n"
+            while True:
+                if self._work is None or self._work.done():
+                    self._work = asyncio.create_task(self._run())
+                frame, news = self._newest, self._news
+                if frame is not None and frame.number != seen:
+                    yield frame.tail if seen == frame.number - 1 else frame.whole
+                    seen = frame.number
+                    if frame.last:
+                        return
+                    continue
+                if self._closed:
+                    return
+                try:
+                    await asyncio.wait_for(news.wait(), QUIET_S)
+                except TimeoutError:
+                    yield b": nothing new\n\n"
+        finally:
+            self._watchers -= 1
+
+    async def close(self) -> None:
+        """Send a last document to those who watch, and end their streams."""
+        self._closing.set()
+        if self._work is not None:
+            await self._work
+        self._closed = True
+        self._tell()
+
+    def _seen(self, last_id: str) -> int:
+        epoch, _, number = last_id.partition("-")
+        return int(number) if epoch == self._epoch and number.isdecimal() else -1
+
+    async def _run(self) -> None:
+        alone_since: float | None = None
+        while True:
+            closing = self._closing.is_set()
+            pause_s = await self._next()
+            if closing or self.over:
+                return
+            if self._watchers:
+                alone_since = None
+            else:
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > GRACE_S:
+                    return
+            try:
+                await asyncio.wait_for(self._closing.wait(), pause_s)
+            except TimeoutError:
+                continue
+
+    async def _next(self) -> float:
+        """Build and pass on a document; returns the pause that it takes."""
+        try:
+            frame, cost_s = await asyncio.to_thread(self._built)
+        except Exception:
+            # a page that cannot be drawn must not end the others, and no run
+            LOG.exception("the live view cannot be drawn")
+            return PERIOD_S * 5
+        if frame is not None:
+            self._newest = frame
+            self._tell()
+        return max(PERIOD_S, cost_s / SHARE)
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def _built(self) -> tuple[Frame | None, float]:
+        began = time.thread_time()
+        document = self._build()
+        newest = self._newest
+        how = change(newest.document if newest is not None else None, document)
+        if how is None:
+            return None, time.thread_time() - began
+        number = newest.number + 1 if newest is not None else 0
+        tail = event(self._epoch, number, how)
+        frame = Frame(number=number, document=document, epoch=self._epoch, tail=tail)
+        return frame, time.thread_time() - began

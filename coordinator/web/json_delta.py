@@ -1,0 +1,66 @@
+"""What has changed from one JSON document to the next: charts grow at their ends.
+
+A change is one of
+  {"=": value}             in place of what was there
+  {"+": [kept, values]}    a list: the first `kept` values stay, these follow
+  {"~": {key: change}}     changes of some members of an object, or of a list of equal length
+`live.js` applies them. HTML goes as a list of its lines: most of them stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Change = dict[str, Any]
+
+#: What tells that a member of a list has changed is about as long as so many characters.
+_OVERHEAD = 12
+
+
+def change(before: Any, after: Any) -> Change | None:
+    """How `after` is made of `before`; None where they are equal."""
+    if before == after:
+        return None
+    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+        return {"~": _members((key, before[key], after[key]) for key in after)}
+    if isinstance(before, list) and isinstance(after, list) and before:
+        return _of_lists(before, after)
+    return {"=": after}
+
+
+def changed(before: Any, how: Change | None) -> Any:
+    """The document after a change: what `live.js` does, for tests and for those who read."""
+    if how is None:
+        return before
+    ((kind, what),) = how.items()
+    if kind == "=":
+        return what
+    if kind == "+":
+        return [*before[: what[0]], *what[1]]
+    if isinstance(before, dict):
+        return {key: changed(value, what.get(key)) for key, value in before.items()}
+    return [changed(value, what.get(str(at))) for at, value in enumerate(before)]
+
+
+def _of_lists(before: list[Any], after: list[Any]) -> Change:
+    kept = next(
+        (at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new),
+        min(len(before), len(after)),
+    )
+    tail: Change = {"+": [kept, after[kept:]]}
+    if len(before) != len(after):
+        return tail
+    differ = [at for at in range(kept, len(after)) if before[at] != after[at]]
+    if not isinstance(after[kept], dict | list | str):
+        return tail
+    # numbers are sent again up to the end, texts only where that is longer than to point at some
+    if isinstance(after[kept], str):
+        again = sum(len(str(one)) for one in after[kept:])
+        if again <= sum(len(str(after[at])) + _OVERHEAD for at in differ):
+            return tail
+    return {"~": _members((str(at), before[at], after[at]) for at in differ)}
+
+
+def _members(triples: Any) -> dict[str, Change]:
+    found = ((key, change(old, new)) for key, old, new in triples)
+    return {key: how for key, how in found if how is not None}

@@ -1,0 +1,125 @@
+"""What the live view shows, as documents of a feed: of one run, or of the list of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.report.run_facts import RUNNING, read_facts
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import TIMELINE
+from osbench.coordinator.web import report_views, web_pages
+from osbench.coordinator.web.feed import OVER
+from osbench.coordinator.web.runs_shown import RunsShown
+
+
+class RunDocument:
+    """The document of a run; the report's part is made anew when the run has written more."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        self._stamp = 0
+        self._report: dict[str, Any] = {}
+
+    def __call__(self) -> dict[str, Any]:
+        """The run as it is now."""
+        directory = self._directory
+        # `run --web` serves a little before there is a run directory
+        awaited = not directory.path.exists()
+        running = awaited or directory.coordinator() != 0
+        status = directory.read("status.json")
+        stamp = _stamp(directory)
+        # where a run has ended there is a last time to look
+        if stamp != self._stamp or not running:
+            self._stamp = stamp
+            self._report = _report(directory)
+        summary = directory.read("summary.json") if not running else None
+        return {
+            "line": state_line(status, running=running, summary=summary),
+            "begun": bool(stamp),
+            "now": _lines(web_pages.now(status if running else None)),
+            **self._report,
+            OVER: not running,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstLook:
+    """A run that goes on, for its page."""
+
+    line: str
+    now: str
+    #: The report so far; None where there is nothing to report yet.
+    page: str | None
+
+
+def first_look(directory: RunDirectory) -> FirstLook:
+    """A run as it is when its page is opened."""
+    status = directory.read("status.json")
+    begun = _stamp(directory) != 0
+    return FirstLook(
+        line=state_line(status, running=True, summary=None),
+        now=web_pages.now(status),
+        page=report_views.live(read_facts(directory)) if begun else None,
+    )
+
+
+class ListDocument:
+    """The document of the list of runs."""
+
+    def __init__(self, shown: RunsShown) -> None:
+        self._shown = shown
+
+    def __call__(self) -> dict[str, Any]:
+        """The newest runs."""
+        rows, total = self._shown.newest()
+        return {
+            "line": list_line(rows, total),
+            "begun": True,
+            "list": _lines(web_pages.rows(rows, total, compare=report_views.COMPARES)),
+            OVER: False,
+        }
+
+
+def list_line(rows: list[dict[str, Any]], total: int) -> str:
+    """How many runs there are."""
+    running = sum(row["state"] == RUNNING for row in rows)
+    return f"{total:,} runs, {running} running" if total != 1 else f"1 run, {running} running"
+
+
+def state_line(
+    status: dict[str, Any] | None, *, running: bool, summary: dict[str, Any] | None
+) -> str:
+    """The state of a run in a few words."""
+    if running:
+        if status is None:
+            return "preparing"
+        return f"{status['phase']}, {status['elapsed_s']:.0f} s"
+    if summary is None:
+        return "the run has ended without a report"
+    return f"the run has ended with exit code {summary['exit_code']}"
+
+
+def _report(directory: RunDirectory) -> dict[str, Any]:
+    try:
+        facts = read_facts(directory)
+    except UsageError:
+        # it ended before it had begun
+        return {}
+    overview, charts = report_views.parts(facts)
+    for chart in charts:
+        chart["html"] = {name: _lines(html) for name, html in chart.get("html", {}).items()}
+    return {"overview": _lines(overview), "charts": charts}
+
+
+def _lines(html: str) -> list[str]:
+    """As `json_delta` wants it: from one second to the next most lines are the same."""
+    return html.split("\n")
+
+
+def _stamp(directory: RunDirectory) -> int:
+    try:
+        return (directory.path / TIMELINE).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,154 @@
+"""What stands before every page: names of this server, tokens, foreign pages, headers.
+
+The rules: only names of this server in the header Host (DNS rebinding); nothing without a token;
+nothing that a page of another site sends for; changes by POST from our own pages alone; no page
+of ours in a frame of others. There is no CORS: no other origin reads an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from osbench.coordinator.web.access_tokens import AccessTokens, Role
+
+#: Header with `AccessTokens.abort_key`, which a form of another site cannot send.
+ABORT_KEY = "X-Osbench-Key"
+#: Pages that state none of their own load nothing.
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+_HEADERS = {
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_SAFE = ("GET", "HEAD")
+_NOBODY = (
+    "This page needs the token of its server: open the address that osbench-coord has printed.\n"
+)
+
+
+class RequestGuard:
+    """Wraps the application; what it lets through has the key "role" in its scope."""
+
+    def __init__(self, app: ASGIApp, tokens: AccessTokens, names: frozenset[str]) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have the application answer it."""
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers) or self._exchange(scope, headers)
+        if refusal is None:
+            role = self._role(scope, headers)
+            if role is None:
+                refusal = PlainTextResponse(_NOBODY, 401)
+            elif scope["method"] not in _SAFE:
+                refusal = self._refused_change(role, headers)
+            scope["role"] = role
+        await (refusal or self._app)(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or _name(hosts[0]) not in self._names:
+            return PlainTextResponse(
+                "This server does not go by that name: see --allow-host.\n", 400
+            )
+        # other sites may lead people here, and use nothing of what is here
+        foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        leads = headers.get("sec-fetch-mode") == "navigate" and scope["method"] in _SAFE
+        if foreign and not leads:
+            return PlainTextResponse("Requests of other sites are refused.\n", 403)
+        return None
+
+    def _exchange(self, scope: Scope, headers: Headers) -> Response | None:
+        """A token in the address becomes a cookie, and leaves the address."""
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        token = query.pop("token", [""])[0]
+        if not token or scope["method"] not in _SAFE:
+            return None
+        role = self._tokens.role_of(token)
+        if role is None:
+            return PlainTextResponse(_NOBODY, 401)
+        rest = urlencode(query, doseq=True)
+        # of two slashes at the beginning a browser would make another host
+        place = "/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
+        found: Response = RedirectResponse(place, 303)
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            # a cookie that is strict does not go along on a way that began at another site
+            found = HTMLResponse('<meta http-equiv="refresh" content="0; url=/">')
+        found.set_cookie(
+            cookie_name(scope),
+            self._tokens.cookie(role),
+            httponly=True,
+            samesite="strict",
+            secure=scope["scheme"] == "https",
+        )
+        return found
+
+    def _role(self, scope: Scope, headers: Headers) -> Role | None:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return self._tokens.role_of(token.strip())
+        return self._tokens.role_of_cookie(_cookies(headers).get(cookie_name(scope), ""))
+
+    def _refused_change(self, role: Role, headers: Headers) -> Response | None:
+        if role is not Role.ABORT:
+            return PlainTextResponse("This token only reads.\n", 403)
+        if headers.get("authorization"):
+            # no page of another site can have sent it
+            return None
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin", "")
+        own = site == "same-origin" if site else urlsplit(origin).netloc == headers["host"]
+        if not own:
+            return PlainTextResponse("Only pages of this server may do that.\n", 403)
+        if not self._tokens.permits_abort(headers.get(ABORT_KEY, "")):
+            return PlainTextResponse(f"The header {ABORT_KEY} is missing or wrong.\n", 403)
+        return None
+
+
+def cookie_name(scope: Scope) -> str:
+    """Named after the port: cookies of a host are shared by all of its ports."""
+    _, port = scope.get("server") or ("", 0)
+    return f"osbench-{port}"
+
+
+def _cookies(headers: Headers) -> Mapping[str, str]:
+    try:
+        found = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in found.items()}
+
+
+def _name(host: str) -> str:
+    """The name in a header Host, without the port: tunnels have ports of their own."""
+    name = host.strip().lower()
+    if not name.endswith("]"):
+        head, colon, port = name.rpartition(":")
+        if colon and port.isdigit():
+            name = head
+    return name.rstrip(".")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Content-Security-Policy", POLICY)
+        await send(message)
+
+    return sending

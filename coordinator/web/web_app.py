@@ -1,0 +1,207 @@
+"""The pages and streams of the web server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.report.run_facts import read_facts
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.web import live_documents, report_page, report_views, web_pages
+from osbench.coordinator.web.access_tokens import AccessTokens, Role
+from osbench.coordinator.web.feed import Feed
+from osbench.coordinator.web.live_documents import ListDocument, RunDocument
+from osbench.coordinator.web.request_guard import RequestGuard
+from osbench.coordinator.web.runs_shown import RunsShown
+
+_KINDS = {"web.css": "text/css", "live.js": "text/javascript"}
+#: Feeds that are kept: those of runs that nobody watches go first.
+_FEEDS = 200
+
+
+class WebApp:
+    """What the server answers. All of it runs in one event loop; drawing in threads."""
+
+    def __init__(self, shown: RunsShown, tokens: AccessTokens, names: frozenset[str]) -> None:
+        self._shown = shown
+        self._tokens = tokens
+        self._feeds: dict[str, Feed] = {}
+        #: The last report that was drawn, with what it is of: drawing a long one takes seconds.
+        self._drawn: tuple[tuple[str, int], str] | None = None
+        self._drawing = asyncio.Lock()
+        routes = [
+            Route("/", self.index),
+            Route("/frames", self.index_frames),
+            Route("/compare", self.compare),
+            Route("/runs/{run}", self.run),
+            Route("/runs/{run}/frames", self.run_frames),
+            Route("/runs/{run}/abort", self.abort, methods=["POST"]),
+            Route("/static/{name}", self.static),
+        ]
+        handlers: dict[Any, Any] = {404: self._unknown, OsbenchError: self._refused}
+        app = Starlette(routes=routes, exception_handlers=handlers)
+        self.asgi: ASGIApp = RequestGuard(app, tokens, names)
+
+    async def close(self) -> None:
+        """Send last documents, and end all streams."""
+        await asyncio.gather(*(feed.close() for feed in self._feeds.values()))
+
+    # lists
+
+    async def index(self, request: Request) -> Response:
+        """All runs; where there is but one, that one."""
+        if self._shown.only:
+            return RedirectResponse(f"/runs/{self._shown.only}", 303)
+        limit = None if "all" in request.query_params else 100
+        rows, total = await asyncio.to_thread(self._shown.newest, limit)
+        page = web_pages.render(
+            "list.html.j2",
+            title="Runs · osbench",
+            # the stream knows the newest only
+            live=limit is not None,
+            line=live_documents.list_line(rows, total),
+            rows=web_pages.markup(web_pages.rows(rows, total, compare=report_views.COMPARES)),
+            compare=report_views.COMPARES,
+        )
+        return _page(page)
+
+    async def index_frames(self, request: Request) -> Response:
+        """Events of the list."""
+        if self._shown.only:
+            return await self._unknown(request, UsageError(""))
+        return self._stream(request, "", lambda: ListDocument(self._shown))
+
+    async def compare(self, request: Request) -> Response:
+        """Two runs beside each other."""
+        names = request.query_params.getlist("run")
+        found = [one for one in map(self._shown.find, names) if one is not None]
+        if len(names) != 2 or len(found) != 2 or names[0] == names[1] or self._shown.only:
+            text = "Tick two finished runs in the list."
+            return _page(web_pages.message("Compare", text, to_list=True), 400)
+        text = await asyncio.to_thread(report_views.comparison, *found)
+        page, policy = report_page.served(text, "")
+        return _page(page, policy=policy)
+
+    # runs
+
+    async def run(self, request: Request) -> Response:
+        """The report of a run; of one that is running, as it is now."""
+        directory = self._found(request)
+        if directory is None:
+            return await self._unknown(request, UsageError(""))
+        if await asyncio.to_thread(_goes_on, directory):
+            return await self._live(directory, request.scope["role"])
+        text = await self._report(directory)
+        page, policy = report_page.served(text, "")
+        return _page(page, policy=policy)
+
+    async def _live(self, directory: RunDirectory, role: Role) -> Response:
+        document = await asyncio.to_thread(live_documents.first_look, directory)
+        name = directory.path.name
+        bar = web_pages.render(
+            "bar.html.j2",
+            frames=f"/runs/{name}/frames",
+            line=document.line,
+            begun=document.page is not None,
+            after="" if self._shown.only else "reload",
+            list=not self._shown.only,
+            abort_key=self._tokens.abort_key if role is Role.ABORT else "",
+            abort_url=f"/runs/{name}/abort",
+            now=web_pages.markup(document.now),
+        )
+        if document.page is None:
+            text = "The run has no results yet; this page shows them as soon as there are some."
+            title = f"Run {name}"
+            only = bool(self._shown.only)
+            return _page(web_pages.message(title, text, to_list=not only, bar=bar))
+        page, policy = report_page.served(document.page, bar)
+        return _page(page, policy=policy)
+
+    async def _report(self, directory: RunDirectory) -> str:
+        """The report of a run that is over; one is drawn at a time."""
+        async with self._drawing:
+            key = (directory.path.name, await asyncio.to_thread(_changed_at, directory))
+            if self._drawn is None or self._drawn[0] != key:
+                self._drawn = (key, await asyncio.to_thread(_drawn, directory))
+            return self._drawn[1]
+
+    async def run_frames(self, request: Request) -> Response:
+        """Events of a run."""
+        directory = self._found(request)
+        if directory is None:
+            return await self._unknown(request, UsageError(""))
+        return self._stream(request, directory.path.name, lambda: RunDocument(directory))
+
+    async def abort(self, request: Request) -> Response:
+        """End a run as Ctrl-C would."""
+        directory = self._found(request)
+        if directory is None:
+            return PlainTextResponse("There is no such run.\n", 404)
+        try:
+            await asyncio.to_thread(directory.abort)
+        except UsageError as error:
+            return PlainTextResponse(f"{error}\n", 409)
+        return JSONResponse({"asked": directory.path.name}, 202)
+
+    # parts
+
+    async def static(self, request: Request) -> Response:
+        """Style sheet and script."""
+        name = request.path_params["name"]
+        if name not in _KINDS:
+            return PlainTextResponse("There is no such file.\n", 404)
+        return FileResponse(web_pages.ASSETS / name, media_type=_KINDS[name])
+
+    def _found(self, request: Request) -> RunDirectory | None:
+        return self._shown.find(request.path_params["run"])
+
+    def _stream(
+        self, request: Request, key: str, build: Callable[[], Callable[[], dict[str, Any]]]
+    ) -> Response:
+        feed = self._feeds.get(key)
+        if feed is None or feed.over:
+            if len(self._feeds) >= _FEEDS:
+                self._feeds = {name: one for name, one in self._feeds.items() if one.watchers}
+            feed = self._feeds[key] = Feed(build())
+        events: AsyncIterator[bytes] = feed.stream(request.headers.get("last-event-id", ""))
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    async def _unknown(self, request: Request, error: Exception) -> Response:
+        text = "There is nothing at this address."
+        return _page(web_pages.message("Not found", text, to_list=True), 404)
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        return _page(web_pages.message("This cannot be shown", str(error), to_list=True), 409)
+
+
+def _page(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
+    return HTMLResponse(text, status, {"Content-Security-Policy": policy})
+
+
+def _goes_on(directory: RunDirectory) -> bool:
+    return directory.coordinator() != 0 or not directory.path.exists()
+
+
+def _drawn(directory: RunDirectory) -> str:
+    return report_views.report(read_facts(directory))
+
+
+def _changed_at(directory: RunDirectory) -> int:
+    return max(one.stat().st_mtime_ns for one in directory.path.iterdir())

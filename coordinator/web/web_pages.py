@@ -1,0 +1,111 @@
+"""The pages of the web server that are not the report: list of runs, bar, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from osbench.coordinator.formatting import count, duration, three_digits
+
+#: Templates, style sheet and script.
+ASSETS = Path(__file__).parent / "assets"
+#: Rows of workers that are shown for a workload.
+WORKERS = 40
+#: A worker process that takes this much of a core may be the limit.
+HOT_CPU = 0.9
+
+#: Our own files and the address of this server; no script or style in the page but by hash.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+
+
+def render(name: str, **values: Any) -> str:
+    """A template with values, which are escaped."""
+    return _environment().get_template(name).render(values)
+
+
+def markup(text: str) -> Markup:
+    """What `render` has made, to be put into another template as it is."""
+    return Markup(text)  # noqa: S704 - it was escaped when it was rendered
+
+
+def now(status: Mapping[str, Any] | None) -> str:
+    """What a run is doing, as status.json has it: a table of workloads and their workers."""
+    if status is None:
+        return ""
+    loads = [status, *status.get("beside", ())]
+    return render(
+        "now.html.j2",
+        loads=[_load(one) for one in sorted(loads, key=lambda one: one["workload"])],
+        away=any(one["away"] for one in loads),
+    )
+
+
+def _load(one: Mapping[str, Any]) -> dict[str, Any]:
+    planned = one["planned"]
+    rows = one.get("rows", ())
+    return {
+        "name": one["name"],
+        "phase": one["phase"],
+        "done": count(one["settled"]) + (f" of {count(planned)}" if planned is not None else ""),
+        "rate": _rate(one.get("rate", 0.0)),
+        "failed": count(one["failed"]),
+        "busy": count(one["busy"]),
+        "lag": duration(one.get("lag_p99_s")),
+        **{name: duration(one.get(f"{name}_s")) for name in ("p50", "p95", "p99")},
+        "sla": one.get("sla", ()),
+        "rows": [_row(row) for row in rows[:WORKERS]],
+        "more": count(len(rows) - WORKERS, "worker") if len(rows) > WORKERS else "",
+    }
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": f"{row['label']} ({row['name']})" if row["label"] else row["name"],
+        "state": row["state"],
+        "odd": row["state"] in ("silent", "lost", "stuck"),
+        "rate": _rate(row["rate"]),
+        "users": f"{count(row['busy'])} of {count(row['users'])}",
+        "cpu": f"{row['cpu']:.0%}",
+        "hot": row["cpu"] >= HOT_CPU,
+        "lag": duration(row["lag_p99_s"]),
+    }
+
+
+def _rate(value: float) -> str:
+    return three_digits(value) if value else "0"
+
+
+def rows(found: Sequence[Mapping[str, Any]], total: int, *, compare: bool) -> str:
+    """The table of runs, newest first."""
+    more = total if total > len(found) else 0
+    return render("rows.html.j2", rows=found, more=more, compare=compare)
+
+
+def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:
+    """A page with a sentence."""
+    return render(
+        "message.html.j2",
+        title=title,
+        text=text,
+        list=to_list,
+        bar=markup(bar),
+        live=bool(bar),
+    )

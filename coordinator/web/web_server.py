@@ -1,0 +1,116 @@
+"""The web server in a thread: a run goes on whatever happens here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+
+from osbench.coordinator.web.access_tokens import AccessTokens
+from osbench.coordinator.web.address import Address
+from osbench.coordinator.web.runs_shown import RunsShown
+from osbench.coordinator.web.web_app import WebApp
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait for the server at its end, seconds: last documents, open connections.
+STOP_S = 3.0
+#: Connections at once; beyond, it answers 503.
+CONNECTIONS = 300
+
+
+class WebServer:
+    """Serves from `start` to `stop`."""
+
+    def __init__(
+        self,
+        shown: RunsShown,
+        tokens: AccessTokens,
+        address: Address,
+        more_names: tuple[str, ...] = (),
+    ) -> None:
+        """`more_names`: other names of this host, such as those of a proxy.
+
+        Raises UsageError where it cannot listen.
+        """
+        self._socket = address.bind()
+        self._tokens = tokens
+        self._address = address
+        names = address.names() | {name.lower() for name in more_names}
+        self._app = WebApp(shown, tokens, names)
+        config = uvicorn.Config(
+            self._app.asgi,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Its address without a token."""
+        host, port = self._socket.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+    @property
+    def token_url(self) -> str:
+        """The address to print, once."""
+        return f"{self.url}?token={self._tokens.token}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        etype: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Tell those who watch, and end."""
+        loop = self._loop
+        if loop is not None and self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._end(), loop)
+            self._thread.join(STOP_S)
+        self._socket.close()
+
+    def wait(self) -> None:
+        """Wait for its end, which only a signal or an error brings."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
+    async def _end(self) -> None:
+        try:
+            # streams end only when told: else the server waits for them
+            await asyncio.wait_for(self._app.close(), STOP_S / 2)
+        except TimeoutError:
+            LOG.debug("streams were not ended in time")
+        self._server.should_exit = True
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._serving())
+        except Exception:
+            LOG.exception("the web server has ended; the run goes on")
+
+    async def _serving(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._server.serve(sockets=[self._socket])

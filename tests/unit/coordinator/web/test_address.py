@@ -1,0 +1,78 @@
+"""Where the web server listens, and the names by which it may be called."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.web.address import HOST, PORT, Address
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("0.0.0.0:80", "0.0.0.0", 80),
+        (":9000", HOST, 9000),
+        ("9000", HOST, 9000),
+        ("[::1]:0", "::1", 0),
+        ("load.example.org:8089", "load.example.org", 8089),
+    ],
+)
+def test_addresses_are_read(text: str, host: str, port: int) -> None:
+    found = Address.parse(text)
+
+    assert (found.host, found.port, found.fixed) == (host, port, True)
+
+
+def test_the_default_may_take_another_port() -> None:
+    assert Address.parse("") == Address(host=HOST, port=PORT, fixed=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["task.yaml", "host", "host:", "1.2.3.4:99999", "::1:80", "a b:80"]
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no address"):
+        Address.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [("127.0.0.1", True), ("127.8.0.1", True), ("::1", True), ("localhost", True),
+     ("0.0.0.0", False), ("::", False), ("192.0.2.7", False), ("load.example.org", False)],
+)  # fmt: skip
+def test_loopback_is_told(host: str, loopback: bool) -> None:
+    assert Address(host=host).loopback is loopback
+
+
+def test_a_port_that_is_taken_is_refused_if_it_was_asked_for_and_replaced_if_not() -> None:
+    with Address.parse("0").bind() as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}: "):
+            Address(port=port, fixed=True).bind()
+        with Address(port=port).bind() as other:
+            assert other.getsockname()[1] != port
+
+
+def test_a_host_that_is_not_ours_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"cannot listen on 192\.0\.2\.7:0"):
+        Address.parse("192.0.2.7:0").bind()
+
+
+def test_on_loopback_there_are_few_names() -> None:
+    assert Address().names() == {"localhost", "127.0.0.1", "[::1]"}
+
+
+def test_everywhere_has_the_names_of_this_host() -> None:
+    names = Address(host="0.0.0.0").names()
+
+    assert {"localhost", "127.0.0.1", socket.gethostname().lower()} <= names
+    assert "evil.example" not in names
+
+
+def test_another_address_is_a_name() -> None:
+    assert "192.0.2.7" in Address(host="192.0.2.7").names()
+    assert "[2001:db8::7]" in Address(host="2001:db8::7").names()
