@@ -178,7 +178,7 @@ def test_times_have_the_counts_of_the_ledger(exported: Exported) -> None:
 
 def test_junitparser_reads_a_case_for_each_workload(exported: Exported) -> None:
     suite = next(iter(JUnitXml.fromfile(str(exported.files / "junit"))), None)
-    tree = ElementTree.parse(exported.files / "junit").getroot()  # noqa: S314 - our own file
+    tree = ElementTree.parse(exported.files / "junit").getroot()
 
     cases = tree.findall("testcase")
     assert suite is not None
