@@ -44,9 +44,11 @@ def why_slow(band: Band) -> str:
 def too_few(traces: int, slow: int) -> str:
     """The sentence for too few slow traces."""
     least = ENOUGH * 100 // (100 - LEAST)
+    more = count(max(least - traces, ENOUGH - slow, 1), "more trace")
     return (
         f"Too few slow traces for an explanation: {count(slow)} of {count(traces)} are at p{LEAST}"
-        f" or above, {ENOUGH} are needed; trace {count(least)} iterations or more."
+        f" or above, {ENOUGH} are needed; it takes {more} of"
+        " successful iterations."
     )
 
 
