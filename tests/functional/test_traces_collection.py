@@ -248,11 +248,13 @@ def test_of_very_many_a_share_is_read_in_addition_to_what_is_kept(redis, tmp_pat
 
     trace_set = of_run(RunDirectory.find(str(tmp_path), "last"))
     compared = int((trace_set.features.group == 0).sum())
-    assert collected.kept == (10,)
+    # the slowest, and some next to p50 and p95
+    (kept,) = collected.kept
+    assert 10 + 2 * 3 <= kept <= 10 + 3 * 6
     assert trace_set.traced == 600
     assert 150 < compared < 250
-    assert compared < len(trace_set.features) <= compared + 10
-    assert redis.client().dbsize() == 10
+    assert compared < len(trace_set.features) <= compared + kept
+    assert redis.client().dbsize() == kept
 
 
 def test_no_more_is_kept_than_there_is_room_for(redis, tmp_path):

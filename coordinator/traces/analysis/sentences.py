@@ -44,9 +44,11 @@ def why_slow(band: Band) -> str:
 def too_few(traces: int, slow: int) -> str:
     """The sentence for too few slow traces."""
     least = ENOUGH * 100 // (100 - LEAST)
+    more = count(max(least - traces, ENOUGH - slow, 1), "more trace")
     return (
         f"Too few slow traces for an explanation: {count(slow)} of {count(traces)} are at p{LEAST}"
-        f" or above, {ENOUGH} are needed; trace {count(least)} iterations or more."
+        f" or above, {ENOUGH} are needed; it takes {more} of"
+        " successful iterations."
     )
 
 
@@ -110,5 +112,7 @@ def _more_calls(cause: Cause) -> str:
 def _occurs(share: float) -> str:
     if not share or share == 1:
         return "all" if share else "none"
-    # neither none nor all
-    return f"{min(max(100 * share, 0.1), 99.9):.{0 if 1 <= 100 * share < 99 else 1}f} %"
+    if share < 0.01:
+        return f"{100 * share:.1g} %"
+    # not all of them: never 100 %
+    return f"{min(100 * share, 99.9):.{1 if share > 0.99 else 0}f} %"

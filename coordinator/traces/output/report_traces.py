@@ -27,6 +27,9 @@ from osbench.coordinator.traces.output.missing_traces import why_none
 from osbench.coordinator.traces.output.trace_picks import ERROR, PickedTrace, chosen
 from osbench.coordinator.traces.output.waterfalls import Waterfall, waterfall
 
+#: Rows of all waterfalls of a report together, about, and of each at least.
+_ROWS, _LEAST_ROWS = 6000, 100
+
 
 @dataclass(frozen=True, kw_only=True)
 class TracePick:
@@ -124,8 +127,9 @@ def _of(
     kept = _kept(rows, features)
     picks = chosen(rows, kept, _judged_by_response(workloads), list(map(_percentiles, workloads)))
     wanted = {_hex(rows, pick.at) for some in picks for pick in some}
+    limit = max(_LEAST_ROWS, _ROWS // max(len(wanted), 1))
     drawn = {
-        trace.trace_id: waterfall(trace_set, trace)
+        trace.trace_id: waterfall(trace_set, trace, limit)
         for trace in Archive(directory.path).some(wanted)
     }
     answers = {answer.name: answer for answer in explain(features).answers}

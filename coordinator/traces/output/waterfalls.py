@@ -29,6 +29,10 @@ from osbench.coordinator.traces.output.span_rows import duration_s, row_of, rows
 SPAN, ERROR, PATH, WAITED, PAUSED = "span", "error", "path", "waited", "pause"
 
 
+#: Rows of a waterfall at most: a trace may have 10,000 spans.
+ROWS = 500
+
+
 @dataclass(frozen=True, kw_only=True)
 class WaterfallSegment:
     """A part of a row's bar; seconds after the start of the trace."""
@@ -97,10 +101,16 @@ class Waterfall:
     rows: tuple[WaterfallRow, ...]
     #: Spans that are no part of the tree.
     left_out: tuple[WaterfallRow, ...]
+    #: Spans above the limit, which are in neither of the two.
+    hidden: int = 0
 
 
-def waterfall(trace_set: TraceSet, trace: Trace) -> Waterfall:
-    """The waterfall of a trace of a set."""
+def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall:
+    """The waterfall of a trace of a set.
+
+    Of more than `limit` spans those are shown that the critical path spent most time in, and then
+    the longest ones, with the spans around them.
+    """
     tree, paths = trace_set.tree_and_paths(trace)
     zero = min((tree.start[root] for root in tree.roots), default=trace.spans[0].start_ns)
     place = {span.span_id: at for at, span in enumerate(tree.spans)}
@@ -114,15 +124,40 @@ def waterfall(trace_set: TraceSet, trace: Trace) -> Waterfall:
         for at, why in sorted(tree.left_out.items(), key=lambda one: (tree.start[one[0]], one[0]))
     )
     length = duration_s(tree)
+    shown, lost = _important(rows, limit), left_out[:limit]
     return Waterfall(
         trace_id=uuid_form(trace.trace_id),
         duration_s=length,
         paused_s=sum(paused_on(tree, path) for path in paths) / 1e9,
         end_s=max([length, *(row.start_s + row.duration_s for row in rows)]),
         cause=_cause(tree, paths),
-        rows=rows,
-        left_out=left_out,
+        rows=shown,
+        left_out=lost,
+        hidden=len(rows) - len(shown) + len(left_out) - len(lost),
     )
+
+
+def _important(rows: tuple[WaterfallRow, ...], limit: int) -> tuple[WaterfallRow, ...]:
+    if len(rows) <= limit:
+        return rows
+    around: list[int] = []
+    last_at: dict[int, int] = {}
+    for at, row in enumerate(rows):
+        around.append(last_at.get(row.depth - 1, -1))
+        last_at[row.depth] = at
+    order = sorted(
+        range(len(rows)),
+        key=lambda at: (-rows[at].critical_s - rows[at].waited_s, -rows[at].duration_s, at),
+    )
+    chosen: set[int] = set()
+    for number in order:
+        line, at = [], number
+        while at >= 0 and at not in chosen:
+            line.append(at)
+            at = around[at]
+        if len(chosen) + len(line) <= limit:
+            chosen.update(line)
+    return tuple(row for at, row in enumerate(rows) if at in chosen)
 
 
 def _row(

@@ -90,8 +90,8 @@ class Iterations:
         self.recorder = Recorder(self.names)
         self.scenario: Any = None
 
-    def run(self, iteration: int = 1) -> Scenario:
-        self.recorder = Recorder(self.names)
+    def run(self, iteration: int = 1, profiler: Any = None) -> Scenario:
+        self.recorder = Recorder(self.names, profiler)
         self.scenario = object.__new__(self.plugin.cls)
         self.scenario._recorder = self.recorder
         self.scenario.__init__({**self.context, "iteration": iteration})
@@ -114,6 +114,27 @@ def test_actions_are_recorded_as_they_are_nested(plugins: Plugins) -> None:
 
     assert runs.actions() == [("made", -1, False), ("outer", -1, False), ("inner", 1, True)]
     assert scenario._idle_ns == pytest.approx(10_000_000, abs=1)
+
+
+def test_pauses_are_spans_of_a_traced_iteration(plugins: Plugins) -> None:
+    class Profiler:
+        def __init__(self) -> None:
+            self.opened: list[str] = []
+            self.closed: list[int] = []
+
+        def open(self, name: str) -> int:
+            self.opened.append(name)
+            return len(self.opened)
+
+        def close(self, number: int, info: Any = None) -> None:
+            self.closed.append(number)
+
+    profiler = Profiler()
+    runs = Iterations(plugins.scenario("OsbenchTest.all"), {})
+    runs.run(profiler=profiler)
+
+    assert profiler.opened == ["made", "outer", "inner", "osbench.pause"]
+    assert profiler.closed == [1, 3, 2, 4]
 
 
 def test_actions_of_a_failing_iteration_are_kept_and_so_is_its_output(plugins: Plugins) -> None:

@@ -80,6 +80,32 @@ def test_arguments_of_traced_functions_are_not_recorded(kept):
     assert ".decorated" in kept.tree()[1]["decorated"]
 
 
+def test_a_pause_of_the_scenario_is_a_span_also_where_it_is_interrupted(kept, monkeypatch):
+    tracer = make(kept)
+    profiler = tracer.begin(1)
+    scenario = Scenario({})
+    scenario._recorder = Recorder(Names(), profiler)
+
+    with ActionTimer(scenario, "think"):
+        scenario.sleep_between(0.002)
+    monkeypatch.setattr("osbench.common.plugin.scenario.pause", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        scenario.sleep_between(1.0)
+    tracer.end(profiler, None)
+
+    ((_, spans),) = kept.traces
+    (think,) = (span for span in spans if span[2] == "think")
+    first, second = (span for span in spans if span[2] == "osbench.pause")
+    assert (first[1], second[1]) == (think[0], 0)
+    assert think[3] <= first[3]
+    assert first[3] + 2_000_000 <= first[4] <= think[4]
+    # nothing is added to iterations that are not traced
+    untraced = Scenario({})
+    monkeypatch.undo()
+    untraced.sleep_between(0.001)
+    assert untraced._idle_ns >= 1_000_000
+
+
 def test_the_thread_has_no_profiler_after_the_iteration(kept):
     tracer = make(kept)
 

@@ -213,7 +213,7 @@ def test_too_few_slow_traces_are_not_ranked():
     assert not any(band.enough or band.causes for band in answer.bands)
     assert sentence == (
         "Too few slow traces for an explanation: 20 of 400 are at p95 or above, 30 are needed;"
-        " trace 600 iterations or more."
+        " it takes 200 more traces of successful iterations."
     )
 
 
