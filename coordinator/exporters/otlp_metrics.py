@@ -74,7 +74,7 @@ def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
     durations = snapshot.durations()
     for name, kind, text in _HISTOGRAMS:
         points = [
-            {**point, **_exponential(durations[number][kind])}
+            {**point, **exponential(durations[number][kind])}
             for number, _, point in begun
             if durations[number][kind].count
         ]
@@ -111,7 +111,7 @@ def _begun(
         )
 
 
-def _exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
+def exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
     """A group goes whole into the bucket of its upper end, so that no count is split."""
     zeros = 0
     buckets: Counter[int] = Counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 #: First characters that make a spreadsheet treat a cell as a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\n")
 
 #: Control characters, except tab and line breaks: terminals obey them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -13,5 +13,6 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 def cell(text: str) -> str:
     """`text` with an apostrophe before what would be a formula; spreadsheets do not show it."""
-    shown = _CONTROL.sub("\ufffd", text)
+    # a carriage return alone ends the line for some readers, and csv does not quote it
+    shown = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     return f"'{shown}" if shown.startswith(FORMULA) else shown

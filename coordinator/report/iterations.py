@@ -87,7 +87,9 @@ def _first(columns: Columns, before: Intervals) -> Columns:
 def worker_names(summary: Mapping[str, Any] | None) -> dict[str, str]:
     """Label, else host:pid, of the workers of a run by incarnation."""
     return {
-        str(worker["incarnation"]): str(worker.get("label") or f"{worker['host']}:{worker['pid']}")
+        str(worker["incarnation"]): str(
+            worker.get("label") or f"{worker.get('host', '?')}:{worker.get('pid', '?')}"
+        )
         for workload in (summary or {}).get("workloads", ())
         for worker in workload["workers"]
     }

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -31,6 +30,16 @@ ROWS = ("ok", "failed", "timed_out", "dropped")
 FORMATS = ("junit", "csv", "csv-times", "json", "rally", "parquet", "hdr", "openmetrics")
 EVIL = '</script><img src=x onerror=alert(1)>=HYPERLINK("x")'
 PASSWORD = "planted-password"
+FAILING = """
+from osbench.plugin import exporter
+
+class Fails(exporter.Exporter):
+    NAME = "fails"
+    FILE = "fails.txt"
+
+    def export(self, run, path):
+        raise ValueError("no")
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,20 +186,19 @@ def test_times_have_the_counts_of_the_ledger(exported: Exported) -> None:
 
 
 def test_junitparser_reads_a_case_for_each_workload(exported: Exported) -> None:
-    suite = next(iter(JUnitXml.fromfile(str(exported.files / "junit"))), None)
-    tree = ElementTree.parse(exported.files / "junit").getroot()
+    (suite,) = JUnitXml.fromfile(str(exported.files / "junit"))
+    cases = list(suite)
 
-    cases = tree.findall("testcase")
-    assert suite is not None
-    assert len(cases) == len(exported.workloads) + 1
-    assert tree.get("tests") == str(len(cases))
-    assert int(tree.get("failures", 0)) == sum(
+    assert suite.tests == len(cases) == len(exported.workloads) + 1
+    assert suite.failures == sum(
         not all(verdict["success"] for verdict in one["sla"]) for one in exported.workloads
     )
-    failing = cases[1].find("system-err")
-    assert failing is not None
-    assert f"7 x DummyError: {EVIL}" in (failing.text or "")
-    assert "Traceback" in (failing.text or "")
+    assert [case.name for case in cases[:-1]] == [
+        f"{one['name']} [{one['position']}]" for one in exported.workloads
+    ]
+    assert f"7 x DummyError: {EVIL}" in cases[1].system_err
+    assert "Traceback" in cases[1].system_err
+    assert cases[0].system_err is None
 
 
 def test_rally_json_has_what_ran(exported: Exported) -> None:
@@ -299,3 +307,31 @@ def test_no_output_holds_a_secret_or_obeys_a_name(exported: Exported) -> None:
         (exported.files / name).read_bytes() for name in ("csv", "csv-times", "junit")
     )
     assert "'=ok" in exported.text("csv-times")
+
+
+def test_a_run_that_cannot_start_is_a_failed_test() -> None:
+    with site() as here:
+        done = here.coord("run", "missing.yaml", "--quiet", "--export", "junit=r.xml")
+        (suite,) = JUnitXml.fromfile(str(here.home / "r.xml"))
+
+        assert done.code == 2
+        (case,) = suite
+        assert (suite.errors, case.result[0].type) == (1, "exit code 2")
+        assert "missing.yaml" in case.result[0].message
+
+
+def test_a_failing_export_leaves_run_and_exit_code_alone() -> None:
+    with site() as here:
+        here.write("plugin.py", FAILING)
+        dummy = ("--scenario", "Dummy.dummy", "--times", "3", "--plugin-path", "plugin.py")
+        refused = here.coord("run", *dummy, "--export", "csv=/dev/null/x")
+        assert refused.code == 2
+        assert "cannot write to /dev/null/x" in refused.err
+        assert not (here.data / "runs").exists()
+
+        done = here.run(*dummy, "--export", "fails", "--export", "csv")
+
+        assert done.code == 0
+        assert done.sums["ok"] == 3
+        assert "Warning: export fails failed: the exporter fails raises ValueError" in done.err
+        assert len((here.home / "iterations.csv").read_text("utf-8").splitlines()) == 4

@@ -304,6 +304,8 @@ class World:
         )
         # a reported iteration has its own state, whichever worker reported it and when
         assert self.reported.keys() == self.accepted.keys()
+        # what reads the blocks again relies on it: the first row is the one that counted
+        assert {at: rows[0] for at, rows in self.reported.items()} == self.accepted
         assert self.rows == len(self.accepted) + sums.stale
         assert 0 <= sums.late <= len(self.accepted)
         assert sums.reruns >= sum(len(s) - 1 for s in self.truth.starts.values())

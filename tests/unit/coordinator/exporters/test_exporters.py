@@ -1,88 +1,96 @@
-"""Exporters make files of a run's JSON object, and the command writes them."""
+"""Exporters write a run to files that other programs read."""
+
+from __future__ import annotations
 
 import csv
 import io
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+from prometheus_client.openmetrics import parser
+from pyarrow import parquet
 
-from helpers.readme import REPOSITORY
+from helpers.result_rows import row
 from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
+from helpers.stored_runs import T0_AT, stored_run
+from osbench.common.errors import ExportError
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.exporter import ExportedRun
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.cli.base import Group
-from osbench.coordinator.cli.commands.results import results
+from osbench.coordinator.exporters import hdr
+from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
-from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.totals import Accounting, Warmup
 
-SAMPLE = REPOSITORY / "samples" / "plugins" / "exporter.py"
+WIDEST_NS = 864 * 10**12
 
-FAILS = """
-from osbench.plugin import exporter
-
-class Fails(exporter.Exporter):
-    NAME = "fails"
-
-    def export(self, summary):
-        raise RuntimeError("no route to the archive")
-
-class Climbs(exporter.Exporter):
-    NAME = "climbs"
-
-    def export(self, summary):
-        return {"../outside": "x"}
-"""
+#: Iterations of 20 ms each, one in ten of them failed; the fifth was dropped.
+ROWS = [
+    row(
+        at,
+        due=100 * at,
+        started=100 * at + (0 if at == 5 else 1),
+        ended=100 * at + (0 if at == 5 else 21),
+        outcome=Outcome.DROPPED_LATE if at == 5 else Outcome.FAILED if at % 10 == 0 else Outcome.OK,
+        failure=1 if at % 10 == 0 else 0,
+    )
+    for at in range(1, 41)
+]
 
 
-@pytest.fixture
-def invoke(tmp_path):
-    """Call the command with a data directory that holds one run."""
-    conf = tmp_path / "osbench.conf"
-    conf.write_text(f"[DEFAULT]\ndata_dir = {tmp_path}\n")
-    directory = RunDirectory.create(str(tmp_path), "20260401-a")
-    directory.write("summary.json", to_json(full_report()))
-    directory.close()
-    group = Group(commands=[results])
+class _Run(ExportedRun):
+    """A run without rows."""
 
-    def call(*args):
-        return CliRunner().invoke(group, ["results", "last", *args, "--config-file", str(conf)])
-
-    return call
+    def __init__(self, report: RunReport) -> None:
+        self.summary = to_json(report)
 
 
-def exported(name, summary, config=None):
-    """The files that a native exporter makes."""
-    return Plugins().get("exporter", name)(config or {}).export(summary)
+def exported(name: str, run: ExportedRun, folder: Path, **options: Any) -> Path:
+    """The file that an exporter writes."""
+    path = folder / "exported"
+    Plugins().get("exporter", name)(options).export(run, path)
+    return path
 
 
-def suite_of(report):
-    return ElementTree.fromstring(exported("junit", to_json(report))["junit.xml"])
+def text_of(path: Path) -> io.StringIO:
+    """A file with its line breaks as they are."""
+    return io.StringIO(path.read_bytes().decode(), newline="")
 
 
-def test_native_exporters_can_be_found():
-    assert {"csv", "json", "junit"} <= set(Plugins().names("exporter"))
+def suite_of(report: RunReport, folder: Path) -> ElementTree.Element:
+    return ElementTree.parse(exported("junit", _Run(report), folder)).getroot()
 
 
-def test_json_is_the_object_of_the_run():
-    summary = to_json(full_report())
+def test_native_exporters_can_be_found() -> None:
+    names = Plugins().names("exporter")
 
-    indented = exported("json", summary)["results.json"]
-    short = exported("json", summary, {"indent": 0})["results.json"]
+    assert {"csv", "hdr", "html", "json", "junit", "otlp", "opensearch", "rally"} <= set(names)
 
-    assert json.loads(indented) == json.loads(short) == summary
+
+def test_json_is_the_object_of_the_run(tmp_path: Path) -> None:
+    run = _Run(full_report())
+
+    indented = exported("json", run, tmp_path).read_text("utf-8")
+    short = exported("json", run, tmp_path, indent=0).read_text("utf-8")
+
+    assert json.loads(indented) == json.loads(short) == run.summary
     assert len(short.splitlines()) == 1
 
 
-def test_csv_has_a_line_for_each_workload_time_and_state():
-    summary = to_json(full_report())
+def test_times_have_a_line_for_each_workload_time_and_state(tmp_path: Path) -> None:
+    run = _Run(full_report())
 
-    lines = list(csv.DictReader(io.StringIO(exported("csv", summary)["times.csv"])))
+    lines = list(csv.DictReader(text_of(exported("csv-times", run, tmp_path))))
 
-    service = summary["workloads"][0]["latency"]["service"]
+    service = run.summary["workloads"][0]["latency"]["service"]
     found = {(line["workload"], line["time"], line["state"]): line for line in lines}
     line = found["Authenticate.keystone", "service", "ok"]
     assert int(line["count"]) == service["ok"]["count"]
@@ -92,16 +100,50 @@ def test_csv_has_a_line_for_each_workload_time_and_state():
     assert ("Dummy.dummy", "start_lag", "all") in found
 
 
-def test_csv_holds_nothing_that_a_spreadsheet_would_run():
-    report = run_report(replace(constant_workload(), title="=1+1"))
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
+def test_csv_holds_nothing_that_a_spreadsheet_would_run(tmp_path: Path, begin: str) -> None:
+    report = run_report(replace(constant_workload(), title=f"{begin}1+1", name=f"{begin}x"))
 
-    lines = list(csv.DictReader(io.StringIO(exported("csv", to_json(report))["times.csv"])))
+    rows = list(csv.reader(text_of(exported("csv-times", _Run(report), tmp_path))))
 
-    assert lines[0]["subtask"] == "'=1+1"
+    # a carriage return becomes a line feed
+    shown = begin.replace("\r", "\n")
+    assert rows[1][:3] == [f"'{shown}1+1", "0", f"'{shown}x"]
 
 
-def test_junit_of_a_run_that_is_well():
-    suite = suite_of(run_report(constant_workload()))
+def test_a_line_of_csv_is_exact_and_safe(tmp_path: Path) -> None:
+    rows = [
+        row(1, due=-1, started=0, ended=10_000_000_000, outcome=Outcome.FAILED, failure=2),
+        row(2, outcome=Outcome.DROPPED_LATE, due=5),
+    ]
+    first, second = csv.DictReader(text_of(exported("csv", stored_run(tmp_path, rows), tmp_path)))
+
+    assert first == {
+        "workload": "0",
+        "iteration": "1",
+        "outcome": "failed",
+        "due_s": "-0.001000000",
+        "started_s": "0.000000000",
+        "service_s": "10000000.000000000",
+        "response_s": "10000000.001000000",
+        "start_lag_s": "0.001000000",
+        "error": "IterationTimeout: no end after 2 s",
+        "trace_id": "",
+        "worker": "'=rack",
+    }
+    assert (second["due_s"], second["started_s"], second["service_s"]) == ("0.005000000", "", "")
+
+
+def test_control_characters_do_not_reach_a_terminal_that_shows_csv(tmp_path: Path) -> None:
+    report = run_report(replace(constant_workload(), title="a\x1b[31m\x9b2J\nb"))
+
+    text = exported("csv-times", _Run(report), tmp_path).read_text("utf-8")
+
+    assert '"a\ufffd[31m\ufffd2J\nb"' in text
+
+
+def test_junit_of_a_run_that_is_well(tmp_path: Path) -> None:
+    suite = suite_of(run_report(constant_workload()), tmp_path)
 
     cases = suite.findall("testcase")
     assert suite.tag == "testsuite"
@@ -110,11 +152,11 @@ def test_junit_of_a_run_that_is_well():
     assert [list(case) for case in cases] == [[], []]
 
 
-def test_junit_fails_a_workload_by_its_sla():
+def test_junit_fails_a_workload_by_its_sla(tmp_path: Path) -> None:
     verdict = Verdict(criterion="percentile", success=False, detail="p99 is 2 s, 1 s allowed")
     workload = replace(constant_workload(), verdicts=(*constant_workload().verdicts, verdict))
 
-    suite = suite_of(run_report(workload, exit_code=1))
+    suite = suite_of(run_report(workload, exit_code=1), tmp_path)
 
     failure = suite.find("testcase/failure")
     assert failure is not None
@@ -122,8 +164,10 @@ def test_junit_fails_a_workload_by_its_sla():
     assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
 
 
-def test_junit_has_errors_for_what_was_lost_and_for_the_run():
-    suite = suite_of(run_report(rps_workload(), exit_code=3, notes=("a worker vanished",)))
+def test_junit_has_errors_for_what_was_lost_and_for_the_run(tmp_path: Path) -> None:
+    report = run_report(rps_workload(), exit_code=3, notes=("a worker vanished",))
+
+    suite = suite_of(report, tmp_path)
 
     case, run = (one.find("error") for one in suite.findall("testcase"))
     assert case is not None
@@ -134,10 +178,20 @@ def test_junit_has_errors_for_what_was_lost_and_for_the_run():
     assert (suite.get("failures"), suite.get("errors")) == ("0", "2")
 
 
-def test_junit_tells_that_the_generator_was_the_limit():
+def test_junit_has_the_errors_of_iterations(tmp_path: Path) -> None:
+    suite = suite_of(run_report(rps_workload()), tmp_path)
+
+    output = suite.findtext("testcase/system-err")
+    assert output is not None
+    assert "5 x GatewayTimeout: HTTP 504" in output
+    assert 'File "x.py", line 1' in output
+    assert "1 x IterationTimeout: no end after 2 s" in output
+
+
+def test_junit_tells_that_the_generator_was_the_limit(tmp_path: Path) -> None:
     note = "Dummy.dummy: iterations started late"
 
-    suite = suite_of(run_report(constant_workload(), exit_code=4, notes=(note,)))
+    suite = suite_of(run_report(constant_workload(), exit_code=4, notes=(note,)), tmp_path)
 
     error = suite.find("testcase[@name='the run']/error")
     assert error is not None
@@ -145,7 +199,7 @@ def test_junit_tells_that_the_generator_was_the_limit():
     assert note in (error.text or "")
 
 
-def test_junit_is_well_formed_whatever_a_message_holds():
+def test_junit_is_well_formed_whatever_a_message_holds(tmp_path: Path) -> None:
     workload = replace(
         constant_workload(),
         title="a\x00b <&> \ud800",
@@ -153,73 +207,154 @@ def test_junit_is_well_formed_whatever_a_message_holds():
         verdicts=(Verdict(criterion="x", success=False, detail="\x1b[31m ]]> \ufffe"),),
     )
 
-    suite = suite_of(run_report(workload))
+    suite = suite_of(run_report(workload), tmp_path)
 
     case = suite.find("testcase")
     assert case is not None
     assert case.get("classname") == "a\ufffdb <&> \ufffd"
 
 
-def test_the_command_writes_the_files(invoke, tmp_path):
-    target = tmp_path / "reports" / "today"
+def test_parquet_is_written_group_by_group(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("osbench.coordinator.exporters.parquet.ROW_GROUP", 16)
+    run = stored_run(tmp_path, ROWS, ROWS[:3])
 
-    found = invoke("--export", "json", "--to", str(target), "--option", "indent=0")
+    file = parquet.ParquetFile(exported("parquet", run, tmp_path))
 
-    assert (found.exit_code, found.stdout) == (0, "")
-    assert f"wrote {target / 'results.json'}" in found.stderr
-    assert len((target / "results.json").read_text().splitlines()) == 1
+    assert file.num_row_groups == 3
+    table = file.read().to_pylist()
+    assert [(one["workload"], one["iteration"]) for one in table] == [
+        *((0, at) for at in range(1, 41)),
+        *((1, at) for at in range(1, 4)),
+    ]
+    assert table[0]["started_at"].timestamp() == pytest.approx(T0_AT + 0.101, abs=1e-6)
+    assert table[41]["started_at"].timestamp() == pytest.approx(T0_AT + 100.201, abs=1e-6)
+    assert (table[4]["state"], table[4]["outcome"]) == ("dropped", "dropped_late")
+    assert (table[4]["started_at"], table[4]["service_s"]) == (None, None)
+    assert (table[9]["error_type"], table[8]["error_type"]) == ("GatewayTimeout", None)
+    assert file.schema_arrow.metadata[b"osbench.run_id"] == run.summary["run_id"].encode()
+    assert json.loads(file.schema_arrow.metadata[b"osbench.summary"]) == run.summary
 
 
-def test_the_sample_exporter(invoke, tmp_path):
-    found = invoke(
-        *("--export", "openmetrics", "--plugin-path", str(SAMPLE)),
-        *("--to", str(tmp_path), "--option", "prefix=bench"),
+def test_a_run_without_rows_is_an_empty_table(tmp_path: Path) -> None:
+    run = stored_run(tmp_path, [])
+
+    assert parquet.read_table(exported("parquet", run, tmp_path)).num_rows == 0
+
+
+def test_without_pyarrow_what_to_install_is_said_at_once(monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(ExportError, match=r"pip install 'osbench\[parquet\]'"):
+        Plugins().get("exporter", "parquet")({})
+
+
+def read_log(path: Path) -> list[tuple[str, HdrHistogram]]:
+    reader = HistogramLogReader(str(path), HdrHistogram(1, WIDEST_NS, 3))
+    found = []
+    while (histogram := reader.get_next_interval_histogram()) is not None:
+        found.append((histogram.get_tag(), histogram))
+    reader.close()
+    return found
+
+
+def test_the_interval_log_has_a_histogram_for_each_second(tmp_path: Path) -> None:
+    path = exported("hdr", stored_run(tmp_path, ROWS, ROWS[:3]), tmp_path)
+
+    found = read_log(path)
+
+    counts = [(tag, one.get_total_count()) for tag, one in found]
+    # 100 ms apart from the first on, without those that failed and the dropped one
+    assert counts == [
+        ("0-Dummy.dummy", 8),
+        *[("0-Dummy.dummy", 9)] * 3,
+        ("1-Dummy.dummy", 3),
+    ]
+    assert [one.get_start_time_stamp() for _, one in found] == pytest.approx(
+        [T0_AT * 1000 + at for at in (0, 1000, 2000, 3000, 100_000)], abs=1
     )
-
-    lines = (tmp_path / "osbench.prom").read_text().splitlines()
-    assert found.exit_code == 0
-    assert 'bench_iterations{workload="0",scenario="Authenticate.keystone",state="ok"} 992' in lines
-    assert any(line.startswith("bench_service_p50_seconds") for line in lines)
+    assert found[0][1].get_value_at_percentile(50) == pytest.approx(20e6, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--export", "json"), "need each other"),
-        (("--to", "x"), "need each other"),
-        (("--option", "indent=1"), "need each other"),
-        (("--export", "json", "--to", "x", "--csv"), "cannot be combined with"),
-        (("--export", "jsn", "--to", "x"), "there is no exporter 'jsn'"),
-        (("--export", "json", "--to", "x", "--option", "indent"), "must be NAME=VALUE"),
-        (("--export", "json", "--to", "x", "--option", "indent=a"), "indent"),
-        (("--export", "csv", "--to", "x", "--option", "indent=1"), "indent"),
-        (("--export", "json", "--to", "x", "--option", "indent=["), "is not YAML"),
-        (("--export", "json", "--to", "/dev/null/x"), "cannot write to /dev/null/x"),
-    ],
-)
-def test_wrong_usage_is_reported(invoke, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
+def test_the_log_of_response_times(tmp_path: Path) -> None:
+    path = exported("hdr", stored_run(tmp_path, ROWS), tmp_path, time="response", interval_s=10)
 
-    found = invoke(*arguments)
+    ((_, histogram),) = read_log(path)
 
-    assert found.exit_code == 2
-    assert message in found.stderr
-    assert not (tmp_path / "x").exists()
+    assert histogram.get_total_count() == 35
+    assert histogram.get_max_value() == pytest.approx(21e6, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("fails", "RuntimeError: no route to the archive"),
-        ("climbs", "invalid file name: '../outside'"),
-    ],
-)
-def test_an_exporter_that_does_wrong_is_reported(invoke, tmp_path, name, message):
-    plugin = tmp_path / "plugin.py"
-    plugin.write_text(FAILS)
+def test_intervals_widen_and_lose_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(hdr, "INTERVALS", 3)
+    rows = [row(at, due=1000 * at, started=1000 * at, ended=1001 * at) for at in range(30)]
 
-    found = invoke("--export", name, "--to", str(tmp_path / "x"), "--plugin-path", str(plugin))
+    found = read_log(exported("hdr", stored_run(tmp_path, rows), tmp_path))
 
-    assert found.exit_code == 2
-    assert message in found.stderr
-    assert not (tmp_path / "x").exists()
+    assert len(found) == 2
+    assert [one.get_total_count() for _, one in found] == [16, 14]
+    assert [one.get_max_value() for _, one in found] == pytest.approx([15e6, 29e6], rel=1e-3)
+
+
+def test_the_warm_up_is_in_no_histogram(tmp_path: Path) -> None:
+    run = stored_run(tmp_path, ROWS[:4], warmup=Warmup(seconds=0.15, left_out=1))
+    run.directory.write("run.json", {"workloads": [{"warmup": 0.15}]})
+
+    ((_, histogram),) = read_log(exported("hdr", run, tmp_path))
+
+    assert histogram.get_total_count() == 3
+
+
+@pytest.mark.parametrize("timeline", [True, False])
+def test_prometheus_reads_counts_and_buckets(tmp_path: Path, timeline: bool) -> None:
+    run = stored_run(tmp_path, ROWS, timeline=timeline)
+    text = exported("openmetrics", run, tmp_path).read_text("utf-8")
+
+    families = {one.name: one for one in parser.text_string_to_metric_families(text)}
+
+    counts = {one.labels["state"]: one.value for one in families["osbench_iterations"].samples}
+    assert (counts["ok"], counts["failed"], counts["dropped"]) == (35, 4, 1)
+    service = {
+        (one.name.rpartition("_")[2], one.labels.get("le")): one.value
+        for one in families["osbench_service_seconds"].samples
+    }
+    # 20 ms itself may count as a little longer
+    assert service["bucket", "0.01"] == 0
+    assert service["bucket", "0.05"] == service["bucket", "+Inf"] == service["count", None] == 35
+    assert service["sum", None] == pytest.approx(35 * 0.02)
+    lag = {one.name: one.value for one in families["osbench_start_lag_seconds"].samples}
+    assert lag["osbench_start_lag_seconds_count"] == 39
+    (errors,) = families["osbench_errors"].samples
+    assert (errors.labels["type"], errors.value) == ("GatewayTimeout", 4)
+    assert families["osbench_exit_code"].samples[0].value == 0
+
+
+def test_values_have_times_where_they_are_asked_for(tmp_path: Path) -> None:
+    run = stored_run(tmp_path, ROWS)
+    text = exported("openmetrics", run, tmp_path, timestamps=True).read_text("utf-8")
+
+    families = list(parser.text_string_to_metric_families(text))
+
+    times = {float(sample.timestamp) for one in families for sample in one.samples}
+    assert list(times) == pytest.approx([run.at], abs=1e-3)
+
+
+def test_names_cannot_break_out_of_their_quotes(tmp_path: Path) -> None:
+    name = 'a"} 1\nosbench_exit_code 9\\'
+    text = exported("openmetrics", stored_run(tmp_path, ROWS, name=name), tmp_path).read_text()
+
+    families = {one.name: one for one in parser.text_string_to_metric_families(text)}
+
+    assert {one.labels["scenario"] for one in families["osbench_iterations"].samples} == {name}
+    assert [one.value for one in families["osbench_exit_code"].samples] == [0]
+
+
+def test_rally_json_has_the_iterations(tmp_path: Path) -> None:
+    run = stored_run(tmp_path, ROWS[:3])
+    given = {"args": {"password": "hunter2"}, "sla": {}}
+    run.directory.write("run.json", {"run_id": "r", "task": "t", "workloads": [given]})
+
+    text = exported("rally", run, tmp_path).read_text("utf-8")
+
+    (task,) = json.loads(text)["tasks"]
+    assert len(task["subtasks"][0]["workloads"][0]["data"]) == 3
+    assert "hunter2" not in text
