@@ -14,7 +14,7 @@ from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.report.summary_json import FORMAT
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline import read_timeline
+from osbench.coordinator.storage.timeline_file import read_timeline
 
 #: Exit codes of runs whose load was the one that was asked for.
 SOUND = (0, 1, LEFT_BEHIND)
@@ -52,7 +52,7 @@ class ComparedRun:
 
     @cached_property
     def workloads(self) -> dict[str, Mapping[str, Any]]:
-        """Workloads of the summary by name; the second of a name is `name #2`."""
+        """Workloads of the summary by name; the second of a name is `name (2)`."""
         return dict(zip(self._names, self.summary["workloads"], strict=True))
 
     @cached_property
@@ -74,7 +74,7 @@ class ComparedRun:
         for workload in self.summary["workloads"]:
             name = str(workload["name"])
             seen[name] += 1
-            names.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+            names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return names
 
     @cached_property

@@ -137,9 +137,7 @@ def _warmup(run: ComparedRun, name: str) -> Any:
     return run.workloads[name]["warmup"]["seconds"]
 
 
-def _mean(
-    side: Sequence[ComparedRun], of: Callable[[ComparedRun], float | None]
-) -> float | None:
+def _mean(side: Sequence[ComparedRun], of: Callable[[ComparedRun], float | None]) -> float | None:
     found = [value for value in map(of, side) if value is not None]
     return sum(found) / len(found) if found else None
 
