@@ -250,6 +250,8 @@ def _remarks(
             found.append(
                 f"{' and '.join(gone)} of {name} left out: a run has too few iterations beyond"
             )
+    if rows and all(row.interval is None for row in rows):
+        found.append("No intervals: the runs are too short for ten independent blocks of time")
     if any(row.p is not None for row in rows):
         found.append(
             f"Verdicts hold together: of such comparisons without a change, 5 % at most name one"

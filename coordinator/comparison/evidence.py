@@ -66,7 +66,7 @@ class Evidence:
         return (
             "one run a side: how much runs of this task differ anyway is not known, so no"
             " difference can be told from chance. Repeat the runs (`run --repeat 5`), or let both"
-            " take turns (`duel`). Intervals are those of the moments within each run"
+            " take turns (`duel`). Intervals are from blocks of time within each run"
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from helpers.queue_runs import Queue, side
+from helpers.queue_runs import Queue, compared_run, side
+from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.trends import trend_of
 from osbench.coordinator.statistics.block_intervals import block_intervals
 
 #: Queues of which coverage is shown: arrivals a second, seconds.
@@ -89,9 +91,34 @@ def verdicts(queue: Queue, pairs: int, slower: float = 1.0, seed: int = 1) -> li
     return found
 
 
+def trends() -> Iterator[str]:
+    """How often trends find a step, and one where there is none."""
+    series, queue = 30, Queue(rate=500, duration_s=60)
+    yield f"Change points in {series} series of 30 runs each, which differ by 2 % anyway"
+    for step, name in ((1.0, "equal runs"), (1.05, "5 % slower from run 16 on")):
+        random = np.random.default_rng(1)
+        found = [trend_of(trend_runs(queue, random, step=step)) for _ in range(series)]
+        some = sum(any(one.changes for one in trend.series) for trend in found)
+        yield f"{name:>26}: found in {some} of {series}"
+
+
+def trend_runs(
+    queue: Queue, random: np.random.Generator, *, count: int = 30, step: float = 1.0
+) -> list[ComparedRun]:
+    """Runs of which the later half takes `step` times as long."""
+    found = []
+    for number in range(count):
+        at, values = queue.run(random)
+        by = np.exp(random.normal(0, 0.02)) * (step if number >= count // 2 else 1)
+        one = (at, (values * by).astype(np.int64))
+        found.append(compared_run(f"run{number}", one, rate=queue.rate))
+    return found
+
+
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "coverage": coverage,
     "comparisons": comparisons,
+    "trends": trends,
 }
 
 if __name__ == "__main__":

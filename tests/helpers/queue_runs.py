@@ -67,7 +67,7 @@ def compared_run(
     latencies: tuple[Ints, Ints],
     *,
     actions: Mapping[str, Ints] | None = None,
-    load: float = 0.5,
+    rate: float = 100.0,
     **changed: Any,
 ) -> ComparedRun:
     """A run of arrivals and latencies, as a run directory has it.
@@ -80,7 +80,6 @@ def compared_run(
     for path, matrix in matrices.items():
         matrix.add(instants, parts.get(path, values))
     span_s = float(instants[-1]) / 1e9
-    rate = round(len(instants) / span_s)
     workload = {
         "name": "Queue.get",
         "runner": {"type": "rps", "config": {"rps": rate}},
@@ -107,7 +106,7 @@ def compared_run(
             "deployment": "lab",
             "task": "a queue",
             "started_at": 1_775_000_000.0,
-            "workloads": [{"scenario": "Queue.get", "args": {"load": load}}],
+            "workloads": [{"scenario": "Queue.get", "args": {"size": 10}}],
         },
         summary=summary,
         timeline={
@@ -149,5 +148,5 @@ def side(
         instants, latencies = queue.run(random, slower)
         one_run = math.exp(random.normal(0, spread))
         values = (latencies * one_run).astype(np.int64)
-        found.append(compared_run(f"{name}{number}", (instants, values)))
+        found.append(compared_run(f"{name}{number}", (instants, values), rate=queue.rate))
     return found
