@@ -18,14 +18,14 @@ from osbench.common.errors import UsageError
 class Adhoc:
     """The values of the options; `scenario` is None if there is a task file."""
 
-    scenario: str | None
+    scenario: str | None = None
     #: Texts `name=value`, the value in YAML.
-    arg: tuple[str, ...]
-    rps: float | None
-    duration: float | None
-    times: int | None
-    concurrency: int | None
-    timeout: float | None
+    arg: tuple[str, ...] = ()
+    rps: float | None = None
+    duration: float | None = None
+    times: int | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
 
     @property
     def given(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.results.totals import Accounting
@@ -24,6 +24,12 @@ MEANINGS = {
 def meaning(code: int) -> str:
     """A phrase for an exit code."""
     return MEANINGS.get(code, "unknown")
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The one of several runs' exit codes that applies first."""
+    order = (2, 130, 3, 4, 1, LEFT_BEHIND, 0)
+    return min(codes, key=lambda code: order.index(code) if code in order else -1, default=0)
 
 
 def exit_code(

@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from helpers.queue_runs import Queue
+from helpers.queue_runs import Queue, compared_run, side
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.comparison.comparing import compare_sides
+from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.trends import trend_of
 from osbench.coordinator.statistics.block_intervals import block_intervals
 
 #: Queues of which coverage is shown: arrivals a second, seconds.
@@ -62,7 +66,60 @@ def held(queue: Queue, runs: int, seed: int = 1) -> dict[float, list[bool]]:
     return found
 
 
-TABLES: dict[str, Callable[[], Iterator[str]]] = {"coverage": coverage}
+def comparisons() -> Iterator[str]:
+    """How often comparisons of equal and of different servers say what is so."""
+    pairs = 200
+    yield f"Verdicts of {pairs} comparisons of 5 + 5 runs of 200 s, which differ by 2 % anyway"
+    yield f"{'load':>5} {'B is':>14} {'worse':>7} {'better':>7} {'mixed':>7} {'no evidence':>12}"
+    for load in (0.5, 0.8):
+        for slower in (1.0, 1.1):
+            found = verdicts(Queue(load=load), pairs, slower)
+            name = "equal" if slower == 1 else "10 % slower"
+            yield f"{load:>5} {name:>14}" + "".join(
+                f"{found.count(word) / pairs:>{width}.1%}"
+                for word, width in (("worse", 8), ("better", 8), ("mixed", 8), ("no evidence", 13))
+            )
+
+
+def verdicts(queue: Queue, pairs: int, slower: float = 1.0, seed: int = 1) -> list[str]:
+    """Verdicts of comparisons of 5 + 5 runs, the second five of a server that is slower."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(pairs):
+        before, after = side(queue, random, "A"), side(queue, random, "B", slower=slower)
+        found.append(str(compare_sides(Evidence(before=before, after=after)).verdict))
+    return found
+
+
+def trends() -> Iterator[str]:
+    """How often trends find a step, and one where there is none."""
+    series, queue = 30, Queue(rate=500, duration_s=60)
+    yield f"Change points in {series} series of 30 runs each, which differ by 2 % anyway"
+    for step, name in ((1.0, "equal runs"), (1.05, "5 % slower from run 16 on")):
+        random = np.random.default_rng(1)
+        found = [trend_of(trend_runs(queue, random, step=step)) for _ in range(series)]
+        some = sum(any(one.changes for one in trend.series) for trend in found)
+        yield f"{name:>26}: found in {some} of {series}"
+
+
+def trend_runs(
+    queue: Queue, random: np.random.Generator, *, count: int = 30, step: float = 1.0
+) -> list[ComparedRun]:
+    """Runs of which the later half takes `step` times as long."""
+    found = []
+    for number in range(count):
+        at, values = queue.run(random)
+        by = np.exp(random.normal(0, 0.02)) * (step if number >= count // 2 else 1)
+        one = (at, (values * by).astype(np.int64))
+        found.append(compared_run(f"run{number}", one, rate=queue.rate))
+    return found
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "coverage": coverage,
+    "comparisons": comparisons,
+    "trends": trends,
+}
 
 if __name__ == "__main__":
     main()

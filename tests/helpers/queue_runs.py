@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from osbench.common.histogram import Histogram
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.report.summary_json import percentile_key
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.statistics.percentiles import percentiles
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,3 +60,93 @@ class Queue:
         found = LatencyMatrix()
         found.add(*self.run(random, slower))
         return found
+
+
+def compared_run(
+    name: str,
+    latencies: tuple[Ints, Ints],
+    *,
+    actions: Mapping[str, Ints] | None = None,
+    rate: float = 100.0,
+    **changed: Any,
+) -> ComparedRun:
+    """A run of arrivals and latencies, as a run directory has it.
+
+    `changed`: keys of the summary's only workload that are to be different.
+    """
+    instants, values = latencies
+    parts = {"all": values} if actions is None else dict(actions)
+    matrices = {path: LatencyMatrix() for path in ("", *parts)}
+    for path, matrix in matrices.items():
+        matrix.add(instants, parts.get(path, values))
+    span_s = float(instants[-1]) / 1e9
+    workload = {
+        "name": "Queue.get",
+        "runner": {"type": "rps", "config": {"rps": rate}},
+        "accounting": {"ok": len(values), "failed": 0, "timed_out": 0, "lost": 0},
+        "warmup": {"seconds": 0.0},
+        "latency": {"service": {"ok": times_of(values)}},
+        "actions": {path: {"ok": times_of(part)} for path, part in parts.items()},
+        "offered": {
+            "duration_s": span_s,
+            "concurrency": None,
+            "rate_planned": rate,
+            "rate_offered": rate,
+        },
+        "throughput": {"ok_per_s": rate},
+        "contexts": [],
+        "workers": [{"host": "a"}, {"host": "b"}],
+        **changed,
+    }
+    summary = {"format": 1, "run_id": name, "exit_code": 0, "tags": [], "workloads": [workload]}
+    document = {path: matrix.to_dict() for path, matrix in matrices.items()}
+    return ComparedRun(
+        manifest={
+            "osbench": "1.0",
+            "deployment": "lab",
+            "task": "a queue",
+            "started_at": 1_775_000_000.0,
+            "workloads": [{"scenario": "Queue.get", "args": {"size": 10}}],
+        },
+        summary=summary,
+        timeline={
+            "workloads": [
+                {
+                    "service": document[""],
+                    "actions": {path: one for path, one in document.items() if path},
+                }
+            ]
+        },
+    )
+
+
+def times_of(values: Ints) -> dict[str, Any]:
+    """Times of the summary."""
+    histogram = Histogram.of(values)
+    return {
+        "count": histogram.count,
+        "mean": histogram.mean / 1e9,
+        **{
+            percentile_key(one.percent): one.value / 1e9
+            for one in percentiles(histogram, (50.0, 95.0, 99.0))
+        },
+    }
+
+
+def side(
+    queue: Queue,
+    random: np.random.Generator,
+    name: str,
+    runs: int = 5,
+    *,
+    spread: float = 0.02,
+    slower: float = 1.0,
+) -> list[ComparedRun]:
+    """Runs of one server, which is a little faster or slower in each of them (`spread`)."""
+    found = []
+    for number in range(runs):
+        instants, latencies = queue.run(random, slower)
+        one_run = math.exp(random.normal(0, spread))
+        values = (latencies * one_run).astype(np.int64)
+        found.append(compared_run(f"{name}{number}", (instants, values), rate=queue.rate))
+    return found

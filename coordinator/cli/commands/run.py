@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any
 
 import click
-from oslo_config import cfg
 from rich.console import Console
 
-from osbench.common.config import logs
-from osbench.common.errors import TaskError, UsageError
-from osbench.common.plugin.plugins import Plugins
-from osbench.common.task import Task
+from osbench.common.errors import UsageError
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.detach import start_detached
 from osbench.coordinator.cli.export_options import ExportOptions, run_export_options
+from osbench.coordinator.cli.one_run import Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.repeated_runs import run_repeatedly
 from osbench.coordinator.cli.run_exports import RunExports
-from osbench.coordinator.cli.task_options import (
-    TaskOptions,
-    read_plugins,
-    read_task,
-    task_options,
-)
-from osbench.coordinator.cli.web_options import WithWeb, live_view, web_option
+from osbench.coordinator.cli.task_options import TaskOptions, task_options
+from osbench.coordinator.cli.web_options import WithWeb, web_option
 from osbench.coordinator.report.text import render
-from osbench.coordinator.run.connection import connected
-from osbench.coordinator.run.lifecycle import Run, RunInterface
-from osbench.coordinator.run.plan import RunOptions, new_run_id, plan_run
+from osbench.coordinator.run.plan import RunOptions, new_run_id
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.taskfile import checked, rally_validation
 from osbench.coordinator.web.address import Address
 
 EPILOG = """
@@ -51,6 +35,7 @@ Examples:
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
   osbench-coord run task.yaml --report report.html --export junit=junit.xml
   osbench-coord run task.yaml --web                live view in a browser; prints its address
+  osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
 
 \b
@@ -63,20 +48,6 @@ Exit codes, the first that applies:
 
 Ctrl-C once lets running iterations end and reports; twice stops at once.
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """The arguments of the command line."""
-
-    #: Path of the task file, "-" for standard input; None where `adhoc` describes the task.
-    source: str | None
-    adhoc: Adhoc
-    options: TaskOptions
-    deployment: str | None
-    #: Where the live view is served; None: it is not.
-    web: Address | None
-    run_options: RunOptions
 
 
 @click.command(cls=WithWeb, epilog=EPILOG)
@@ -102,6 +73,12 @@ class Wanted:
     is_flag=True,
     help="Stop all load when an SLA cannot be met any more; start no further workload.",
 )
+@click.option(
+    "--repeat",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Run the task N times, one after the other, and print how much the runs differ.",
+)
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
@@ -119,6 +96,7 @@ def run(  # noqa: PLR0913 - one per option of the command
     wait_for_workers: float | None,
     tag: tuple[str, ...],
     abort_on_sla_failure: bool,
+    repeat: int | None,
     detach: bool,
     quiet: bool,
     as_json: bool,
@@ -135,6 +113,11 @@ def run(  # noqa: PLR0913 - one per option of the command
     """
     if (task is None) == (not adhoc.given):
         raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
+    if repeat and (detach or web or wanted_exports.given):
+        raise UsageError(
+            "--repeat makes several runs: it cannot be combined with --detach, --web or exports;"
+            " `osbench-coord report RUN` exports each of them"
+        )
     if detach and web:
         raise UsageError("--web ends with its command; use --detach and `osbench-coord web`")
     if detach:
@@ -159,65 +142,13 @@ def run(  # noqa: PLR0913 - one per option of the command
             abort_on_sla=abort_on_sla_failure,
         ),
     )
+    if repeat:
+        sys.exit(run_repeatedly(settings, wanted, progress, times=repeat, as_json=as_json))
     with exports.around():
-        summary = _run(settings, wanted, progress)
+        summary = run_once(settings, wanted, progress)
     exports.write(summary)
     if as_json:
         click.echo(json.dumps(summary))
     else:
         render(summary, Console())
     sys.exit(summary["exit_code"])
-
-
-def _run(settings: CommandSettings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
-    conf = settings.conf
-    logs.begin(conf.log_level)
-    task, plugins = _task(conf, wanted)
-    deployment = settings.deployment(wanted.deployment)
-    problems = rally_validation.check(task, plugins, deployment)
-    if problems:
-        raise TaskError(task.source, problems)
-    plan = plan_run(task, plugins, deployment, conf, wanted.run_options)
-    one = Run(plan, RunInterface(progress=progress, say=progress.say))
-    with (
-        _interruptible(one, progress),
-        live_view(wanted.web, conf.data_dir, plan.run_id),
-        connected(
-            conf,
-            processes=plan.local_processes,
-            virtual_users=plan.local_users,
-            plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
-        ) as connection,
-        progress,
-    ):
-        where = "local mode" if connection.local else "shared workers"
-        count = len(task.workloads)
-        progress.say(
-            f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
-        )
-        return one.execute(connection)
-
-
-def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
-    if wanted.source is not None:
-        return read_task(wanted.source, conf, wanted.options)
-    plugins = read_plugins(conf, wanted.options)
-    document, options = wanted.adhoc.document(), wanted.options
-    task = checked(document, "--scenario", plugins, options.overrides, options.selection)
-    return task, plugins
-
-
-@contextlib.contextmanager
-def _interruptible(one: Run, progress: Progress) -> Iterator[None]:
-    """First Ctrl-C (or SIGTERM) drains, the second stops."""
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if one.interrupt() == 1:
-            progress.say("stopping: running iterations end; Ctrl-C again stops at once")
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,0 +1,99 @@
+"""The command `compare`: what became better or worse between runs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.comparison_options import (
+    ComparisonOptions,
+    comparison_options,
+    exit_code,
+    read_side,
+    show,
+)
+from osbench.coordinator.comparison.compared_run import earlier_runs
+from osbench.coordinator.comparison.comparing import compare_sides
+from osbench.coordinator.comparison.evidence import Evidence
+
+_AGAINST = "--against"
+
+
+class TwoSides(click.Command):
+    """A command whose option `--against` takes all names up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give each of these names an `--against` of its own."""
+        found: list[str] = []
+        against = False
+        for one in args:
+            if one.startswith("-"):
+                against = one == _AGAINST
+                found += [] if against else [one]
+            else:
+                found += [_AGAINST, one] if against else [one]
+        if _AGAINST in args and _AGAINST not in found:
+            raise click.BadOptionUsage(_AGAINST, f"{_AGAINST} needs at least one run", ctx)
+        return super().parse_args(ctx, found)
+
+
+@click.command(cls=TwoSides)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    _AGAINST,
+    multiple=True,
+    metavar="RUN...",
+    help="Runs of the second side; all others are the first.",
+)
+@comparison_options
+@with_settings
+def compare(
+    settings: CommandSettings,
+    runs: tuple[str, ...],
+    against: tuple[str, ...],
+    chosen: ComparisonOptions,
+) -> None:
+    """Compare runs: the first side is before, the second after.
+
+    A verdict needs several runs a side, or five other runs of the same task in the data
+    directory: how much runs differ anyway cannot be seen from one of them. RUN is an id, the
+    beginning of one, "last", or tag:TAG for all runs with a tag.
+
+    \b
+    Examples:
+      osbench-coord compare 20260401-101500 last
+      osbench-coord compare A1 A2 A3 A4 A5 --against B1 B2 B3 B4 B5
+      osbench-coord compare tag:release-1 tag:release-2 --margin 3%
+      osbench-coord compare 20260401 20260402 --html comparison.html
+
+    \b
+    Exit codes:
+      0 nothing became worse, or there is no evidence of it
+      1 something became worse
+      2 bad usage, or the runs cannot be compared
+    """
+    first, second = _sides(runs, against)
+    before, after = read_side(settings, first), read_side(settings, second)
+    history = earlier_runs(str(settings.conf.data_dir), [*before, *after])
+    result = compare_sides(
+        Evidence(before=before, after=after, history=history),
+        margin=chosen.margin,
+        anyway=chosen.anyway,
+    )
+    show(result, chosen)
+    sys.exit(exit_code(result))
+
+
+def _sides(
+    runs: tuple[str, ...], against: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if against:
+        return runs, against
+    if len(runs) == 2:
+        return runs[:1], runs[1:]
+    raise UsageError(
+        "give two runs, or those of both sides: osbench-coord compare A1 A2 --against B1 B2"
+    )

@@ -1,0 +1,149 @@
+"""Options of the commands that compare runs, and what they print and write."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.comparison.compared_run import (
+    ComparedRun,
+    finished_runs,
+    read_compared_run,
+)
+from osbench.coordinator.comparison.comparison_json import comparison_json
+from osbench.coordinator.comparison.comparison_page import compare_page
+from osbench.coordinator.comparison.comparison_result import ChangeVerdict, ComparisonResult
+from osbench.coordinator.comparison.comparison_text import show_comparison
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Begins the name of all runs with a tag.
+TAG = "tag:"
+#: Width of text that is written to a file or a pipe.
+_WIDE = 200
+
+
+def _share(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+    """A share, as 3% or 0.03, as a number."""
+    if text is None:
+        return None
+    try:
+        share = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"{text!r} is no share such as 3% or 0.03", ctx, param)
+    return share
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions:
+    """What the options collect from the command line."""
+
+    #: Share of change that counts as none.
+    margin: float | None
+    #: Compare what should not be compared.
+    anyway: bool
+    as_json: bool
+    #: Path of a page to write.
+    page: Path | None
+
+
+html_option = click.option(
+    "--html",
+    "page",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page that opens without a server.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else."
+)
+
+
+def comparison_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command: it gets its options as one `ComparisonOptions` named `chosen`."""
+
+    @click.option(
+        "--margin",
+        callback=_share,
+        metavar="SHARE",
+        help="Changes smaller than this, such as 3%, count as none: allows for the verdict"
+        " `equivalent`.",
+    )
+    @click.option(
+        "--anyway",
+        is_flag=True,
+        help="Compare runs with different loads, or that were limited by the load generator.",
+    )
+    @json_option
+    @html_option
+    @functools.wraps(command)
+    def collected(
+        *args: Any,
+        margin: float | None,
+        anyway: bool,
+        as_json: bool,
+        page: Path | None,
+        **rest: Any,
+    ) -> Any:
+        chosen = ComparisonOptions(margin=margin, anyway=anyway, as_json=as_json, page=page)
+        return command(*args, chosen=chosen, **rest)
+
+    return collected
+
+
+def read_side(settings: CommandSettings, names: Sequence[str]) -> list[ComparedRun]:
+    """The runs of one side: ids, beginnings of them, "last", or tag:TAG for all runs with it.
+
+    Raises UsageError.
+    """
+    data_dir = str(settings.conf.data_dir)
+    found = []
+    for name in names:
+        if name.startswith(TAG):
+            tagged = [*finished_runs(data_dir, (name.removeprefix(TAG),))]
+            if not tagged:
+                raise UsageError(f"no finished run has the tag {name.removeprefix(TAG)!r}")
+            found += [read_compared_run(run.directory) for run in tagged if run.directory]
+        else:
+            found.append(read_compared_run(RunDirectory.find(data_dir, name)))
+    return found
+
+
+def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:
+    """Print a comparison and write its page. Raises UsageError."""
+    if chosen.page is not None:
+        write_page(chosen.page, compare_page(result))
+    if chosen.as_json:
+        click.echo(json.dumps(comparison_json(result), indent=1))
+    else:
+        show_comparison(result, console())
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page. Raises UsageError."""
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    click.echo(f"wrote {path}", err=True)
+
+
+def exit_code(result: ComparisonResult) -> int:
+    """1 where something became worse, else 0."""
+    return int(result.verdict in (ChangeVerdict.WORSE, ChangeVerdict.MIXED))
+
+
+def console() -> Console:
+    """A console as wide as the terminal; wide for files and pipes."""
+    return Console(width=None if sys.stdout.isatty() else _WIDE)

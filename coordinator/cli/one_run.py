@@ -1,0 +1,96 @@
+"""One run of a command, from the task to its results; Ctrl-C ends it in order."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from oslo_config import cfg
+
+from osbench.common.config import logs
+from osbench.common.errors import TaskError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.cli.adhoc import Adhoc
+from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_task
+from osbench.coordinator.cli.web_options import live_view
+from osbench.coordinator.run.connection import connected
+from osbench.coordinator.run.lifecycle import Run, RunInterface
+from osbench.coordinator.run.plan import RunOptions, plan_run
+from osbench.coordinator.taskfile import checked, rally_validation
+from osbench.coordinator.web.address import Address
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The arguments of the command line."""
+
+    #: Path of the task file, "-" for standard input; None where `adhoc` describes the task.
+    source: str | None
+    adhoc: Adhoc
+    options: TaskOptions
+    deployment: str | None
+    #: Where the live view is served; None: it is not.
+    web: Address | None
+    run_options: RunOptions
+
+
+def run_once(settings: CommandSettings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
+    """Run a task to its end and return the JSON object of the run. Raises OsbenchError."""
+    conf = settings.conf
+    logs.begin(conf.log_level)
+    task, plugins = _task(conf, wanted)
+    deployment = settings.deployment(wanted.deployment)
+    problems = rally_validation.check(task, plugins, deployment)
+    if problems:
+        raise TaskError(task.source, problems)
+    plan = plan_run(task, plugins, deployment, conf, wanted.run_options)
+    one = Run(plan, RunInterface(progress=progress, say=progress.say))
+    with (
+        _interruptible(one, progress),
+        live_view(wanted.web, conf.data_dir, plan.run_id),
+        connected(
+            conf,
+            processes=plan.local_processes,
+            virtual_users=plan.local_users,
+            plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
+        ) as connection,
+        progress,
+    ):
+        where = "local mode" if connection.local else "shared workers"
+        count = len(task.workloads)
+        progress.say(
+            f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
+        )
+        return one.execute(connection)
+
+
+def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
+    if wanted.source is not None:
+        return read_task(wanted.source, conf, wanted.options)
+    plugins = read_plugins(conf, wanted.options)
+    document, options = wanted.adhoc.document(), wanted.options
+    task = checked(document, "--scenario", plugins, options.overrides, options.selection)
+    return task, plugins
+
+
+@contextlib.contextmanager
+def _interruptible(one: Run, progress: Progress) -> Iterator[None]:
+    """First Ctrl-C (or SIGTERM) drains, the second stops."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if one.interrupt() == 1:
+            progress.say("stopping: running iterations end; Ctrl-C again stops at once")
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,87 @@
+"""Several runs, one after the other: `run --repeat`, and the alternating runs of `duel`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+from rich.console import Console
+
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.cli.base import INTERRUPTED, CommandSettings
+from osbench.coordinator.cli.one_run import Wanted, run_once
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run
+from osbench.coordinator.comparison.comparison_text import show_spread
+from osbench.coordinator.report.exit_code import worst
+from osbench.coordinator.run.plan import new_run_id
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Version of the JSON object that `run --repeat` prints.
+FORMAT = 1
+
+
+def run_repeatedly(
+    settings: CommandSettings,
+    wanted: Wanted,
+    progress: Progress,
+    *,
+    times: int,
+    as_json: bool,
+) -> int:
+    """Run a task several times and print how much the runs differ; returns the exit code.
+
+    All runs get one tag in common. An interrupted run is the last. Raises OsbenchError where a
+    run cannot begin.
+    """
+    tag = f"repeat-{new_run_id()}"
+    summaries: list[dict[str, Any]] = []
+    failure: OsbenchError | None = None
+    for number in range(1, times + 1):
+        progress.say(f"run {number} of {times}")
+        try:
+            summaries.append(run_tagged(settings, wanted, progress, tag))
+        except OsbenchError as error:
+            if not summaries:
+                raise
+            failure = error
+            break
+        except KeyboardInterrupt:
+            break
+        if summaries[-1]["exit_code"] == INTERRUPTED:
+            break
+    codes = [summary["exit_code"] for summary in summaries]
+    if failure is not None:
+        codes.append(failure.exit_code)
+        click.echo(f"Error: {failure}", err=True)
+    elif len(summaries) < times:
+        codes.append(INTERRUPTED)
+    if as_json:
+        document = {"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": summaries}
+        click.echo(json.dumps(document))
+    elif summaries:
+        show_spread(compared(settings, summaries), Console())
+        click.echo(f"\nTag of these runs: {tag}")
+        click.echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
+    return worst(codes)
+
+
+def run_tagged(
+    settings: CommandSettings, wanted: Wanted, progress: Progress, *tags: str
+) -> dict[str, Any]:
+    """Run a task once under an id of its own, with tags in addition. Raises OsbenchError."""
+    options = replace(
+        wanted.run_options, run_id=new_run_id(), tags=(*wanted.run_options.tags, *tags)
+    )
+    return run_once(settings, replace(wanted, run_options=options), progress)
+
+
+def compared(settings: CommandSettings, summaries: Sequence[dict[str, Any]]) -> list[ComparedRun]:
+    """These runs as comparisons read them. Raises UsageError."""
+    data_dir = str(settings.conf.data_dir)
+    return [
+        read_compared_run(RunDirectory.find(data_dir, summary["run_id"])) for summary in summaries
+    ]

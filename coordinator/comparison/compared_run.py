@@ -1,0 +1,148 @@
+"""A finished run as comparisons read it, and what makes two runs repeats of each other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.report.exit_code import LEFT_BEHIND
+from osbench.coordinator.report.summary_json import FORMAT
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import read_timeline
+
+#: Exit codes of runs whose load was the one that was asked for.
+SOUND = (0, 1, LEFT_BEHIND)
+#: Hexadecimal digits of a fingerprint.
+_DIGITS = 12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedRun:
+    """A finished run."""
+
+    #: What was asked: run.json.
+    manifest: Mapping[str, Any]
+    #: Its numbers: summary.json.
+    summary: Mapping[str, Any]
+    #: Its numbers over time; None where the run has none.
+    timeline: Mapping[str, Any] | None = None
+    #: Where its traces are; None where that is not known.
+    directory: RunDirectory | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return str(self.summary["run_id"])
+
+    @property
+    def exit_code(self) -> int:
+        """The run's exit code."""
+        return int(self.summary["exit_code"])
+
+    @property
+    def deployment(self) -> str | None:
+        """Name of the deployment record, None where the run had none."""
+        return self.manifest.get("deployment")
+
+    @cached_property
+    def workloads(self) -> dict[str, Mapping[str, Any]]:
+        """Workloads of the summary by name; the second of a name is `name (2)`."""
+        return dict(zip(self._names, self.summary["workloads"], strict=True))
+
+    @cached_property
+    def times(self) -> dict[str, Mapping[str, Any]]:
+        """Workloads of the timeline, named in the same way; none where the run has no timeline."""
+        if self.timeline is None:
+            return {}
+        return dict(zip(self._names, self.timeline["workloads"], strict=False))
+
+    @cached_property
+    def asked(self) -> dict[str, Mapping[str, Any]]:
+        """What was asked of each workload, named in the same way."""
+        return dict(zip(self._names, self.manifest.get("workloads", []), strict=False))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        seen: Counter[str] = Counter()
+        names = []
+        for workload in self.summary["workloads"]:
+            name = str(workload["name"])
+            seen[name] += 1
+            names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        return names
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for runs of the same task, load, deployment and number of workers."""
+        essence = {
+            "deployment": self.deployment,
+            "workloads": [
+                [
+                    name,
+                    {key: asked.get(key) for key in _ASKED},
+                    [
+                        [one["name"], one["config"]]
+                        for one in self.workloads[name].get("contexts", [])
+                    ],
+                    len(self.workloads[name]["workers"]),
+                ]
+                for name, asked in self.asked.items()
+            ],
+        }
+        text = json.dumps(essence, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+#: What of a workload's description makes the load what it is.
+_ASKED = ("scenario", "scenario_source", "args", "args_from", "runner", "warmup")
+
+
+def read_compared_run(directory: RunDirectory) -> ComparedRun:
+    """A finished run. Raises UsageError where it has not finished or cannot be read."""
+    name = directory.path.name
+    summary = directory.read("summary.json")
+    if summary is None:
+        raise UsageError(
+            f"run {name} has no results to compare; `osbench-coord status {name}` says why"
+        )
+    if summary.get("format") != FORMAT:
+        raise UsageError(
+            f"run {name} has format {summary.get('format')}; this version of osbench reads {FORMAT}"
+        )
+    return ComparedRun(
+        manifest=directory.read("run.json") or {},
+        summary=summary,
+        timeline=read_timeline(directory),
+        directory=directory,
+    )
+
+
+def finished_runs(data_dir: str, tags: tuple[str, ...] = ()) -> Iterator[ComparedRun]:
+    """Runs with results whose load was the one asked for, oldest first; without timelines."""
+    for directory in RunDirectory.all(data_dir):
+        try:
+            summary, manifest = directory.read("summary.json"), directory.read("run.json")
+        except OsbenchError:
+            continue
+        if not summary or not manifest or summary.get("format") != FORMAT:
+            continue
+        if summary["exit_code"] in SOUND and set(tags) <= set(summary["tags"]):
+            yield ComparedRun(manifest=manifest, summary=summary, directory=directory)
+
+
+def earlier_runs(data_dir: str, compared: list[ComparedRun], most: int = 50) -> list[ComparedRun]:
+    """The newest other runs with the fingerprint of one that is compared."""
+    wanted = {one.fingerprint for one in compared}
+    known = {one.run_id for one in compared}
+    found = [
+        one
+        for one in finished_runs(data_dir)
+        if one.run_id not in known and one.fingerprint in wanted
+    ]
+    return found[-most:]

@@ -1,0 +1,33 @@
+"""Comparisons and trends as JSON objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from osbench.coordinator.comparison.comparison_result import ComparisonResult
+from osbench.coordinator.comparison.trends import Trend
+
+#: Version of these formats.
+FORMAT = 1
+
+
+def comparison_json(result: ComparisonResult) -> dict[str, Any]:
+    """The JSON object of a comparison."""
+    found = asdict(result)
+    # a caveat that forbids the comparison was overruled, or there would be no result
+    found["names"] = list(result.names)
+    return {"format": FORMAT, **found}
+
+
+def trends_json(trends: Sequence[Trend]) -> dict[str, Any]:
+    """The JSON object of trends."""
+    found = []
+    for trend in trends:
+        document = asdict(trend)
+        for series, one in zip(document["series"], trend.series, strict=True):
+            for written, change in zip(series["changes"], one.changes, strict=True):
+                written["ratio"] = change.ratio
+        found.append(document)
+    return {"format": FORMAT, "trends": found}

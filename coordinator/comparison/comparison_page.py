@@ -1,0 +1,207 @@
+"""Comparisons and trends as HTML pages: one file each, without scripts, readable without styles."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from osbench.coordinator.comparison.comparing import signed_percent
+from osbench.coordinator.comparison.comparison_result import (
+    ChangeRow,
+    ChangeVerdict,
+    ComparisonResult,
+)
+from osbench.coordinator.comparison.comparison_text import interval_text
+from osbench.coordinator.comparison.trends import Trend, TrendChange, TrendSeries
+from osbench.coordinator.formatting import duration
+
+#: Package of templates and style.
+_PACKAGE = "osbench.coordinator.comparison"
+#: A sign beside each verdict: colour alone says nothing to some.
+_SIGNS = {
+    ChangeVerdict.WORSE: "✕",
+    ChangeVerdict.MIXED: "✕",
+    ChangeVerdict.BETTER: "✓",
+    ChangeVerdict.EQUIVALENT: "=",
+    ChangeVerdict.NO_EVIDENCE: "~",
+}
+#: Ratios drawn at most to either side, and at least.
+_WIDEST, _NARROWEST = math.log(4), math.log(1.05)
+#: Units of drawings, and free space at the top and bottom of a series.
+_WIDTH, _HEIGHT, _FREE = 1000, 100, 8
+
+
+def compare_page(result: ComparisonResult) -> str:
+    """A comparison as a page."""
+    told, colon, rest = result.sentence.partition(":")
+    if not colon:
+        told, rest = result.sentence, ""
+    reach = _reach(result)
+    environment = _environment()
+    environment.filters["forest"] = lambda row: _forest(row, reach, result.margin)
+    names = [name or "" for name in result.names]
+    return environment.get_template("comparison.html.j2").render(
+        result=result,
+        told=told + colon,
+        rest=rest,
+        heading=_heading(result),
+        axis=f"x {math.exp(-reach):.2f} to x {math.exp(reach):.2f}",
+        sides=[
+            (f"before {names[0]}".strip(), result.before),
+            (f"after {names[1]}".strip(), result.after),
+        ],
+        command=compare_command(result),
+    )
+
+
+def trends_page(trends: Sequence[Trend]) -> str:
+    """Trends as a page; there must be one at least."""
+    return _environment().get_template("trends.html.j2").render(trends=list(trends))
+
+
+def compare_command(result: ComparisonResult) -> str:
+    """The command that makes the same comparison."""
+    margin = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
+    before, after = " ".join(result.before), " ".join(result.after)
+    against = " " if len(result.before) == len(result.after) == 1 else " --against "
+    return f"osbench-coord compare {before}{against}{after}{margin}"
+
+
+def _environment() -> Environment:
+    style, digest = _style()
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(style=Markup(style), style_hash=digest)  # noqa: S704 - our own file
+    environment.filters.update(
+        sign=lambda verdict: _SIGNS[verdict],
+        word=lambda verdict: str(verdict).replace(" ", "-"),
+        duration=_spaced,
+        signed=signed_percent,
+        interval=interval_text,
+        trend_word=lambda trend: "worse" if _got_worse(trend) else "",
+        all_changes=_all_changes,
+        series_range=_series_range,
+        drawn_series=_drawn_series,
+    )
+    return environment
+
+
+@cache
+def _style() -> tuple[str, str]:
+    """The style sheet, and its hash for the Content-Security-Policy."""
+    style = resources.files(_PACKAGE).joinpath("assets/comparison.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return style, f"sha256-{digest}"
+
+
+def _heading(result: ComparisonResult) -> str:
+    sides = [
+        name or (runs[0] if len(runs) == 1 else f"{len(runs)} runs")
+        for name, runs in zip(result.names, (result.before, result.after), strict=True)
+    ]
+    return f"{sides[1]} against {sides[0]}"
+
+
+def _spaced(seconds: float | None) -> str:
+    """A duration with a space before its unit."""
+    text = duration(seconds)
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(number) :]
+    return f"{number} {unit}" if unit else text
+
+
+def _reach(result: ComparisonResult) -> float:
+    """How far the drawn intervals reach from no change, in logarithms."""
+    rows = [row for workload in result.workloads for row in workload.rows]
+    bounds = [bound for row in rows for bound in (row.ratio, *(row.interval or ()))]
+    furthest = max((abs(math.log(bound)) for bound in bounds), default=0.0)
+    return min(max(furthest * 1.1, _NARROWEST), _WIDEST)
+
+
+def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
+    """The interval of a row on an axis that all rows share."""
+
+    def at(ratio: float) -> float:
+        place = math.log(ratio) / reach
+        return round(_WIDTH / 2 * (1 + min(max(place, -1.0), 1.0)), 1)
+
+    parts = []
+    if margin is not None:
+        low, high = at(1 / (1 + margin)), at(1 + margin)
+        parts.append(f'<rect class="margin" x="{low}" y="0" width="{high - low:.1f}" height="16"/>')
+    parts.append(f'<line class="whisker zero" x1="{_WIDTH / 2}" x2="{_WIDTH / 2}" y1="0" y2="16"/>')
+    if row.interval is not None:
+        low, high = map(at, row.interval)
+        parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="8" y2="8"/>')
+    parts.append(f'<path class="centre" d="M{at(row.ratio)} 8h0"/>')
+    return _svg("forest", 16, parts)
+
+
+def _drawn_series(trend: Trend, one: TrendSeries) -> Markup:
+    """A series by run, with the level of each stretch and a line where it changes."""
+    known = [value for value in one.values_s if value is not None]
+    if not known:
+        return Markup("")
+    low, high = min(known), max(known)
+    last = max(len(one.values_s) - 1, 1)
+
+    def x(at: float) -> float:
+        return round(_WIDTH * at / last, 1)
+
+    def y(value: float) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(_HEIGHT - _FREE - share * (_HEIGHT - 2 * _FREE), 1)
+
+    points = [(x(at), y(value)) for at, value in enumerate(one.values_s) if value is not None]
+    line = " ".join(f"{a} {b}" for a, b in points)
+    parts = [
+        f'<polyline class="line" points="{line}"/>',
+        f'<path class="dots" d="{"".join(f"M{a} {b}h0" for a, b in points)}"/>',
+    ]
+    places = {run.run_id: at for at, run in enumerate(trend.runs)}
+    begin = 0.0
+    for number, change in enumerate(one.changes):
+        edge = (places[change.before_run] + places[change.after_run]) / 2
+        level = y(change.before_s)
+        parts.append(f'<path class="level" d="M{x(begin)} {level}H{x(edge)}"/>')
+        parts.append(f'<path class="step" d="M{x(edge)} 0V{_HEIGHT}"/>')
+        begin = edge
+        if number == len(one.changes) - 1:
+            parts.append(f'<path class="level" d="M{x(edge)} {y(change.after_s)}H{_WIDTH}"/>')
+    return _svg("series", _HEIGHT, parts)
+
+
+def _svg(name: str, height: int, parts: Sequence[str]) -> Markup:
+    # numbers and our own words only: nothing of a run's text gets in here
+    return Markup(  # noqa: S704
+        f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'
+        f' aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def _series_range(one: TrendSeries) -> str:
+    known = [value for value in one.values_s if value is not None]
+    if not known:
+        return "too few iterations"
+    return f"{_spaced(min(known))} to {_spaced(max(known))}, last {_spaced(known[-1])}"
+
+
+def _all_changes(trend: Trend) -> list[tuple[TrendSeries, TrendChange]]:
+    return [(one, change) for one in trend.series for change in one.changes]
+
+
+def _got_worse(trend: Any) -> bool:
+    return any(change.ratio > 1 for _, change in _all_changes(trend))

@@ -1,0 +1,104 @@
+"""What a comparison says: data only, for text, JSON and pages alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ChangeVerdict(StrEnum):
+    """What can be said of a change."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    EQUIVALENT = "equivalent"
+    NO_EVIDENCE = "no evidence"
+    #: Some percentiles are better, others are worse.
+    MIXED = "mixed"
+
+
+class Basis(StrEnum):
+    """What verdicts rest on."""
+
+    REPLICATES = "replicates"
+    PAIRS = "pairs"
+    HISTORY = "history"
+    TIME_BLOCKS = "time blocks"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caveat:
+    """A difference between runs that the reader has to know first."""
+
+    text: str
+    #: Percentiles of such runs must not be compared.
+    refuses: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRow:
+    """The change of one percentile. Ratios are after / before."""
+
+    workload: str
+    #: Path of the atomic action; "" for the iteration as a whole.
+    action: str
+    percent: float
+    #: Seconds; with several runs a side, the geometric mean of the runs' percentiles.
+    before_s: float
+    after_s: float
+    ratio: float
+    #: Bounds of the 95 % interval of the ratio, of this row alone; None: not known.
+    interval: tuple[float, float] | None
+    #: p-value, corrected for the number of rows; None where there is no test.
+    p: float | None
+    verdict: ChangeVerdict
+
+    @property
+    def label(self) -> str:
+        """The percentile and what of."""
+        return f"p{self.percent:g} of {self.action or self.workload}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A number beside the percentiles, as text; nothing is tested."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadChanges:
+    """One workload before and after."""
+
+    name: str
+    verdict: ChangeVerdict
+    #: Percentiles of the iteration, then those of its atomic actions.
+    rows: tuple[ChangeRow, ...]
+    facts: tuple[Fact, ...] = ()
+    #: What traces say of the calls that changed; "" without traces.
+    calls: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonResult:
+    """Two sides, each one or more runs."""
+
+    #: Ids of runs.
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    #: What each side is called; "" where that is only the ids.
+    names: tuple[str, str] = ("", "")
+    verdict: ChangeVerdict
+    sentence: str
+    basis: Basis
+    #: What the basis is, as a sentence.
+    grounds: str
+    #: Change that is taken as none, as a share: 0.03; None where none was given.
+    margin: float | None
+    caveats: tuple[Caveat, ...]
+    workloads: tuple[WorkloadChanges, ...]
+    #: Rows left out, as sentences.
+    remarks: tuple[str, ...] = ()

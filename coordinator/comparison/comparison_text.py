@@ -1,0 +1,178 @@
+"""Comparisons, spreads and trends as text for a terminal."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.comparison.comparing import signed_percent
+from osbench.coordinator.comparison.comparison_result import (
+    ChangeRow,
+    ChangeVerdict,
+    ComparisonResult,
+    WorkloadChanges,
+)
+from osbench.coordinator.comparison.run_series import common_keys, common_workloads, log_values
+from osbench.coordinator.comparison.trends import Trend
+from osbench.coordinator.formatting import count, duration, plain
+
+_STYLES = {
+    ChangeVerdict.WORSE: "bold red",
+    ChangeVerdict.MIXED: "bold red",
+    ChangeVerdict.BETTER: "bold green",
+    ChangeVerdict.EQUIVALENT: "green",
+    ChangeVerdict.NO_EVIDENCE: "",
+}
+_BARS = "▁▂▃▄▅▆▇█"
+#: Runs at most that are drawn on a line.
+_DRAWN = 40
+
+
+def show_comparison(result: ComparisonResult, console: Console) -> None:
+    """Print a comparison."""
+    for word, name, runs in zip(
+        ("before", "after"), result.names, (result.before, result.after), strict=True
+    ):
+        label = f"{plain(name)}: " if name else ""
+        _show(console, Text(f"{word:7}{label}{', '.join(runs)}"))
+    _show(console, Text())
+    _show(console, Text(plain(result.sentence, 1000), style=_STYLES[result.verdict] or "bold"))
+    _show(console, Text(f"Basis: {plain(result.grounds, 1000)}."))
+    for caveat in result.caveats:
+        _show(console, Text(f"Warning: {plain(caveat.text, 1000)}.", style="yellow"))
+    for workload in result.workloads:
+        _show(console, Text())
+        _show_workload(workload, console)
+    if result.remarks:
+        _show(console, Text())
+    for remark in result.remarks:
+        _show(console, Text(f"{plain(remark, 1000)}.", style="italic"))
+
+
+def _show_workload(workload: WorkloadChanges, console: Console) -> None:
+    heading = Text(plain(workload.name), style="bold")
+    heading.append(f"  {workload.verdict}", style=_STYLES[workload.verdict] or "not bold")
+    _show(console, heading)
+    table = _table("time of", "", "before", "after", "change", "95 %", "verdict")
+    last = None
+    for row in workload.rows:
+        name = plain(row.action or "the iteration", 60) if row.action != last else ""
+        last = row.action
+        table.add_row(
+            name,
+            f"p{row.percent:g}",
+            duration(row.before_s),
+            duration(row.after_s),
+            signed_percent(row.ratio),
+            interval_text(row),
+            Text(row.verdict, style=_STYLES[row.verdict]),
+        )
+    for fact in workload.facts:
+        table.add_row(fact.name, "", fact.before, fact.after, "", "", "")
+    _show(console, Padding(table, (0, 0, 0, 3)))
+    if workload.calls:
+        _show(console, Text(f"   traces: {plain(workload.calls, 1000)}"))
+
+
+def interval_text(row: ChangeRow) -> str:
+    """The interval of a change, or a dash."""
+    if row.interval is None:
+        return "-"
+    low, high = map(signed_percent, row.interval)
+    return f"{low} to {high}"
+
+
+def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
+    """Print how much repeated runs differ."""
+    table = _table("workload", "time of", "", "median run", "least", "greatest", "spread")
+    for name in common_workloads(runs):
+        for key in common_keys(runs, name):
+            values = [math.exp(value) for value in log_values(runs, key)]
+            logs = log_values(runs, key)
+            spread = math.exp(statistics.stdev(logs)) - 1 if len(logs) > 1 else 0.0
+            table.add_row(
+                plain(name, 60),
+                plain(key.action or "the iteration", 60),
+                f"p{key.percent:g}",
+                duration(statistics.median(values)),
+                duration(min(values)),
+                duration(max(values)),
+                f"{100 * spread:.1f} %",
+            )
+    _show(console, Text())
+    _show(console, Text(f"Run-to-run spread of {count(len(runs), 'run')}", style="bold"))
+    for run in runs:
+        _show(console, Text(f"   {run.run_id}  exit code {run.exit_code}"))
+    _show(console, Padding(table, (0, 0, 0, 3)))
+    if len(runs) > 1:
+        _show(console, Text("   spread: standard deviation between runs", style="italic"))
+
+
+def show_trend(trend: Trend, console: Console) -> None:
+    """Print the trend of one fingerprint."""
+    heading = Text(f"{plain(trend.task)}", style="bold")
+    where = f", deployment {plain(trend.deployment)}" if trend.deployment else ""
+    heading.append(f"  fingerprint {trend.fingerprint}{where}", style="not bold")
+    _show(console, heading)
+    changed = any(one.changes for one in trend.series)
+    _show(console, Text(plain(trend.sentence, 1000), style="bold red" if changed else "bold"))
+    first, last = trend.runs[0], trend.runs[-1]
+    _show(
+        console,
+        Text(f"{count(len(trend.runs), 'run')}, {first.run_id} to {last.run_id}"),
+    )
+    table = _table("workload", "time of", "", "first", "last", "least", "greatest", "by run")
+    for one in trend.series:
+        known = [value for value in one.values_s if value is not None]
+        if not known:
+            continue
+        table.add_row(
+            plain(one.workload, 60),
+            plain(one.action or "the iteration", 60),
+            f"p{one.percent:g}",
+            *(duration(value) for value in (known[0], known[-1], min(known), max(known))),
+            _drawn(one.values_s),
+        )
+    _show(console, Padding(table, (0, 0, 0, 3)))
+    for one in trend.series:
+        for change in one.changes:
+            text = (
+                f"   {plain(one.label)}: {duration(change.before_s)} to"
+                f" {duration(change.after_s)} ({signed_percent(change.ratio)}); see"
+                f" osbench-coord compare {change.before_run} {change.after_run}"
+            )
+            _show(console, Text(text, style="red" if change.ratio > 1 else "green"))
+
+
+def _drawn(values: Sequence[float | None]) -> str:
+    shown = values[-_DRAWN:]
+    known = [value for value in shown if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(" " if value is None else _BARS[round((value - low) * scale)] for value in shown)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    words = ("workload", "time of", "by run", "verdict")
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="left" if heading in words else "right",
+            overflow="fold" if heading in words else "ellipsis",
+            no_wrap=heading not in words,
+        )
+    return table
+
+
+def _show(console: Console, what: Any) -> None:
+    # foreign text may look like markup or hold numbers that rich would paint
+    console.print(what, markup=False, highlight=False)

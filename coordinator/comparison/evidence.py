@@ -1,0 +1,132 @@
+"""How sure a change is: from runs of both sides, from earlier runs, or from time within a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.comparison.comparison_result import Basis
+from osbench.coordinator.comparison.run_series import SeriesKey, log_values
+from osbench.coordinator.formatting import count
+from osbench.coordinator.statistics.block_intervals import BlockEstimate, block_intervals
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.statistics.two_samples import Shifted, paired, pooled, welch
+
+#: Runs a side from which each side says how much its own runs differ.
+_OWN_SPREAD = 3
+#: Degrees of freedom from which a spread of other runs counts as known: five runs of a kind.
+_KNOWN = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Two sides, and what is known of how much their runs differ anyway."""
+
+    before: Sequence[ComparedRun]
+    after: Sequence[ComparedRun]
+    #: Earlier runs with the fingerprint of one of them.
+    history: Sequence[ComparedRun] = ()
+    #: The runs of the two sides were made in pairs.
+    in_pairs: bool = False
+
+    @property
+    def basis(self) -> Basis:
+        """What differences are tested with."""
+        sizes = len(self.before), len(self.after)
+        if self.in_pairs and sizes[0] == sizes[1] >= 2:
+            return Basis.PAIRS
+        if min(sizes) >= _OWN_SPREAD:
+            return Basis.REPLICATES
+        if self._freedom([self.before, self.after]) >= _KNOWN:
+            return Basis.REPLICATES
+        if self._freedom([self.before, self.after, *self._kinds()]) >= _KNOWN:
+            return Basis.HISTORY
+        if min(sizes) >= 2:
+            return Basis.REPLICATES
+        return Basis.TIME_BLOCKS
+
+    @property
+    def grounds(self) -> str:
+        """The same as a sentence."""
+        before, after = count(len(self.before), "run"), count(len(self.after), "run")
+        match self.basis:
+            case Basis.PAIRS:
+                return f"{count(len(self.before), 'pair')} of runs made in turn"
+            case Basis.REPLICATES:
+                return f"{before} before and {after} after: their own spread is what is tested with"
+            case Basis.HISTORY:
+                return (
+                    f"{before} before and {after} after, with the spread of"
+                    f" {count(len(self.history), 'earlier run')} of the same task, load,"
+                    " deployment and number of workers"
+                )
+        return (
+            "one run a side: how much runs of this task differ anyway is not known, so no"
+            " difference can be told from chance. Repeat the runs (`run --repeat 5`), or let both"
+            " take turns (`duel`). Intervals are from blocks of time within each run"
+        )
+
+    def shifted(self, key: SeriesKey) -> Shifted | None:
+        """The difference of the logarithms of a percentile; None where nothing says how sure."""
+        before, after = log_values(self.before, key), log_values(self.after, key)
+        match self.basis:
+            case Basis.PAIRS:
+                return paired(before, after)
+            case Basis.REPLICATES if min(len(before), len(after)) >= _OWN_SPREAD:
+                return welch(before, after)
+            case Basis.REPLICATES:
+                return pooled(before, after)
+            case Basis.HISTORY:
+                kinds = [log_values(kind, key) for kind in self._kinds()]
+                return pooled(before, after, kinds)
+        return None
+
+    def within(self, key: SeriesKey) -> tuple[float, float] | None:
+        """The 95 % interval of the same from blocks of time, where there is one run a side."""
+        if len(self.before) != 1 or len(self.after) != 1:
+            return None
+        found = [_estimate(side[0], key) for side in (self.before, self.after)]
+        if any(one is None or one.interval_ns is None for one in found):
+            return None
+        (first, low_1, high_1), (second, low_2, high_2) = map(_logarithms, found)
+        # each end takes the arms that point its way: Zou and Donner, Statistics in Medicine 27,
+        # 2008
+        by = second - first
+        return (
+            by - math.hypot(second - low_2, high_1 - first),
+            by + math.hypot(high_2 - second, first - low_1),
+        )
+
+    def _kinds(self) -> list[list[ComparedRun]]:
+        """Earlier runs by fingerprint: kinds may have different levels, but spread alike."""
+
+        def fingerprint(run: ComparedRun) -> str:
+            return run.fingerprint
+
+        grouped = groupby(sorted(self.history, key=fingerprint), fingerprint)
+        return [list(runs) for _, runs in grouped]
+
+    @staticmethod
+    def _freedom(groups: Iterable[Sequence[ComparedRun]]) -> int:
+        return sum(max(len(group) - 1, 0) for group in groups)
+
+
+def _estimate(run: ComparedRun, key: SeriesKey) -> BlockEstimate | None:
+    workload = run.times.get(key.workload)
+    if workload is None:
+        return None
+    document = workload["actions"].get(key.action) if key.action else workload["service"]
+    if document is None:
+        return None
+    found = block_intervals(LatencyMatrix.from_dict(document), (key.percent,))
+    return found.estimates[0] if found else None
+
+
+def _logarithms(estimate: BlockEstimate | None) -> tuple[float, float, float]:
+    assert estimate is not None
+    assert estimate.interval_ns is not None
+    low, high = estimate.interval_ns
+    return math.log(estimate.value_ns), math.log(low), math.log(high)

@@ -1,0 +1,83 @@
+"""The numbers of runs that are compared: a percentile of a workload or of one of its actions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.report.summary_json import percentile_key
+
+#: Percentiles that are compared. More of them would each need clearer evidence.
+COMPARED = (50.0, 95.0, 99.0)
+#: Actions at most of a workload, those with most time.
+_ACTIONS = 20
+#: Iterations beyond a percentile that a run has at least, where the percentile is compared.
+_BEYOND = 10
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class SeriesKey:
+    """One percentile of one workload or action."""
+
+    workload: str
+    action: str
+    percent: float
+
+
+def common_workloads(runs: Sequence[ComparedRun]) -> list[str]:
+    """Workloads that all runs have, in the order of the first."""
+    return [name for name in runs[0].workloads if all(name in run.workloads for run in runs)]
+
+
+def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
+    """What all runs have enough iterations for; the iteration first, then its actions."""
+    found = []
+    for action in ("", *_actions(runs, workload)):
+        counts = [_times(run, workload, action).get("count", 0) for run in runs]
+        found += [
+            SeriesKey(workload=workload, action=action, percent=percent)
+            for percent in COMPARED
+            if min(counts) * (1 - percent / 100) >= _BEYOND
+        ]
+    return found
+
+
+def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
+    """The logarithm of a run's percentile in seconds; None where it has none."""
+    value = _times(run, key.workload, key.action).get(percentile_key(key.percent))
+    return math.log(value) if value else None
+
+
+def log_values(runs: Sequence[ComparedRun], key: SeriesKey) -> list[float]:
+    """The same of several runs; those without are left out."""
+    found = (log_value(run, key) for run in runs)
+    return [value for value in found if value is not None]
+
+
+def _times(run: ComparedRun, workload: str, action: str) -> Mapping[str, Any]:
+    """The service times, or an action's, of iterations that succeeded."""
+    found = run.workloads.get(workload)
+    if found is None:
+        return {}
+    timings = found["actions"].get(action) if action else found["latency"]["service"]
+    times: Mapping[str, Any] = timings["ok"] if timings else {}
+    return times
+
+
+def _actions(runs: Sequence[ComparedRun], workload: str) -> list[str]:
+    names = [
+        name
+        for name in runs[0].workloads[workload]["actions"]
+        if all(name in run.workloads[workload]["actions"] for run in runs)
+    ]
+    spent = {
+        name: sum((times["mean"] or 0.0) * times["count"] for times in of)
+        for name in names
+        for of in [[_times(run, workload, name) for run in runs]]
+    }
+    # an action that is the whole iteration says nothing in addition, but has the name readers know
+    most = sorted(names, key=lambda name: -spent[name])[:_ACTIONS]
+    return [name for name in names if name in most]

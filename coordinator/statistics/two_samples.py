@@ -1,0 +1,98 @@
+"""Tests of the difference between two groups of runs, each with one number a run.
+
+The numbers are logarithms, so that a difference is a ratio. Welch's test (Biometrika 34, 1947),
+the t-test with a common spread, and the paired t-test; two one-sided tests for equivalence
+(Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987); Holm's correction for
+several tests (Scandinavian Journal of Statistics 6, 1979).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from osbench.coordinator.statistics.student_t import quantile, two_sided_p, upper_p
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shifted:
+    """By how much the second group lies above the first, and how sure that is."""
+
+    by: float
+    #: Standard error of it, and the degrees of freedom that this is known with.
+    error: float
+    freedom: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval."""
+        half = quantile(0.975, self.freedom) * self.error
+        return self.by - half, self.by + half
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of there being no difference."""
+        if self.error <= 0:
+            return 0.0 if self.by else 1.0
+        return two_sided_p(self.by / self.error, self.freedom)
+
+    def equivalence_p(self, margin: float) -> float:
+        """p-value of the difference being as great as `margin`, upwards or downwards."""
+        if self.error <= 0:
+            return 0.0 if abs(self.by) < margin else 1.0
+        return max(
+            upper_p((margin - self.by) / self.error, self.freedom),
+            upper_p((margin + self.by) / self.error, self.freedom),
+        )
+
+
+def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
+    """Two groups of at least two, whose spreads may differ."""
+    parts = [float(np.var(group, ddof=1)) / len(group) for group in (first, second)]
+    error = math.sqrt(sum(parts))
+    freedom = float(len(first) + len(second) - 2)
+    if error > 0:
+        each = sum(
+            part * part / (len(group) - 1)
+            for part, group in zip(parts, (first, second), strict=True)
+        )
+        freedom = error**4 / each
+    return Shifted(by=_between(first, second), error=error, freedom=freedom)
+
+
+def pooled(
+    first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
+) -> Shifted | None:
+    """Two groups with a common spread, also known from `others`; None: no group has two."""
+    groups = [group for group in (first, second, *others) if len(group) > 1]
+    freedom = sum(len(group) - 1 for group in groups)
+    if not freedom:
+        return None
+    squares = sum(float(np.var(group)) * len(group) for group in groups)
+    error = math.sqrt(squares / freedom * (1 / len(first) + 1 / len(second)))
+    return Shifted(by=_between(first, second), error=error, freedom=freedom)
+
+
+def paired(first: Sequence[float], second: Sequence[float]) -> Shifted:
+    """Two groups whose members belong together two by two; at least two pairs."""
+    differences = np.asarray(second) - np.asarray(first)
+    error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    return Shifted(by=float(differences.mean()), error=error, freedom=len(differences) - 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number: those below 5 % err in 5 % of families together."""
+    order = np.argsort(p_values, kind="stable")
+    found = [1.0] * len(p_values)
+    greatest = 0.0
+    for place, at in enumerate(order.tolist()):
+        greatest = max(greatest, min(1.0, p_values[at] * (len(p_values) - place)))
+        found[at] = greatest
+    return found
+
+
+def _between(first: Sequence[float], second: Sequence[float]) -> float:
+    return float(np.mean(second) - np.mean(first))
