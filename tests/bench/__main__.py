@@ -30,6 +30,7 @@ from bench.rows import (
     memory,
     noop,
     rally,
+    report,
     resting,
     traced,
     traces,
@@ -52,6 +53,7 @@ ROWS: dict[str, ModuleType] = {
     "rally": rally,
     "authenticate": authenticate,
     "resting": resting,
+    "report": report,
 }
 
 #: Columns of the table where there is no terminal.

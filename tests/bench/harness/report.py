@@ -1,0 +1,33 @@
+"""What the HTML report of a finished run costs: seconds, bytes, and whether it is the same twice."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from helpers.made_runs import made_run
+
+from osbench.coordinator.report.html import render_report
+from osbench.coordinator.report.run_facts import read_facts
+
+
+def main() -> None:
+    """Print seconds, size in bytes and equality of two reports of some iterations."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("iterations", type=int)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        directory = made_run(Path(folder), given.iterations)
+        begun = time.perf_counter()
+        page = render_report(read_facts(directory))
+        seconds = time.perf_counter() - begun
+        again = render_report(read_facts(directory))
+    found = {"seconds": seconds, "bytes": len(page.encode()), "same": page == again}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
