@@ -38,8 +38,9 @@ def directory(tmp_path):
     found.close()
 
 
-def archived(directory, *groups, kept=lambda number: True, failed=()):
+def archived(directory, *groups, kept=lambda number: True, failed=None):
     """A run whose workloads have these traces; iterations count from 1."""
+    failed = failed or {}
     survey = Survey()
     for group in groups:
         for trace in group:
@@ -51,7 +52,7 @@ def archived(directory, *groups, kept=lambda number: True, failed=()):
         for number, trace in enumerate(group, 1):
             length = max(span.duration_ns for span in trace.spans)
             outcome = Outcome.FAILED if number in failed else Outcome.OK
-            code = failed[number] if number in failed else 0
+            code = failed.get(number, 0)
             begun = number * 10**7
             extra = (bytes.fromhex(trace.trace_id), None)
             rows.append((number, outcome, begun, begun, begun + length, 0, code, (), extra))
