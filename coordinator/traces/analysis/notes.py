@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from osbench.coordinator.formatting import count, plain, spaced
-from osbench.coordinator.traces.analysis.comparison import signed
+from osbench.coordinator.traces.analysis.comparison import worded
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
@@ -64,7 +64,7 @@ def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
 def _clock(offset: HostSkew) -> str:
     host, reference = plain(offset.host), plain(offset.reference)
     if not offset.add_ns:
-        low, high = (signed((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
+        low, high = (worded((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
         return f"the clocks of {reference} and {host} may agree ({low} to {high})"
     apart = spaced(abs(offset.add_ns) / 1e9)
     sure = f" (+-{spaced(offset.width_ns / 1e9)})"

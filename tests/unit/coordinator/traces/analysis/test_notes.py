@@ -64,7 +64,7 @@ def test_of_many_services_the_worst_are_named():
         (10, 9, 11, "the clock of b is 10.0 ms behind that of a (+-1.00 ms), corrected"),
         (-10, -11, -9, "the clock of b is 10.0 ms ahead of that of a (+-1.00 ms), corrected"),
         (10, 10, None, "the clock of b is at least 10.0 ms behind that of a, corrected"),
-        (0, -1, 2, "the clocks of a and b may agree (-1.00ms to +2.00ms)"),
+        (0, -1, 2, "the clocks of a and b may agree (-1.00 ms to +2.00 ms)"),
     ],
 )
 def test_clocks_are_reported_by_pair_of_hosts(add_ms, low_ms, high_ms, line):
