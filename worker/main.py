@@ -56,6 +56,11 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
     help="Python file, or directory of them, to load plug-ins from; may be repeated.",
 )
 @click.option(
+    "--metrics",
+    metavar="[ADDR:]PORT",
+    help="Serve metrics of the processes for Prometheus; on 127.0.0.1 without ADDR.",
+)
+@click.option(
     "--check",
     is_flag=True,
     help="Start nothing; exit with 0 if all worker processes of this host have a heartbeat in "
@@ -64,12 +69,13 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
 @click.option("--complaints", type=int, hidden=True, help="Pipe for the error of a failed start.")
 @click.version_option(__version__, prog_name="osbench-worker")
-def main(
+def main(  # noqa: PLR0913 - one per option of the command
     config_file: tuple[str, ...],
     processes: int | None,
     virtual_users: int | None,
     label: str | None,
     plugin_path: tuple[str, ...],
+    metrics: str | None,
     check: bool,
     lifeline: int | None,
     complaints: int | None,
@@ -81,7 +87,8 @@ def main(
     """
     try:
         conf = load(config_file)
-        _override(conf, processes=processes, virtual_users=virtual_users, label=label)
+        given = {"processes": processes, "virtual_users": virtual_users, "label": label}
+        _override(conf, **given, metrics_listen=metrics)
         if not conf.messaging.redis_url:
             raise UsageError(
                 "[messaging] redis_url is not set: a worker needs the Redis that its "

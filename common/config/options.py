@@ -179,6 +179,14 @@ def _plugin_path() -> cfg.Opt:
     )
 
 
+def _metrics_listen(what: str) -> cfg.Opt:
+    return cfg.StrOpt(
+        "metrics_listen",
+        help=f"Port, or address:port, at which Prometheus reads metrics of {what}. Without an "
+        "address it is 127.0.0.1; without a value there is no such endpoint.",
+    )
+
+
 _WORKER = [
     _whole("processes", 0, "Worker processes; 0 is one per core.", low=0),
     _whole(
@@ -189,6 +197,7 @@ _WORKER = [
     ),
     cfg.StrOpt("label", default="", help="Name shown for this host's workers."),
     _plugin_path(),
+    _metrics_listen("the worker processes of this host"),
     _whole(
         "max_stuck",
         64,
@@ -233,6 +242,7 @@ _COORDINATOR = [
         "Seconds that a run waits for enough free workers before it gives up.",
     ),
     _plugin_path(),
+    _metrics_listen("a run while it goes on"),
 ]
 
 _TRACES = [

@@ -43,6 +43,8 @@ class ExportOptions:
     folder: str = "."
     #: Texts KEY=VALUE or EXPORTER.KEY=VALUE.
     options: tuple[str, ...] = ()
+    #: Where Prometheus is to read the run while it goes on, as `[ADDRESS:]PORT`.
+    metrics: str | None = None
 
     @property
     def given(self) -> bool:
@@ -152,16 +154,23 @@ def run_export_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="[NAME.]KEY=VALUE",
         help="Option of an exporter, its value in YAML; may be repeated.",
     )
+    @click.option(
+        "--metrics",
+        metavar="[ADDR:]PORT",
+        help="Serve metrics of the run for Prometheus while it goes on; on 127.0.0.1 without ADDR. "
+        "Default: [coordinator] metrics_listen.",
+    )
     @functools.wraps(command)
     def wrapped(
         *args: Any,
         page: str | None,
         exports: tuple[str, ...],
         options: tuple[str, ...],
+        metrics: str | None,
         **others: Any,
     ) -> Any:
         files = {} if page is None else {"html": page}
-        wanted = ExportOptions(files=files, exports=exports, options=options)
+        wanted = ExportOptions(files=files, exports=exports, options=options, metrics=metrics)
         return command(*args, wanted_exports=wanted, **others)
 
     return wrapped

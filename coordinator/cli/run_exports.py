@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,15 +24,21 @@ class RunExports:
     """The exports of one run. A failing one is a warning: the run and its exit code stay."""
 
     def __init__(
-        self, exports: Sequence[Export], directory: RunDirectory, say: Callable[[str], None]
+        self,
+        exports: Sequence[Export],
+        directory: RunDirectory,
+        say: Callable[[str], None],
+        metrics: str | None = None,
     ) -> None:
+        """`metrics` is where Prometheus is to read the run, `[ADDRESS:]PORT`."""
         self._exports = tuple(exports)
+        self._metrics = metrics
         self._directory = directory
         self._say = say
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """While the run goes on: push snapshots; if it raises, export that it has no results."""
+        """While the run goes on: push and serve snapshots; if it raises, export that it did."""
         pushers = [
             _Pusher(one.exporter, one.target, self._directory)
             for one in self._exports
@@ -41,13 +47,27 @@ class RunExports:
         try:
             for pusher in pushers:
                 pusher.start()
-            yield
+            with self._endpoint():
+                yield
         except OsbenchError as error:
             self._write_failure(error)
             raise
         finally:
             for pusher in pushers:
                 pusher.stop()
+
+    def _endpoint(self) -> contextlib.AbstractContextManager[object]:
+        if not self._metrics:
+            return contextlib.nullcontext()
+        # few runs have one, and these take a while to import
+        from osbench.common.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
+        from osbench.coordinator.exporters.openmetrics import families  # noqa: PLC0415 - see above
+
+        def collect() -> Iterable[Any]:
+            timeline = read_timeline(self._directory)
+            return families(LiveRun(timeline)) if timeline is not None else ()
+
+        return metrics_endpoint(self._metrics, collect)
 
     def write(self, summary: Mapping[str, Any]) -> None:
         """Export a run that has ended."""

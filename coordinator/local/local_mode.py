@@ -151,6 +151,8 @@ class LocalMode:
             ("messaging", "redis_url"): self.redis_url,
             ("messaging", "broker_url"): self.broker_url,
             ("security", "key_file"): key_file,
+            # they are part of the run, and the port may be that of the host's own workers
+            ("worker", "metrics_listen"): None,
         }
         write_config(self.config_file, self._conf, changes)
 

@@ -78,7 +78,8 @@ class LiveRun(RunSnapshot):
 
     def __init__(self, timeline: Mapping[str, Any]) -> None:
         self.at = float(timeline["at"])
-        self.summary = timeline["summary"]
+        # the one of a checkpoint is that of a run that ended there
+        self.summary = {**timeline["summary"], "exit_code": None}
         self.t0_at = tuple(float(one["t0_at"] or 0) for one in timeline["workloads"])
         self._timeline = timeline
 

@@ -58,22 +58,31 @@ def heard(conf: cfg.ConfigOpts) -> int:
     With `[worker] label` only those with that label. Stuck processes are not counted. Raises
     ConfigError without keys, StoreAway, StoreError.
     """
+    return sum(beat.state != "stuck" for beat in beats(conf))
+
+
+def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
+    """The verified heartbeats of the worker processes of this data directory.
+
+    With `[worker] label` only those with that label. Raises ConfigError without keys, StoreAway,
+    StoreError.
+    """
     sealer = Sealer(Keyring.load(conf.security.key_file))
     try:
         names = sorted(path.name for path in _directory(conf).iterdir())
     except FileNotFoundError:
         names = []
-    client = connect(conf.messaging.redis_url, conf.messaging.redis_timeout_s)
-    with reached(conf.messaging.redis_url):
+    url = conf.messaging.redis_url
+    with connect(url, conf.messaging.redis_timeout_s) as client, reached(url):
         client.ping()
         asked = [redis_keys.worker(name) for name in names]
         found = cast(list[Any], client.mget(asked)) if asked else []
-    return sum(_counts(conf, sealer, data) for data in found if data is not None)
+    read = [_beat(sealer, data) for data in found if data is not None]
+    return [one for one in read if one is not None and conf.worker.label in ("", one.label)]
 
 
-def _counts(conf: cfg.ConfigOpts, sealer: Sealer, data: bytes) -> bool:
+def _beat(sealer: Sealer, data: bytes) -> Heartbeat | None:
     try:
-        beat = Heartbeat.parse(sealer.open(Heartbeat.KIND, data))
+        return Heartbeat.parse(sealer.open(Heartbeat.KIND, data))
     except Untrusted:
-        return False
-    return beat.state != "stuck" and conf.worker.label in ("", beat.label)
+        return None

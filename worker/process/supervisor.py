@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -82,11 +83,22 @@ class Supervisor:
             signal.signal(number, lambda *_: self._leave.set())
         reading, writing = os.pipe()
         try:
-            return self._supervise(reading)
+            with self._metrics():
+                return self._supervise(reading)
         finally:
             # closing the lifeline makes remaining processes drain
             os.close(writing)
             os.close(reading)
+
+    def _metrics(self) -> contextlib.AbstractContextManager[object]:
+        listen = self._conf.worker.metrics_listen
+        if not listen:
+            return contextlib.nullcontext()
+        # few have an endpoint, and these take a while to import
+        from osbench.common.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
+        from osbench.worker.process.worker_metrics import worker_metrics  # noqa: PLC0415 - see above
+
+        return metrics_endpoint(listen, lambda: worker_metrics(self._conf))
 
     def _supervise(self, lifeline: int) -> int:
         self._due = [time.monotonic()] * process_count(self._conf)

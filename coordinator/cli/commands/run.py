@@ -127,7 +127,8 @@ def run(  # noqa: PLR0913 - one per option of the command
     progress = Progress(quiet=quiet)
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
     chosen = wanted_exports.chosen(settings.conf, options.plugin_path)
-    exports = RunExports(chosen, directory, progress.say)
+    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_listen
+    exports = RunExports(chosen, directory, progress.say, metrics)
     wanted = Wanted(
         source=task,
         adhoc=adhoc,
