@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 PERIOD_S = 1.0
 QUIET_S = 15.0
 #: The part of a core that building documents may take: what takes longer is built less often.
-SHARE = 0.02
+SHARE = 0.1
 #: How long documents are built for nobody: a reload comes back at once.
 GRACE_S = 3.0
 
@@ -77,6 +77,7 @@ class Feed:
         self._news = asyncio.Event()
         self._closing = asyncio.Event()
         self._closed = False
+        self._failed = False
 
     @property
     def over(self) -> bool:
@@ -154,7 +155,9 @@ class Feed:
             frame, cost_s = await asyncio.to_thread(self._built)
         except Exception:
             # a page that cannot be drawn must not end the others, and no run
-            LOG.exception("the live view cannot be drawn")
+            if not self._failed:
+                LOG.exception("the live view cannot be drawn")
+            self._failed = True
             return PERIOD_S * 5
         if frame is not None:
             self._newest = frame
