@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 PERIOD_S = 1.0
 QUIET_S = 15.0
 #: The part of a core that building documents may take: what takes longer is built less often.
-SHARE = 0.02
+SHARE = 0.1
 #: How long documents are built for nobody: a reload comes back at once.
 GRACE_S = 3.0
 
@@ -59,6 +59,11 @@ def event(epoch: str, number: int, how: dict[str, Any]) -> bytes:
     return f"id: {epoch}-{number}\ndata: {data}\n\n".encode()
 
 
+def pause_s(cost_s: float) -> float:
+    """The pause after a document that took so many seconds of a core."""
+    return max(PERIOD_S, cost_s / SHARE)
+
+
 class Feed:
     """Builds documents while somebody watches. Belongs to one event loop."""
 
@@ -72,11 +77,17 @@ class Feed:
         self._news = asyncio.Event()
         self._closing = asyncio.Event()
         self._closed = False
+        self._failed = False
 
     @property
     def over(self) -> bool:
         """Its last document was sent."""
         return self._newest is not None and self._newest.last
+
+    @property
+    def at_work(self) -> bool:
+        """Documents are being built."""
+        return self._work is not None and not self._work.done()
 
     @property
     def watchers(self) -> int:
@@ -90,7 +101,7 @@ class Feed:
         try:
             yield b"retry: 2000\n\n"
             while True:
-                if self._work is None or self._work.done():
+                if not self.at_work:
                     self._work = asyncio.create_task(self._run())
                 frame, news = self._newest, self._news
                 if frame is not None and frame.number != seen:
@@ -124,7 +135,7 @@ class Feed:
         alone_since: float | None = None
         while True:
             closing = self._closing.is_set()
-            pause_s = await self._next()
+            wait_s = await self._next()
             if closing or self.over:
                 return
             if self._watchers:
@@ -134,7 +145,7 @@ class Feed:
                 if time.monotonic() - alone_since > GRACE_S:
                     return
             try:
-                await asyncio.wait_for(self._closing.wait(), pause_s)
+                await asyncio.wait_for(self._closing.wait(), wait_s)
             except TimeoutError:
                 continue
 
@@ -144,12 +155,14 @@ class Feed:
             frame, cost_s = await asyncio.to_thread(self._built)
         except Exception:
             # a page that cannot be drawn must not end the others, and no run
-            LOG.exception("the live view cannot be drawn")
+            if not self._failed:
+                LOG.exception("the live view cannot be drawn")
+            self._failed = True
             return PERIOD_S * 5
         if frame is not None:
             self._newest = frame
             self._tell()
-        return max(PERIOD_S, cost_s / SHARE)
+        return pause_s(cost_s)
 
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()

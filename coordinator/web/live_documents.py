@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,12 @@ from osbench.coordinator.web import report_views, web_pages
 from osbench.coordinator.web.feed import OVER
 from osbench.coordinator.web.runs_shown import RunsShown
 
+LOG = logging.getLogger(__name__)
+
+#: The part of a core that drawing the report of a run that goes on may take: what takes longer is
+#: drawn less often than each second. What the run is doing now is cheap, and always fresh.
+SHARE = 0.01
+
 
 class RunDocument:
     """The document of a run; the report's part is made anew when the run has written more."""
@@ -21,6 +29,9 @@ class RunDocument:
         self._directory = directory
         self._stamp = 0
         self._report: dict[str, Any] = {}
+        self._failed = False
+        #: When the report may be drawn again, monotonic.
+        self._next_s = 0.0
 
     def __call__(self) -> dict[str, Any]:
         """The run as it is now."""
@@ -30,10 +41,11 @@ class RunDocument:
         running = awaited or directory.coordinator() != 0
         status = directory.read("status.json")
         stamp = _stamp(directory)
+        due = stamp != self._stamp and time.monotonic() >= self._next_s
         # where a run has ended there is a last time to look
-        if stamp != self._stamp or not running:
+        if due or not running:
             self._stamp = stamp
-            self._report = _report(directory)
+            self._draw()
         summary = directory.read("summary.json") if not running else None
         return {
             "line": state_line(status, running=running, summary=summary),
@@ -42,6 +54,17 @@ class RunDocument:
             **self._report,
             OVER: not running,
         }
+
+    def _draw(self) -> None:
+        """Make the report part anew; where that fails the last one stays."""
+        began = time.thread_time()
+        try:
+            self._report = _report(self._directory)
+        except Exception:
+            if not self._failed:
+                LOG.warning("the live view shows no new charts", exc_info=True)
+            self._failed = True
+        self._next_s = time.monotonic() + (time.thread_time() - began) / SHARE
 
 
 @dataclass(frozen=True, kw_only=True)

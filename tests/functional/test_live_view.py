@@ -1,0 +1,178 @@
+"""The live view in a real browser, during real runs on two workers."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from helpers.live_browser import Browsed, browser
+from helpers.runs import Cluster, Started, site
+from servers import redis_server
+
+pytestmark = pytest.mark.functional
+
+TIMES = 100_000
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+WORKLOAD = {
+    "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+    "runner": {"constant": {"times": TIMES, "concurrency": 4}},
+    "sla": {"failure_rate": {"max": 0}},
+}
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis)
+        for _ in range(2):
+            found.start_worker()
+        found.await_idle(2)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Browsed]:
+    with Browsed.opened(chromium) as found:
+        yield found
+
+
+def start(cluster: Cluster, *options: str) -> Started:
+    cluster.await_idle(2)
+    task = cluster.site.task({**WORKLOAD, "title": HOSTILE})
+    return cluster.site.start("osbench-coord", "run", "--json", task, *options)
+
+
+def address(command: Started) -> str:
+    """The address that a command has printed."""
+    command.await_said("?token=")
+    found = re.search(r"http://\S+\?token=\S+", command.said())
+    assert found
+    return found.group()
+
+
+def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -> None:
+    run = start(cluster, "--web", "0")
+    tab.goto(address(run))
+
+    tab.expect_text("#live-state", re.compile(r"running, \d+ s, connected"))
+    assert "token" not in tab.url
+    # numbers move: those of the server now, and those of the report
+    before, points = tab.done(), tab.points()
+    tab.wait_until(lambda: tab.done() > before + 50)
+    tab.wait_until(lambda: tab.points() > points + 4)
+    assert len(tab.worker_rows()) == 2
+
+    # history is in the run directory: a page that is loaded again begins with all of it
+    seen_s = tab.seconds_at_load()
+    tab.reload()
+    tab.expect_text("#live-state", re.compile("connected"))
+    assert tab.seconds_at_load() > seen_s
+    tab.shoot("live-run")
+
+    tab.accept_dialogs()
+    tab.click("#live-abort")
+    done = run.finish()
+
+    assert done.code == 130
+    sums = done.sums
+    assert sums["lost"] == 0
+    assert 0 < sums["ok"] < TIMES
+    tab.expect_text("#live-state", "the run has ended with exit code 130")
+    tab.expect_disabled("#live-abort")
+    # the whole page at once, and no token but in the one address
+    assert done.err.count("?token=") == 1
+    tab.assert_clean()
+
+
+def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Browsed) -> None:
+    cluster.await_idle(2)
+    task = cluster.site.task({**WORKLOAD, "runner": {"constant_for_duration": {
+        "duration": 6, "concurrency": 2}}})  # fmt: skip
+    run = cluster.site.start("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
+    tab.goto(address(run))
+    tab.expect_text("#live-state", re.compile("connected"))
+
+    done = run.finish()
+
+    assert done.code == 0
+    tab.expect_text("#live-state", "the run has ended with exit code 0")
+    tab.assert_clean()
+
+
+def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:
+    web = cluster.site.start("osbench-coord", "web", "--listen", "0")
+    url = address(web)
+    run = start(cluster)
+    run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
+    run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
+
+    tab.goto(url)
+    tab.expect_text("#live-list", re.compile("running"))
+    tab.shoot("live-list")
+    tab.click(f"a[href='/runs/{run_id}']")
+    tab.expect_text("#live-state", re.compile("connected"))
+    tab.wait_until(lambda: tab.done() > 50)
+    run.interrupt()
+    assert run.finish().code == 130
+    # the page becomes the report
+    tab.expect_gone("#live")
+    tab.expect_text("body", re.compile("130"))
+    tab.goto(url)
+    tab.expect_text("#live-list", re.compile(f"{run_id}.*finished", re.S))
+    tab.assert_clean()
+
+    web.interrupt()
+    assert web.finish().code in (0, 130)
+
+
+def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None:
+    web = cluster.site.start("osbench-coord", "web", "--listen", "0")
+    url = address(web)
+    run = start(cluster)
+    run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
+    run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
+    tab.goto(url)
+    tab.click(f"a[href='/runs/{run_id}']")
+    tab.wait_until(lambda: tab.done() > 50)
+
+    run.process.kill()
+    run.process.wait()
+
+    tab.expect_gone("#live")
+    tab.expect_text("body", re.compile("killed"))
+    tab.goto(url)
+    tab.expect_text("#live-list", re.compile(f"{run_id}.*broken off", re.S))
+    tab.assert_clean()
+
+
+def test_no_page_of_another_site_reaches_a_run(cluster: Cluster, tab: Browsed) -> None:
+    run = start(cluster, "--web", "0")
+    url = address(run)
+    tab.goto(url)
+    tab.expect_text("#live-state", re.compile("connected"))
+    run_page = tab.url
+
+    # the browser has the cookie; a page of another origin (the port does not matter) tries
+    with tab.foreign_site() as foreign:
+        assert foreign.post(f"{run_page}/abort") == "refused"
+        assert foreign.frame(run_page) == "refused"
+        assert foreign.read(f"{run_page}/frames") == "refused"
+
+    tab.wait_until(lambda: tab.done() > 20)
+    assert run.process.poll() is None
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(run_page)
+    run.interrupt()
+    assert run.finish().code == 130

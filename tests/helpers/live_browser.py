@@ -1,0 +1,225 @@
+"""A real browser that watches a live view, and notes all that should not happen."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+#: Where screenshots go, if anywhere.
+SHOTS = os.environ.get("OSBENCH_SCREENSHOTS", "")
+
+_ARGUMENTS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: Violations of the page's policy are no errors of the console everywhere.
+_LISTEN = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation",
+  event => window.violations.push(event.violatedDirective + " " + event.blockedURI));
+"""
+#: How long something may take on a machine that is busy, seconds.
+_PATIENCE_S = 60.0
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Any]:
+    """A headless Chromium with a profile of its own; skips the test where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+class Browsed:
+    """One tab, without cookies at first."""
+
+    def __init__(self, context: Any) -> None:
+        from playwright.sync_api import expect
+
+        self._expect = expect
+        self._context = context
+        self._page = context.new_page()
+        self._page.set_default_timeout(_PATIENCE_S * 1000)
+        self._errors: list[str] = []
+        self._hosts: set[str] = set()
+        self._page.add_init_script(_LISTEN)
+        self._page.on("console", self._note)
+        self._page.on("pageerror", lambda error: self._errors.append(str(error)))
+        self._page.on("request", lambda one: self._hosts.add(one.url.split("/")[2]))
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, chromium: Any) -> Iterator[Self]:
+        """A tab, closed in the end."""
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        try:
+            yield cls(context)
+        finally:
+            context.close()
+
+    @property
+    def url(self) -> str:
+        """What stands in the address bar."""
+        return str(self._page.url)
+
+    def goto(self, url: str) -> None:
+        """Open an address."""
+        self._page.goto(url, wait_until="domcontentloaded")
+
+    def reload(self) -> None:
+        """Load the page again."""
+        self._page.reload(wait_until="domcontentloaded")
+
+    def click(self, selector: str) -> None:
+        """Click on an element."""
+        self._page.click(selector)
+
+    def accept_dialogs(self) -> None:
+        """Say yes to questions."""
+        self._page.on("dialog", lambda dialog: dialog.accept())
+
+    def shoot(self, name: str) -> None:
+        """Keep a picture, where that is wanted."""
+        if SHOTS:
+            self._page.screenshot(path=str(Path(SHOTS) / f"{name}.png"), full_page=True)
+
+    # what it shows
+
+    def done(self) -> int:
+        """Iterations that the table of workloads says are done; 0 before there is a table."""
+        cells = self._page.locator("#live-now tr.sum td").all_text_contents()
+        return int(re.split(r"\D", cells[1].replace(",", ""))[0]) if len(cells) > 1 else 0
+
+    def worker_rows(self) -> list[str]:
+        """The rows of workers in the table of workloads."""
+        return list(self._page.locator("#live-now tr.part").all_text_contents())
+
+    def points(self) -> int:
+        """Points that the first chart of the first workload has drawn."""
+        found = self._page.evaluate(
+            "() => { const one = document.getElementById('w1-load'); "
+            "const chart = one && echarts.getInstanceByDom(one); "
+            "return chart ? chart.getOption().series[0].data.length : 0; }"
+        )
+        return int(found)
+
+    def seconds_at_load(self) -> float:
+        """How many seconds of load the page had when it was loaded."""
+        found = json.loads(self._page.locator("#data").text_content() or "{}")
+        load = found["workloads"][0]["load"]
+        counts = load["started"]
+        # from the first second on, not only what came last
+        return float(load["width"]) * len(counts) if sum(counts[:4]) else 0.0
+
+    def expect_text(self, selector: str, text: str | re.Pattern[str]) -> None:
+        """Wait until an element contains a text."""
+        self._expect(self._page.locator(selector)).to_contain_text(text, timeout=_PATIENCE_S * 1000)
+
+    def expect_disabled(self, selector: str) -> None:
+        """Wait until a button cannot be pressed."""
+        self._expect(self._page.locator(selector)).to_be_disabled(timeout=_PATIENCE_S * 1000)
+
+    def expect_gone(self, selector: str) -> None:
+        """Wait until there is no such element."""
+        self._expect(self._page.locator(selector)).to_have_count(0, timeout=_PATIENCE_S * 1000)
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that the page comes to show."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, self._page.content()[:3000]
+            self._page.wait_for_timeout(100)
+
+    def assert_clean(self) -> None:
+        """No error, no violation of the policy, no request to another host."""
+        assert self._errors == []
+        assert self._page.evaluate("() => window.violations") == []
+        assert len(self._hosts) == 1, self._hosts
+
+    def _note(self, message: Any) -> None:
+        # a server that has ended with its run is what the page then tells
+        if message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text:
+            self._errors.append(message.text)
+
+    @contextlib.contextmanager
+    def foreign_site(self) -> Iterator[ForeignSite]:
+        """A page of another port of this host in the same browser: it is sent the cookies."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Nothing)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        page = self._context.new_page()
+        try:
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            yield ForeignSite(page)
+        finally:
+            page.close()
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+class ForeignSite:
+    """What a hostile page tries."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+
+    def post(self, url: str) -> str:
+        """Send a POST with the cookies that the browser has."""
+        return self._fetch(url, {"method": "POST", "mode": "no-cors", "credentials": "include"})
+
+    def read(self, url: str) -> str:
+        """Read an answer."""
+        return self._fetch(url, {"credentials": "include"})
+
+    def frame(self, url: str) -> str:
+        """Show a page inside of its own."""
+        self._page.evaluate(
+            "url => new Promise(done => { const one = document.createElement('iframe'); "
+            "one.onload = done; one.onerror = done; one.src = url; document.body.append(one); })",
+            url,
+        )
+        frames = [one.url for one in self._page.frames[1:]]
+        return "refused" if all(one.startswith("chrome-error:") for one in frames) else "reached"
+
+    def _fetch(self, url: str, options: dict[str, str]) -> str:
+        found = self._page.evaluate(
+            "async ([url, options]) => { try { await fetch(url, options); return 'reached'; } "
+            "catch (error) { return 'refused'; } }",
+            [url, options],
+        )
+        return str(found)
+
+
+class _Nothing(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        """An empty page."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title><body></body>")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""

@@ -1,0 +1,120 @@
+"""Figures of a workload under load: rates over the last seconds, percentiles, worker rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.heartbeats import heartbeat
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.messages import Block
+from osbench.common.task import Named
+from osbench.coordinator.fleet.worker import LossReason, WorkerHandle
+from osbench.coordinator.results.live_figures import RATE_S, LiveFigures, RecentRates
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.sla.evaluator import SlaEvaluator
+
+MS = 10**6
+CRITERIA = [Named(name="failure_rate", config={"max": 0}), Named(name="max_avg_duration", config=9)]
+
+
+@pytest.fixture
+def results() -> WorkloadResults:
+    found = WorkloadResults(idempotent=False, sla=SlaEvaluator(CRITERIA, Plugins(())))
+    found.ledger.cut(1, "w1", found.ledger.allot(100, 100))
+    found.t0_at = 1000.0
+    return found
+
+
+def add(results: WorkloadResults, numbers: range, outcome: Outcome = Outcome.OK) -> None:
+    """Iterations of n milliseconds that were started n microseconds late."""
+    rows = [(n, int(outcome), 0, n * 1000, n * 1000 + n * MS, 0, 0, (), None) for n in numbers]
+    columns = encode_rows(rows, (), 0)
+    results.add(Block(run="r", epoch="e", incarnation="w1", number=1, workload=0, columns=columns))
+
+
+def test_rates_are_over_the_last_seconds() -> None:
+    rates = RecentRates()
+    assert rates.rate("a") == 0
+
+    for second in range(20):
+        # ten a second at first, then none
+        rates.add(float(second), {"a": min(second, 10) * 10})
+
+        if 1 <= second <= 10:
+            assert rates.rate("a") == pytest.approx(10)
+    assert rates.rate("a") == 0
+    assert rates.rate("unknown") == 0
+
+
+def test_a_rate_is_over_about_five_seconds_however_seldom_it_is_asked() -> None:
+    rates = RecentRates()
+    for at in (0.0, 2.0, 60.0, 62.0):
+        rates.add(at, {"a": int(at)})
+
+    assert rates.rate("a") == pytest.approx(1)
+    assert RATE_S == 5
+
+
+def test_percentiles_are_of_service_time_or_of_response_time(results: WorkloadResults) -> None:
+    add(results, range(1, 101))
+
+    closed = LiveFigures(results, is_open=False).fields(0.0, ())
+    opened = LiveFigures(results, is_open=True).fields(0.0, ())
+
+    assert (closed["latency"], opened["latency"]) == ("service", "response")
+    assert closed["p50_s"] == pytest.approx(0.050, rel=0.002)
+    assert closed["p95_s"] == pytest.approx(0.095, rel=0.002)
+    assert closed["p99_s"] == pytest.approx(0.099, rel=0.002)
+    assert opened["p50_s"] == pytest.approx(0.05005, rel=0.002)
+    assert closed["lag_p99_s"] == pytest.approx(99e-6, rel=0.002)
+
+
+def test_before_the_first_result_nothing_is_judged(results: WorkloadResults) -> None:
+    found = LiveFigures(results, is_open=False).fields(0.0, ())
+
+    assert (found["p50_s"], found["lag_p99_s"], found["sla"], found["rate"]) == (None, None, (), 0)
+
+
+def test_criteria_say_what_they_have_found(results: WorkloadResults) -> None:
+    add(results, range(1, 10))
+    add(results, range(10, 11), Outcome.FAILED)
+
+    found = LiveFigures(results, is_open=False).fields(0.0, ())
+
+    assert [(one.name, one.met) for one in found["sla"]] == [
+        ("failure_rate", False),
+        ("max_avg_duration", True),
+    ]
+    assert "1 of 10" in found["sla"][0].detail
+    assert found["failing"] == ("failure_rate",)
+
+
+def test_they_are_computed_once_a_second_at_most(results: WorkloadResults) -> None:
+    figures = LiveFigures(results, is_open=False)
+    first = figures.fields(10.0, ())
+    add(results, range(1, 100))
+
+    assert figures.fields(10.9, ()) is first
+    later = figures.fields(11.0, ())
+    assert later["rate"] == pytest.approx(99)
+
+
+def test_each_worker_has_a_row(results: WorkloadResults) -> None:
+    at_work = WorkerHandle(heartbeat("w1", label="rack", cpu=0.5, busy=3), share=4)
+    silent = WorkerHandle(heartbeat("w2", pid=8), share=4, silence_s=3.0)
+    lost = WorkerHandle(heartbeat("w3", pid=9, busy=2, cpu=0.9), share=4)
+    lost.declare_lost(LossReason.SILENT)
+    lost.fence_read()
+    figures = LiveFigures(results, is_open=False)
+    figures.fields(0.0, ())
+    add(results, range(1, 51))
+
+    one, two, three = figures.fields(2.0, (at_work, silent, lost))["rows"]
+
+    assert (one.name, one.label, one.state, one.users, one.busy) == ("h:7", "rack", "running", 4, 3)
+    assert one.rate == pytest.approx(25)
+    assert one.lag_p99_s == pytest.approx(50e-6, rel=0.02)
+    assert (two.state, two.rate, two.lag_p99_s) == ("silent", 0, None)
+    assert (three.state, three.users, three.busy, three.cpu) == ("lost", 0, 0, 0)
