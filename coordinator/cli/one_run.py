@@ -22,7 +22,7 @@ from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read
 from osbench.coordinator.cli.web_options import live_view
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.lifecycle import Run, RunInterface
-from osbench.coordinator.run.plan import RunOptions, plan_run
+from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
 from osbench.coordinator.taskfile import checked, rally_validation
 from osbench.coordinator.web.address import Address
 
@@ -45,12 +45,7 @@ def run_once(settings: CommandSettings, wanted: Wanted, progress: Progress) -> d
     """Run a task to its end and return the JSON object of the run. Raises OsbenchError."""
     conf = settings.conf
     logs.begin(conf.log_level)
-    task, plugins = _task(conf, wanted)
-    deployment = settings.deployment(wanted.deployment)
-    problems = rally_validation.check(task, plugins, deployment)
-    if problems:
-        raise TaskError(task.source, problems)
-    plan = plan_run(task, plugins, deployment, conf, wanted.run_options)
+    task, plan = checked_plan(settings, wanted)
     one = Run(plan, RunInterface(progress=progress, say=progress.say))
     with (
         _interruptible(one, progress),
@@ -69,6 +64,17 @@ def run_once(settings: CommandSettings, wanted: Wanted, progress: Progress) -> d
             f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
         )
         return one.execute(connection)
+
+
+def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPlan]:
+    """What a run of it would do. Raises OsbenchError where task or configuration are wrong."""
+    conf = settings.conf
+    task, plugins = _task(conf, wanted)
+    deployment = settings.deployment(wanted.deployment)
+    problems = rally_validation.check(task, plugins, deployment)
+    if problems:
+        raise TaskError(task.source, problems)
+    return task, plan_run(task, plugins, deployment, conf, wanted.run_options)
 
 
 def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:

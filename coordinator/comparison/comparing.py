@@ -254,7 +254,7 @@ def _remarks(
         found.append("No intervals: the runs are too short for ten independent blocks of time")
     if any(row.p is not None for row in rows):
         found.append(
-            f"Verdicts hold together: of such comparisons without a change, 5 % at most name one"
-            f" among their {len(rows)} percentiles. Intervals are those of each row alone"
+            f"The verdicts allow for {len(rows)} percentiles at once: where nothing changed, 5 % of"
+            " comparisons at most name a change. Each interval is that of its row alone"
         )
     return tuple(found)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
-from osbench.coordinator.comparison.trends import Trend
+from osbench.coordinator.comparison.trends import RunsTrend
 
 #: Version of these formats.
 FORMAT = 1
@@ -21,7 +21,7 @@ def comparison_json(result: ComparisonResult) -> dict[str, Any]:
     return {"format": FORMAT, **found}
 
 
-def trends_json(trends: Sequence[Trend]) -> dict[str, Any]:
+def trends_json(trends: Sequence[RunsTrend]) -> dict[str, Any]:
     """The JSON object of trends."""
     found = []
     for trend in trends:

@@ -20,7 +20,7 @@ from osbench.coordinator.comparison.comparison_result import (
     ComparisonResult,
 )
 from osbench.coordinator.comparison.comparison_text import interval_text
-from osbench.coordinator.comparison.trends import Trend, TrendChange, TrendSeries
+from osbench.coordinator.comparison.trends import RunsTrend, TrendChange, TrendSeries
 from osbench.coordinator.formatting import duration
 
 #: Package of templates and style.
@@ -53,7 +53,7 @@ def compare_page(result: ComparisonResult) -> str:
         told=told + colon,
         rest=rest,
         heading=_heading(result),
-        axis=f"x {math.exp(-reach):.2f} to x {math.exp(reach):.2f}",
+        axis=f"{math.exp(-reach):.2f} to {math.exp(reach):.2f} times",
         sides=[
             (f"before {names[0]}".strip(), result.before),
             (f"after {names[1]}".strip(), result.after),
@@ -62,7 +62,7 @@ def compare_page(result: ComparisonResult) -> str:
     )
 
 
-def trends_page(trends: Sequence[Trend]) -> str:
+def trends_page(trends: Sequence[RunsTrend]) -> str:
     """Trends as a page; there must be one at least."""
     return _environment().get_template("trends.html.j2").render(trends=list(trends))
 
@@ -150,7 +150,7 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
     return _svg("forest", 16, parts)
 
 
-def _drawn_series(trend: Trend, one: TrendSeries) -> Markup:
+def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
     """A series by run, with the level of each stretch and a line where it changes."""
     known = [value for value in one.values_s if value is not None]
     if not known:
@@ -199,7 +199,7 @@ def _series_range(one: TrendSeries) -> str:
     return f"{_spaced(min(known))} to {_spaced(max(known))}, last {_spaced(known[-1])}"
 
 
-def _all_changes(trend: Trend) -> list[tuple[TrendSeries, TrendChange]]:
+def _all_changes(trend: RunsTrend) -> list[tuple[TrendSeries, TrendChange]]:
     return [(one, change) for one in trend.series for change in one.changes]
 
 

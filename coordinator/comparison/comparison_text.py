@@ -21,7 +21,7 @@ from osbench.coordinator.comparison.comparison_result import (
     WorkloadChanges,
 )
 from osbench.coordinator.comparison.run_series import common_keys, common_workloads, log_values
-from osbench.coordinator.comparison.trends import Trend
+from osbench.coordinator.comparison.trends import RunsTrend
 from osbench.coordinator.formatting import count, duration, plain
 
 _STYLES = {
@@ -116,7 +116,7 @@ def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
         _show(console, Text("   spread: standard deviation between runs", style="italic"))
 
 
-def show_trend(trend: Trend, console: Console) -> None:
+def show_trend(trend: RunsTrend, console: Console) -> None:
     """Print the trend of one fingerprint."""
     heading = Text(f"{plain(trend.task)}", style="bold")
     where = f", deployment {plain(trend.deployment)}" if trend.deployment else ""

@@ -14,6 +14,8 @@ from osbench.coordinator.report.summary_json import percentile_key
 COMPARED = (50.0, 95.0, 99.0)
 #: Actions at most of a workload, those with most time.
 _ACTIONS = 20
+#: Share of an iteration's time from which an action is the same as the iteration.
+_WHOLE = 0.99
 #: Iterations beyond a percentile that a run has at least, where the percentile is compared.
 _BEYOND = 10
 
@@ -68,16 +70,17 @@ def _times(run: ComparedRun, workload: str, action: str) -> Mapping[str, Any]:
 
 
 def _actions(runs: Sequence[ComparedRun], workload: str) -> list[str]:
-    names = [
-        name
-        for name in runs[0].workloads[workload]["actions"]
-        if all(name in run.workloads[workload]["actions"] for run in runs)
-    ]
-    spent = {
-        name: sum((times["mean"] or 0.0) * times["count"] for times in of)
-        for name in names
-        for of in [[_times(run, workload, name) for run in runs]]
-    }
-    # an action that is the whole iteration says nothing in addition, but has the name readers know
-    most = sorted(names, key=lambda name: -spent[name])[:_ACTIONS]
-    return [name for name in names if name in most]
+    whole = [_spent_s(run, workload, "") for run in runs]
+    spent: dict[str, float] = {}
+    for name in runs[0].workloads[workload]["actions"]:
+        times = [_spent_s(run, workload, name) for run in runs]
+        # an action that is the iteration itself would only be one more thing to test
+        if all(0 < one < _WHOLE * all_ for one, all_ in zip(times, whole, strict=True)):
+            spent[name] = sum(times)
+    most = sorted(spent, key=lambda name: -spent[name])[:_ACTIONS]
+    return [name for name in spent if name in most]
+
+
+def _spent_s(run: ComparedRun, workload: str, action: str) -> float:
+    times = _times(run, workload, action)
+    return float((times.get("mean") or 0.0) * times.get("count", 0))

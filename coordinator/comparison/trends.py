@@ -64,7 +64,7 @@ class TrendSeries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend:
+class RunsTrend:
     """The runs of one fingerprint, oldest first."""
 
     fingerprint: str
@@ -76,7 +76,7 @@ class Trend:
     sentence: str
 
 
-def trend_of(runs: Sequence[ComparedRun]) -> Trend:
+def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
     """The trend of runs of one fingerprint, oldest first; there must be one at least."""
     newest = runs[-1]
     keys = [key for name in newest.workloads for key in common_keys([newest], name)]
@@ -84,7 +84,7 @@ def trend_of(runs: Sequence[ComparedRun]) -> Trend:
     keys = sorted(keys, key=lambda key: bool(key.action))[:_SERIES]
     significance = _SIGNIFICANT / max(len(keys), 1)
     series = tuple(_series(runs, key, significance) for key in keys)
-    return Trend(
+    return RunsTrend(
         fingerprint=newest.fingerprint,
         task=str(newest.manifest.get("task", "")),
         deployment=newest.deployment,

@@ -93,8 +93,8 @@ def verdicts(queue: Queue, pairs: int, slower: float = 1.0, seed: int = 1) -> li
 
 def trends() -> Iterator[str]:
     """How often trends find a step, and one where there is none."""
-    series, queue = 30, Queue(rate=500, duration_s=60)
-    yield f"Change points in {series} series of 30 runs each, which differ by 2 % anyway"
+    series, queue = 30, Queue(rate=500, duration_s=120)
+    yield f"Change points in {series} series of 30 runs of 120 s, which differ by 2 % anyway"
     for step, name in ((1.0, "equal runs"), (1.05, "5 % slower from run 16 on")):
         random = np.random.default_rng(1)
         found = [trend_of(trend_runs(queue, random, step=step)) for _ in range(series)]

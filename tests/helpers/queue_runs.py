@@ -63,7 +63,7 @@ class Queue:
 
 
 def compared_run(
-    name: str,
+    run_id: str,
     latencies: tuple[Ints, Ints],
     *,
     actions: Mapping[str, Ints] | None = None,
@@ -98,7 +98,7 @@ def compared_run(
         "workers": [{"host": "a"}, {"host": "b"}],
         **changed,
     }
-    summary = {"format": 1, "run_id": name, "exit_code": 0, "tags": [], "workloads": [workload]}
+    summary = {"format": 1, "run_id": run_id, "exit_code": 0, "tags": [], "workloads": [workload]}
     document = {path: matrix.to_dict() for path, matrix in matrices.items()}
     return ComparedRun(
         manifest={

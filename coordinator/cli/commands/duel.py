@@ -16,7 +16,7 @@ from osbench.coordinator.cli.comparison_options import (
     exit_code,
     show,
 )
-from osbench.coordinator.cli.one_run import Wanted
+from osbench.coordinator.cli.one_run import Wanted, checked_plan
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged
 from osbench.coordinator.cli.task_options import TaskOptions, task_options
@@ -151,6 +151,9 @@ def duel(  # noqa: PLR0913 - one per option of the command
         )
         for source in (first, second)
     ]
+    for task in tasks:
+        # the second is not to fail after the first has run
+        checked_plan(settings, task)
     runs = AlternatingRuns(settings, (tasks[0], tasks[1]), Progress(quiet=quiet))
     runs.run(pairs)
     result = runs.result(chosen)

@@ -1,0 +1,154 @@
+"""The commands `compare` and `trends` on run directories."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bench.evidence import trend_runs
+from helpers.queue_runs import Queue, side
+from osbench.coordinator.cli.base import Group
+from osbench.coordinator.cli.commands.compare import compare
+from osbench.coordinator.cli.commands.trends import trends
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import write_timeline
+
+QUEUE = Queue(duration_s=60)
+
+
+@pytest.fixture
+def invoke(tmp_path):
+    """Call a command with a data directory of the test."""
+    conf = tmp_path / "osbench.conf"
+    conf.write_text(f"[DEFAULT]\ndata_dir = {tmp_path}\n")
+    group = Group(commands=[compare, trends])
+
+    def call(*args):
+        return CliRunner().invoke(group, [*args, "--config-file", str(conf)])
+
+    return call
+
+
+def keep(data_dir, runs, tag=None):
+    """Write runs as run directories."""
+    for run in runs:
+        directory = RunDirectory.create(str(data_dir), run.run_id)
+        tags = [tag] if tag else []
+        directory.write("run.json", {**run.manifest, "tags": tags})
+        directory.write("summary.json", {**run.summary, "tags": tags})
+        write_timeline(directory, dict(run.timeline), sync=False)
+        directory.close()
+
+
+def chance():
+    return np.random.default_rng(1)
+
+
+def test_two_runs_give_intervals_and_exit_code_0(invoke, tmp_path):
+    keep(tmp_path, side(QUEUE, chance(), "A", 2))
+
+    found = invoke("compare", "A0", "last")
+
+    assert found.exit_code == 0, found.output
+    assert "run-to-run spread is unknown" in found.output
+    assert "before A0" in found.output
+    assert "after  A1" in found.output
+    assert " % to +" in found.output
+
+
+def test_what_is_worse_gives_exit_code_1_and_what_is_better_0(invoke, tmp_path):
+    random = chance()
+    keep(tmp_path, side(QUEUE, random, "A", 4), "before")
+    keep(tmp_path, side(QUEUE, random, "B", 4, slower=1.3), "after")
+
+    worse = invoke("compare", "A0", "A1", "A2", "A3", "--against", "B0", "B1", "B2", "B3")
+    by_tag = invoke("compare", "tag:before", "tag:after", "--json")
+    better = invoke("compare", "tag:after", "--against", "tag:before")
+
+    assert worse.exit_code == by_tag.exit_code == 1
+    assert "Worse: p" in worse.output
+    assert json.loads(by_tag.stdout)["after"] == ["B0", "B1", "B2", "B3"]
+    assert better.exit_code == 0
+    assert "Better: p" in better.output
+
+
+def test_earlier_runs_in_the_data_directory_say_how_much_runs_differ(invoke, tmp_path):
+    random = chance()
+    keep(tmp_path, side(QUEUE, random, "H", 6))
+    keep(tmp_path, [*side(QUEUE, random, "A", 1), *side(QUEUE, random, "B", 1, slower=1.4)])
+
+    found = invoke("compare", "A0", "B0", "--json")
+
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["basis"] == "history"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("A0",), "give two runs, or those of both sides"),
+        (("A0", "A1", "A2"), "give two runs, or those of both sides"),
+        (("A0", "--against"), "--against needs at least one run"),
+        (("A0", "A0"), "A0 is given twice"),
+        (("A0", "no-such"), "no run 'no-such'"),
+        (("A0", "tag:none"), "no finished run has the tag 'none'"),
+        (("A0", "unfinished"), "run unfinished has no results to compare"),
+        (("A0", "A1", "--html", "/no/such/folder/c.html"), "cannot write /no/such/folder/c.html"),
+    ],
+)
+def test_bad_input_gives_one_message_and_exit_code_2(invoke, tmp_path, args, message):
+    keep(tmp_path, side(QUEUE, chance(), "A", 3))
+    RunDirectory.create(str(tmp_path), "unfinished").close()
+
+    found = invoke("compare", *args)
+
+    assert found.exit_code == 2
+    assert message in found.output
+    assert "Traceback" not in found.output
+
+
+def test_a_page_is_written(invoke, tmp_path):
+    keep(tmp_path, side(QUEUE, chance(), "A", 2))
+
+    found = invoke("compare", "A0", "A1", "--html", str(tmp_path / "c.html"))
+
+    assert found.exit_code == 0
+    assert (tmp_path / "c.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_trends_are_those_of_the_newest_run_and_those_asked_for(invoke, tmp_path):
+    random = chance()
+    keep(tmp_path, trend_runs(QUEUE, random, count=12))
+    (other,) = side(QUEUE, random, "z", 1)
+    other.manifest["deployment"] = "prod"
+    keep(tmp_path, [other])
+
+    newest, by_title = invoke("trends", "--json"), invoke("trends", "--task", "a queue", "--json")
+    (fingerprint,) = {
+        one["fingerprint"] for one in json.loads(by_title.stdout)["trends"] if len(one["runs"]) > 1
+    }
+    chosen = invoke("trends", "--fingerprint", fingerprint[:6], "--last", "9", "--json")
+
+    (only,) = json.loads(newest.stdout)["trends"]
+    assert [run["run_id"] for run in only["runs"]] == ["z0"]
+    assert len(json.loads(by_title.stdout)["trends"]) == 2
+    (limited,) = json.loads(chosen.stdout)["trends"]
+    assert len(limited["runs"]) == 9
+
+
+def test_trends_print_a_table_and_write_a_page(invoke, tmp_path):
+    keep(tmp_path, trend_runs(QUEUE, chance(), count=9))
+
+    found = invoke("trends", "--html", str(tmp_path / "t.html"))
+
+    assert found.exit_code == 0, found.output
+    assert "9 runs, run0 to run8" in found.output
+    assert (tmp_path / "t.html").read_text("utf-8").count("<svg") >= 3
+
+
+def test_trends_without_runs_say_so(invoke):
+    found = invoke("trends")
+
+    assert found.exit_code == 2
+    assert "no finished run matches" in found.output
