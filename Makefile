@@ -18,7 +18,12 @@ RELEASE ?=
 LAB ?=
 LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 
+# the charts of the HTML report, built from npm's packages
+ASSETS = coordinator/report/html/assets
+BUILT_ASSETS = echarts.js LICENSE NOTICE
+
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
+.PHONY: assets assets-build assets-check
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -26,6 +31,7 @@ help:
 	@echo "make quick   the tests but those of the lab; make coverage says which lines they do not run"
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
+	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
@@ -73,6 +79,21 @@ docs: setup
 	$(BIN)/python -m osbench.common.config.config > etc/osbench.conf
 	$(BIN)/python -m osbench.coordinator.cli.reference > docs/task-reference.md
 	$(BIN)/mkdocs build --strict
+
+# in a folder of its own: node_modules is no part of the package
+assets-build:
+	rm -rf build/assets
+	mkdir -p build/assets
+	cp $(addprefix $(ASSETS)/,package.json package-lock.json build.mjs entry.js) build/assets/
+	cd build/assets && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+assets: assets-build
+	cp $(addprefix build/assets/,$(BUILT_ASSETS)) $(ASSETS)/
+
+assets-check: assets-build
+	@for name in $(BUILT_ASSETS); do \
+		cmp build/assets/$$name $(ASSETS)/$$name || { echo "run make assets, and commit $$name"; exit 1; }; \
+	done
 
 $(PEERS)/.ready: tests/bench/requirements.txt
 	$(PYTHON) -m venv $(PEERS)

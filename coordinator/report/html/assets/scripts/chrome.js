@@ -1,0 +1,98 @@
+// Around the charts: traces by fragment, copies of tables, theme, printing, the bar of sections.
+
+function openTrace(id) {
+  if (location.hash === `#t-${id}`) showTarget();
+  else location.hash = `t-${id}`;
+}
+
+function showTarget() {
+  const found = location.hash.startsWith("#t-") && byId(location.hash.slice(1));
+  if (!found) return;
+  found.open = true;
+  found.scrollIntoView({ block: "start" });
+  found.querySelector("summary").focus({ preventScroll: true });
+}
+
+function addCsvButtons(within) {
+  for (const twin of within.querySelectorAll("details.twin")) {
+    if (twin.querySelector("button")) continue;
+    const button = element("button", "Copy as CSV");
+    button.type = "button";
+    button.addEventListener("click", () => {
+      const rows = [...twin.querySelectorAll("tr")];
+      copy(button, rows.map((row) => [...row.cells].map((cell) => csvCell(cell.textContent)).join(",")).join("\n"));
+    });
+    twin.append(button);
+  }
+}
+
+// --- theme, printing ----------------------------------------------------------
+
+const THEMES = [
+  { label: "◐ Auto", said: "as the system" },
+  { label: "○ Light", said: "light", theme: "light" },
+  { label: "● Dark", said: "dark", theme: "dark" },
+];
+let theme = 0;
+
+function applyTheme(name) {
+  if (name) root.dataset.theme = name;
+  else delete root.dataset.theme;
+  redraw();
+}
+
+function redraw() {
+  readColours();
+  for (const entry of drawn) entry.draw();
+  for (const stage of stages) if (stage) for (const name of OVER_TIME) armZoom(stage.plots[name]);
+}
+
+function resizeAll() {
+  for (const { plot } of drawn) plot.resize();
+}
+
+function setUpTheme() {
+  byId("theme").addEventListener("click", (event) => {
+    theme = (theme + 1) % THEMES.length;
+    event.target.textContent = THEMES[theme].label;
+    event.target.setAttribute("aria-label", `Colour theme: ${THEMES[theme].said}`);
+    applyTheme(THEMES[theme].theme);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  addEventListener("beforeprint", () => applyTheme("light"));
+  addEventListener("afterprint", () => {
+    applyTheme(THEMES[theme].theme);
+    resizeAll();
+  });
+}
+
+function followWidth() {
+  let wasNarrow = narrow();
+  new ResizeObserver(() => {
+    resizeAll();
+    if (narrow() !== wasNarrow) redraw();
+    wasNarrow = narrow();
+  }).observe(byId("main"));
+}
+
+// --- the bar of sections --------------------------------------------------------
+
+function setUpBar() {
+  const links = [...document.querySelectorAll(".bar a")];
+  const sections = links.map((link) => byId(link.hash.slice(1)));
+  const mark = () => {
+    let current = 0;
+    sections.forEach((section, number) => {
+      if (section.getBoundingClientRect().top < 120) current = number;
+    });
+    links.forEach((link, number) => {
+      if (number === current) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
+  };
+  addEventListener("scroll", mark, { passive: true });
+  mark();
+  byId("jump")?.addEventListener("change", (event) => {
+    if (event.target.value) location.hash = event.target.value;
+  });
+}

@@ -1,0 +1,16 @@
+// Everything above is defined; now it begins.
+
+root.classList.add("js");
+readColours();
+data.workloads.forEach((_, number) => buildWorkload(number));
+for (const output of data.outputs || []) {
+  const holder = byId(output.anchor);
+  if (holder) place(holder, () => outputOption(output));
+}
+addCsvButtons(document);
+setUpTheme();
+followWidth();
+setUpBar();
+if (data.table) setUpTable();
+addEventListener("hashchange", showTarget);
+showTarget();

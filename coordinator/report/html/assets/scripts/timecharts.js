@@ -1,0 +1,235 @@
+// The three charts over time: the load, percentiles, every iteration.
+
+function steps(values, width, end) {
+  const points = values.map((value, number) => [Math.min((number + 0.5) * width, end), value]);
+  if (!points.length) return points;
+  points.unshift([0, values[0]]);
+  points.push([end, values[values.length - 1]]);
+  return points;
+}
+
+function loadOption(chart) {
+  const { load } = chart;
+  const name = chart.open ? "started" : "busy";
+  const real = steps(chart.open ? load.started : load.running, load.width, chart.end);
+  const [found, wanted] = [real.at(-1)?.[1] ?? 0, chart.asked.at(-1)?.[1] ?? 0];
+  const most = [...real, ...chart.asked].reduce((top, point) => Math.max(top, point[1]), 0);
+  const close = Math.abs(found - wanted) < 0.15 * most;
+  const up = !close ? 0 : found > wanted ? -8 : 8;
+  return {
+    ...timeChart(chart, 22, 8),
+    xAxis: timeAxis(chart, false),
+    yAxis: valueAxis({
+      type: "value",
+      min: 0,
+      splitNumber: 3,
+      axisLabel: { formatter: (value) => significant(value) + (chart.open ? "/s" : "") },
+    }),
+    series: [
+      {
+        type: "line",
+        name,
+        data: real,
+        step: chart.open ? "middle" : false,
+        symbol: "none",
+        lineStyle: { color: colour.accent, width: 1.3 },
+        areaStyle: { color: withAlpha(colour.accent, 0.12) },
+        endLabel: endLabel(name, colour.accent, { offset: [0, up] }),
+        z: 3,
+        ...marksOf(chart, true),
+      },
+      {
+        type: "line",
+        name: "asked",
+        data: chart.asked,
+        symbol: "none",
+        lineStyle: { color: colour.ink, width: 1.2, type: [5, 4] },
+        endLabel: endLabel("asked", colour.ink, { offset: [0, -up] }),
+        z: 4,
+      },
+      {
+        type: "bar",
+        name: "failed",
+        data: load.failed.map((value, number) => [(number + 0.5) * load.width, value || null]),
+        barWidth: "70%",
+        barMaxWidth: 8,
+        itemStyle: { color: colour["error-fill"] },
+        z: 5,
+      },
+    ],
+  };
+}
+
+// Direct labels at the right end, pushed apart so that they never overlap.
+function labelOffsets(last, top, height) {
+  const labels = last.map(([name, value]) => ({ name, value })).sort((a, b) => a.value - b.value);
+  const found = {};
+  let previous = 1e9;
+  for (const label of labels) {
+    const y = height - (label.value / top) * height;
+    const offset = Math.min(0, previous - 15 - y);
+    previous = y + offset;
+    found[label.name] = [0, offset];
+  }
+  return found;
+}
+
+const lastKnown = (rows, column) => {
+  for (let at = rows.length - 1; at >= 0; at--) if (rows[at][column] != null) return rows[at][column];
+  return null;
+};
+
+const BAND_COLUMNS = { p50: 2, p90: 3, p95: 4 };
+
+function bandsOption(chart) {
+  const { rows } = chart.bands;
+  const spread = rows.length ? [[0, ...rows[0].slice(1)], ...rows, [chart.end, ...rows[rows.length - 1].slice(1)]] : [];
+  const column = (at) => spread.map((row) => [row[0], row[at]]);
+  const p99 = chart.p99.rows;
+  const stairs = p99.length ? [[0, p99[0][1]], ...p99, [chart.end, p99[p99.length - 1][1]]] : [];
+  const values = [...spread.map((row) => row[4] ?? row[2] ?? 0), ...p99.map((row) => row[1])];
+  const found = Math.max(0, ...values);
+  // a limit far above all that happened would flatten it
+  const limits = chart.limits.filter((limit) => limit.ms < 4 * found || !found);
+  const top = Math.max(found, ...limits.map((limit) => limit.ms), 1e-6) * 1.12;
+  const last = Object.entries(BAND_COLUMNS).map(([name, at]) => [name, lastKnown(spread, at)]);
+  if (p99.length) last.push(["p99", p99[p99.length - 1][1]]);
+  const offsets = labelOffsets(last.filter((one) => one[1] != null), top, 200);
+  const hidden = { type: "line", symbol: "none", lineStyle: { opacity: 0 }, silent: true };
+  const band = [
+    { ...hidden, stack: "band", data: column(2) },
+    {
+      ...hidden,
+      stack: "band",
+      data: spread.map((row) => [row[0], row[2] != null && row[4] != null ? row[4] - row[2] : null]),
+      areaStyle: { color: withAlpha(colour.accent, 0.2) },
+    },
+  ];
+  const line = (name, width, data) => ({
+    type: "line",
+    name,
+    data,
+    symbol: "none",
+    connectNulls: false,
+    lineStyle: { width, type: "solid", color: colour.accent },
+    endLabel: endLabel(name, colour.accent, { offset: offsets[name] || [0, 0] }),
+    z: 4,
+  });
+  const median = { ...line("p50", 2.2, column(2)), ...marksOf(chart, false) };
+  median.markLine.data.push(...limits.map((limit) => ({
+    yAxis: limit.ms,
+    lineStyle: { color: colour.error, width: 1, type: [2, 3] },
+    label: {
+      show: true,
+      position: "insideStartTop",
+      formatter: `p${limit.percent} at most ${duration(limit.ms)}`,
+      color: colour.error,
+      ...FONT,
+      fontSize: 11,
+      distance: [4, 2],
+    },
+  })));
+  const tail = line("p99", 1.2, stairs);
+  tail.lineStyle.type = [4, 3];
+  return {
+    ...timeChart(chart, 10, 10),
+    xAxis: timeAxis(chart, false),
+    yAxis: valueAxis({
+      type: "value",
+      min: 0,
+      max: top,
+      splitNumber: 4,
+      axisLabel: { formatter: (value) => (value > top * 0.98 ? "" : duration(value, 2)) },
+    }),
+    series: [...band, median, line("p90", 0.8, column(3)), line("p95", 1.4, column(4)), { ...tail, step: "middle" }],
+  };
+}
+
+// From light to dark in the light theme, from dark to light in the dark one: many is far from the page.
+function heatScale(most) {
+  const ramp = ["h1", "h2", "h3", "h4", "h5"].map((name) => parseInt(colour[name].slice(1), 16));
+  return (count) => {
+    const place = most > 1 ? (Math.log(count) / Math.log(most)) * 4 : 4;
+    const step = Math.min(3, Math.floor(place));
+    const part = place - step;
+    const mix = (shift) =>
+      Math.round(((ramp[step] >> shift) & 255) * (1 - part) + ((ramp[step + 1] >> shift) & 255) * part);
+    return `rgb(${mix(16)},${mix(8)},${mix(0)})`;
+  };
+}
+
+function heatCells(chart) {
+  const { heat } = chart;
+  const fill = heatScale(heat.cells.reduce((most, cell) => Math.max(most, cell[2]), 1));
+  return {
+    type: "custom",
+    name: "cells",
+    data: heat.cells,
+    encode: { x: 0, y: 1 },
+    clip: true,
+    z: 3,
+    renderItem(params, api) {
+      const x = api.value(0) * heat.width;
+      const y = api.value(1);
+      const [left, top] = api.coord([x, (y + 1) / heat.perDecade]);
+      const [right, bottom] = api.coord([Math.min(x + heat.width, chart.end), y / heat.perDecade]);
+      const gap = right - left > 5 ? 0.6 : 0;
+      return {
+        type: "rect",
+        shape: { x: left, y: top, width: Math.max(1, right - left - gap), height: Math.max(1, bottom - top - 0.6) },
+        style: { fill: fill(api.value(2)) },
+      };
+    },
+    ...marksOf(chart, false),
+  };
+}
+
+function heatOption(chart) {
+  const { heat } = chart;
+  const points = chart.failed.map((row) => row[1]).concat(chart.examples.map((one) => one.y)).map(Math.log10);
+  const rows = heat.cells.map((cell) => cell[1]);
+  const least = (values, none) => values.reduce((a, b) => Math.min(a, b), none);
+  const most = (values, none) => values.reduce((a, b) => Math.max(a, b), none);
+  const low = Math.min(least(rows, 1e9) / heat.perDecade, least(points, 1e9) - 0.05);
+  const high = Math.max((most(rows, -1e9) + 1) / heat.perDecade, most(points, -1e9) + 0.1);
+  const [bottom, top] = low < high ? [low, high] : [0, 3];
+  const ticks = logTicks(bottom, top);
+  return {
+    ...timeChart(chart, 8, 24),
+    xAxis: timeAxis(chart, true),
+    yAxis: valueAxis({
+      type: "value",
+      min: bottom,
+      max: top,
+      axisLabel: { customValues: ticks, formatter: (value) => duration(10 ** value, 1) },
+      axisTick: { show: false, customValues: ticks },
+      splitLine: { show: false },
+    }),
+    series: [
+      heatCells(chart),
+      {
+        type: "scatter",
+        name: "failed",
+        data: chart.failed.map((row) => [row[0], Math.log10(row[1]), row[2]]),
+        symbol: "path://M0,0L10,10M10,0L0,10",
+        symbolSize: 5,
+        itemStyle: { color: "transparent", borderColor: colour["error-fill"], borderWidth: 1.4 },
+        z: 5,
+      },
+      {
+        type: "scatter",
+        name: "examples",
+        data: chart.examples.map((one) => ({
+          value: [one.x, Math.log10(one.y)],
+          example: one,
+          itemStyle: { borderColor: one.kind === "error" ? colour.error : colour.ink },
+        })),
+        symbol: "diamond",
+        symbolSize: 11,
+        itemStyle: { color: colour.paper, borderWidth: 1.5 },
+        cursor: "pointer",
+        z: 6,
+      },
+    ],
+  };
+}

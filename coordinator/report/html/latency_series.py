@@ -1,0 +1,193 @@
+"""What charts show of a matrix of durations: percentiles over time, a heat map, a curve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.coordinator.statistics.latency_matrix import (
+    LatencyMatrix,
+    bounds_of,
+    percentile_of,
+)
+
+Ints = NDArray[np.int64]
+
+#: Percentiles of the bands.
+BAND_PERCENTS = (50.0, 90.0, 95.0, 99.0)
+#: Iterations of an average bin of the bands, and of one of p99; bins widen up to a minute for it.
+_BAND_LEAST = 30
+_P99_LEAST = 120
+_WIDEST_S = 60.0
+#: A bin shows no percentile above which it has less than one iteration.
+_P99_KNOWN = 100
+#: Bins of time at most: of the bands, and of the heat map.
+_BAND_BINS = 200
+_HEAT_BINS = 240
+#: Rows of the heat map for a factor of ten.
+PER_DECADE = 12
+_CURVE_POINTS = 240
+#: The least value, as a percentile.
+_FIRST = 1e-6
+
+#: Columns of the heat map as a table.
+_COLUMNS = 12
+#: Rows of the heat map in one of the table: three for a factor of ten.
+_TOGETHER = PER_DECADE // 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bands:
+    """Percentiles over time, milliseconds; None where a bin has too few iterations."""
+
+    width_s: float
+    #: Middle of the bin, iterations, then BAND_PERCENTS and the greatest.
+    rows: list[list[float | None]]
+    p99_width_s: float
+    #: Middle of the bin and p99, in wider bins.
+    p99: list[list[float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heat:
+    """Cells of a heat map: number of the time bin, of the row, and the count."""
+
+    width_s: float
+    cells: list[list[int]]
+
+    @property
+    def most(self) -> int:
+        """The greatest count of a cell."""
+        return max((cell[2] for cell in self.cells), default=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatRow:
+    """Iterations at least so long, by time."""
+
+    low_s: float
+    counts: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatTable:
+    """Counts by latency, longest first, and by stretches of time that begin at `heads`."""
+
+    heads: list[float]
+    rows: list[HeatRow]
+
+
+def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
+    """Percentiles over time in bins that hold enough iterations to know them."""
+    counts, width_s = matrix.counts(), matrix.width_s
+    whole = int(counts.sum())
+    wide = _width(whole, len(counts), width_s, _BAND_LEAST)
+    wide = max(wide, _doublings(len(counts), _BAND_BINS))
+    wider = max(_width(whole, len(counts), width_s, _P99_LEAST), wide)
+    rows = []
+    for number, line in enumerate(_grouped(counts, wide)):
+        middle = _middle(number, wide * width_s, end_s)
+        rows.append([middle, int(line.sum()), *_percentiles(line, matrix.lowest)])
+    p99 = [
+        [_middle(number, wider * width_s, end_s), _ms(percentile_of(line, matrix.lowest, 99))]
+        for number, line in enumerate(_grouped(counts, wider))
+        if line.sum() >= _P99_KNOWN
+    ]
+    return Bands(width_s=wide * width_s, rows=rows, p99_width_s=wider * width_s, p99=p99)
+
+
+def heat(matrix: LatencyMatrix) -> Heat:
+    """Counts by bin of time and by row, PER_DECADE rows for a factor of ten of latency."""
+    shown = matrix.rebinned(_HEAT_BINS)
+    counts = shown.counts()
+    buckets = np.arange(counts.shape[1]) + shown.lowest
+    low, high = bounds_of(buckets)
+    row = np.floor(np.log10((low + high) / 2e6) * PER_DECADE).astype(np.int64)
+    cells: dict[tuple[int, int], int] = {}
+    for at, column in zip(*np.nonzero(counts), strict=True):
+        key = (int(at), int(row[column]))
+        cells[key] = cells.get(key, 0) + int(counts[at, column])
+    return Heat(
+        width_s=shown.width_s, cells=[[at, line, cells[at, line]] for at, line in sorted(cells)]
+    )
+
+
+def heat_table(found: Heat) -> HeatTable:
+    """The table of a heat map."""
+    cells = found.cells
+    last = max((cell[0] for cell in cells), default=-1) + 1
+    wide = max(1, math.ceil(last / _COLUMNS))
+    columns = math.ceil(last / wide)
+    counts: dict[int, list[int]] = {}
+    for at, row, count in cells:
+        line = counts.setdefault(row // _TOGETHER, [0] * columns)
+        line[at // wide] += count
+    return HeatTable(
+        heads=[column * wide * found.width_s for column in range(columns)],
+        rows=[
+            HeatRow(low_s=10 ** (row * _TOGETHER / PER_DECADE) / 1e3, counts=counts[row])
+            for row in sorted(counts, reverse=True)
+        ],
+    )
+
+
+def curve(matrix: LatencyMatrix, most_s: float | None) -> list[list[float]]:
+    """Milliseconds by how rare they are: 1 is one in ten, 2 one in a hundred, and so on."""
+    counts = matrix.summed()
+    total = int(counts.sum())
+    if total < 2:
+        return []
+    end = math.log10(total)
+    points = []
+    for step in range(_CURVE_POINTS):
+        rare = step / (_CURVE_POINTS - 1) * end
+        percent = max(100 * (1 - 10**-rare), _FIRST)
+        value = _ms(percentile_of(counts, matrix.lowest, percent))
+        points.append([round(rare, 4), value])
+    if most_s is not None:
+        points[-1][1] = round(most_s * 1e3, 4)
+    return points
+
+
+def _percentiles(line: Ints, lowest: int) -> list[float | None]:
+    count = int(line.sum())
+    found: list[float | None] = [
+        _ms(percentile_of(line, lowest, percent)) if count * (100 - percent) >= 99.9 else None
+        for percent in BAND_PERCENTS
+    ]
+    return [*found, _ms(percentile_of(line, lowest, 100)) if count else None]
+
+
+def _ms(nanoseconds: float) -> float:
+    return round(nanoseconds / 1e6, 4)
+
+
+def _middle(number: int, width_s: float, end_s: float) -> float:
+    begin = number * width_s
+    return round((begin + max(min(begin + width_s, end_s), begin)) / 2, 3)
+
+
+def _width(total: int, bins: int, width_s: float, least: int) -> int:
+    """How many bins to take together, a power of two, so that an average one holds `least`."""
+    together = 1
+    while total * together < least * bins and 2 * together * width_s <= _WIDEST_S:
+        together *= 2
+    return together
+
+
+def _doublings(bins: int, most: int) -> int:
+    together = 1
+    while bins > together * most:
+        together *= 2
+    return together
+
+
+def _grouped(counts: Ints, together: int) -> Ints:
+    """Sums of each `together` lines."""
+    if not len(counts):
+        return counts
+    summed: Ints = np.add.reduceat(counts, np.arange(0, len(counts), together), axis=0)
+    return summed

@@ -1,0 +1,167 @@
+"""What scenarios and hooks put out, in Rally's chart types: figures, tables and text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from osbench.common.masking import mask_url
+from osbench.coordinator.report.html.page_numbers import DASH, counted, short
+
+#: Rows of a table, points of a series and characters of a text that are shown.
+ROWS = 200
+POINTS = 1000
+TEXT = 20_000
+#: Kinds that are drawn.
+_DRAWN = {"Pie": "pie", "StackedArea": "stacked", "Lines": "lines"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputView:
+    """One chart of a scenario: always a table or a text, perhaps a figure in addition."""
+
+    anchor: str
+    title: str
+    #: Rally's name of the chart, how many iterations it is of, and what the scenario says of it.
+    about: str
+    #: pie, stacked or lines; "" where there is no figure.
+    figure: str = ""
+    series: list[list[Any]] = field(default_factory=list)
+    label: str = ""
+    axis_label: str = ""
+    heads: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    left_out: int = 0
+    text: str = ""
+
+
+def output_views(
+    anchor: str, outputs: Mapping[str, Any], first: Mapping[str, Any]
+) -> list[OutputView]:
+    """The additive charts of a workload, and complete ones with their data in `first`, by title."""
+    views = [
+        _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
+        for number, chart in enumerate(outputs.get("additive") or ())
+    ]
+    for number, chart in enumerate(outputs.get("complete") or ()):
+        iteration = chart.get("first_iteration")
+        data = first.get(str(chart.get("title")))
+        if data is not None:
+            said = f"of iteration {iteration}; {chart.get('iterations')} had one"
+            views.append(_view(f"{anchor}-one-{number}", {**chart, "data": data}, said))
+        else:
+            said = f"{counted(chart.get('iterations') or 0, 'iteration')}, the first {iteration}"
+            views.append(_view(f"{anchor}-one-{number}", {**chart, "data": ""}, said))
+    return views
+
+
+def hook_output_views(anchor: str, output: Mapping[str, Any]) -> list[OutputView]:
+    """The charts that a hook put out."""
+    charts = [*(output.get("additive") or ()), *(output.get("complete") or ())]
+    return [_view(f"{anchor}-{number}", chart, "") for number, chart in enumerate(charts)]
+
+
+def _view(anchor: str, chart: Mapping[str, Any], of: str) -> OutputView:
+    kind = str(chart.get("chart_plugin", ""))
+    data = chart.get("data")
+    parts = [kind, of, str(chart.get("description") or "")]
+    common: dict[str, Any] = {
+        "anchor": anchor,
+        "title": mask_url(str(chart.get("title", "")))[:200],
+        "about": mask_url(" · ".join(part for part in parts if part)),
+        "label": str(chart.get("label") or ""),
+        "axis_label": str(chart.get("axis_label") or ""),
+    }
+    if isinstance(data, Mapping) and _is_table(data):
+        return _table(common, data["cols"], data["rows"])
+    if isinstance(data, list) and data and all(map(_is_series, data)):
+        series = [[_name(name), points[:POINTS]] for name, points in data]
+        return _lines(common, _DRAWN.get(kind, "lines"), series)
+    if isinstance(data, list) and data and all(map(_is_value, data)):
+        rows = [[_name(name), _cell(value)] for name, value in data]
+        figure = "pie" if kind == "Pie" and any(value > 0 for _, value in data) else ""
+        return OutputView(
+            **common,
+            figure=figure,
+            series=[[_name(name), value] for name, value in data] if figure else [],
+            heads=["name", common["label"] or "value"],
+            rows=rows[:ROWS],
+            left_out=max(0, len(rows) - ROWS),
+        )
+    return OutputView(**common, text=mask_url("\n".join(_texts(data)))[:TEXT])
+
+
+def _table(common: dict[str, Any], heads: Sequence[Any], rows: Sequence[Any]) -> OutputView:
+    return OutputView(
+        **common,
+        heads=[_name(head) for head in heads],
+        rows=[[_cell(value) for value in row[: len(heads)]] for row in rows[:ROWS]],
+        left_out=max(0, len(rows) - ROWS),
+    )
+
+
+def _lines(common: dict[str, Any], figure: str, series: list[list[Any]]) -> OutputView:
+    instants = list(dict.fromkeys(point[0] for _, points in series for point in points))
+    values = [{point[0]: point[1] for point in points} for _, points in series]
+    rows = [
+        [_cell(instant), *(_cell(line.get(instant)) for line in values)]
+        for instant in instants[:ROWS]
+    ]
+    return OutputView(
+        **common,
+        figure=figure,
+        series=series,
+        heads=[common["axis_label"] or "iteration", *(name for name, _ in series)],
+        rows=rows,
+        left_out=max(0, len(instants) - ROWS),
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_table(data: Mapping[str, Any]) -> bool:
+    return (
+        isinstance(data.get("cols"), list)
+        and isinstance(data.get("rows"), list)
+        and all(isinstance(row, list) for row in data["rows"])
+    )
+
+
+def _is_value(entry: Any) -> bool:
+    return isinstance(entry, list) and len(entry) == 2 and _is_number(entry[1])
+
+
+def _is_series(entry: Any) -> bool:
+    return (
+        isinstance(entry, list)
+        and len(entry) == 2
+        and isinstance(entry[1], list)
+        and all(isinstance(p, list) and len(p) == 2 and _is_number(p[1]) for p in entry[1])
+    )
+
+
+def _name(value: Any) -> str:
+    return mask_url(str(value))[:200]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return DASH
+    return short(value) if _is_number(value) else _name(value)
+
+
+def _texts(data: Any) -> Iterable[str]:
+    """What has no better form, a line each."""
+    if isinstance(data, Mapping) and "trace_id" in data:
+        yield f"trace {data['trace_id']}"
+    elif isinstance(data, str):
+        yield data
+    elif isinstance(data, list):
+        for entry in data:
+            yield entry if isinstance(entry, str) else json.dumps(entry, default=str)
+    elif data is not None:
+        yield json.dumps(data, default=str)

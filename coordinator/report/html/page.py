@@ -1,0 +1,244 @@
+"""The HTML report as text; the same page for the live view, and what updates it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from osbench.common.masking import mask_url
+from osbench.coordinator.report.html import page_assets, page_numbers
+from osbench.coordinator.report.html.iteration_table import (
+    IterationTable,
+    TableRow,
+    all_rows,
+    exemplar_rows,
+    is_complete,
+    table_of,
+)
+from osbench.coordinator.report.html.latency_series import heat_table
+from osbench.coordinator.report.html.output_data import first_outputs
+from osbench.coordinator.report.html.overview_view import OverviewView, overview_of
+from osbench.coordinator.report.html.run_details import RunHead, run_details, run_head
+from osbench.coordinator.report.html.time_charts import payload
+from osbench.coordinator.report.html.trace_views import (
+    TraceSection,
+    WhyLine,
+    trace_section,
+    why_lines,
+)
+from osbench.coordinator.report.html.workload_facts import WorkloadFacts, workloads_of
+from osbench.coordinator.report.html.workload_view import SHOWN, WorkloadView, view_of
+from osbench.coordinator.report.run_facts import RunFacts
+
+#: Workloads whose key figures stand on the first screen.
+_FIGURE_ROWS = 12
+_PERCENTILES = (
+    ("p50", "p50"),
+    ("p90", "p90"),
+    ("p95", "p95"),
+    ("p99", "p99"),
+    ("p99.9", "p999"),
+    ("max", "max"),
+)
+#: Parts of a workload's section that the live view replaces, and their templates.
+_LIVE_PARTS = {"lede": "lede.j2", "marks": "marks.j2", "times": "times.j2", "tables": "tables.j2"}
+
+
+def render_report(facts: RunFacts) -> str:
+    """The report of a run as one HTML file. The same run gives the same bytes."""
+    return render_page(facts)
+
+
+def render_page(facts: RunFacts, live: bool = False) -> str:
+    """The page of a run; the live one has no traces, and is fed by `osbench.update`."""
+    page = _Page.of(facts, live=live)
+    data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
+    if not live:
+        data["table"] = page.table.columns if page.table else None
+        data["outputs"] = [
+            {"anchor": one.anchor, "figure": one.figure, "series": one.series}
+            for view in page.views
+            for one in view.outputs
+            if one.figure
+        ]
+    return _template("report.html.j2").render(
+        page.context()
+        | {
+            # ours, and no word of a run in them
+            "policy": Markup(page_assets.policy(live)),  # noqa: S704
+            "style": Markup(page_assets.style()),  # noqa: S704
+            "scripts": list(map(Markup, page_assets.scripts(live))),
+            "data": _embedded(data),
+            "about": run_details(facts, page.workloads),
+        }
+    )
+
+
+def overview_fragment(facts: RunFacts) -> str:
+    """What stands in the element `overview` of the page."""
+    return _template("overview.j2").render(_Page.of(facts, live=True).context())
+
+
+def chart_data(facts: RunFacts) -> list[dict[str, Any]]:
+    """For each workload the numbers of its charts, and the other parts of its section as HTML."""
+    page = _Page.of(facts, live=True)
+    context = page.context()
+    found = []
+    for view, numbers in zip(page.views, page.payloads, strict=True):
+        html = {
+            f"{view.facts.anchor}-{part}": _template(name).render(context, m=view)
+            for part, name in _LIVE_PARTS.items()
+        }
+        found.append({**numbers, "html": html})
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Page:
+    """All views of one page."""
+
+    live: bool
+    head: RunHead
+    workloads: Sequence[WorkloadFacts]
+    views: Sequence[WorkloadView]
+    overview: OverviewView
+    traces: TraceSection | None
+    why: Sequence[WhyLine]
+    payloads: list[dict[str, Any]]
+    table: IterationTable | None
+
+    @classmethod
+    def of(cls, facts: RunFacts, *, live: bool) -> _Page:
+        """The views of a run."""
+        workloads = workloads_of(facts)
+        first = {} if live else first_outputs(facts, workloads)
+        views = [view_of(one, first.get(one.number, {})) for one in workloads]
+        traces = None if live else trace_section(facts, workloads)
+        groups = traces.groups if traces else []
+        examples = {group.number: group.examples() for group in groups}
+        return cls(
+            live=live,
+            head=run_head(facts),
+            workloads=workloads,
+            views=views,
+            overview=overview_of(facts, views),
+            traces=traces,
+            why=why_lines(workloads, groups),
+            payloads=[
+                payload(one.facts, one.charts, one.criteria, examples.get(one.facts.number, []))
+                for one in views
+            ],
+            table=None if traces is None else _table(facts, workloads, traces),
+        )
+
+    @property
+    def titles(self) -> list[str]:
+        """Titles of the workloads."""
+        return [one.title for one in self.workloads]
+
+    def context(self) -> dict[str, Any]:
+        """What all templates may use."""
+        groups = self.traces.groups if self.traces else []
+        shown = _shown(self.traces)
+        return {
+            "NB": page_numbers.NARROW,
+            "live": self.live,
+            "run": self.head,
+            "views": self.views,
+            "overview": self.overview,
+            "traces": self.traces,
+            "groups": groups,
+            "why": self.why,
+            "traced": 0 if self.live else sum(_traced(one) for one in self.workloads),
+            "waterfalls": len(shown),
+            "shown_traces": shown,
+            "examples": [
+                next((one.examples() for one in groups if one.number == number), [])
+                for number in range(len(self.views))
+            ],
+            "heat_tables": [] if self.live else [heat_table(one.charts.heat) for one in self.views],
+            "table": self.table,
+            "table_rows": SHOWN,
+            "figure_rows": _FIGURE_ROWS,
+            "percentile_names": _PERCENTILES,
+        }
+
+
+def _table(
+    facts: RunFacts, workloads: Sequence[WorkloadFacts], traces: TraceSection
+) -> IterationTable:
+    complete = is_complete(workloads)
+    if complete:
+        rows = list(all_rows(facts, workloads))
+    else:
+        rows = [*exemplar_rows(workloads), *_waterfall_rows(traces)]
+    return table_of(workloads, rows, _shown(traces), complete=complete)
+
+
+def _shown(traces: TraceSection | None) -> dict[str, str]:
+    """Anchors of waterfalls by trace id."""
+    groups = traces.groups if traces else []
+    return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
+
+
+def _waterfall_rows(traces: TraceSection) -> list[TableRow]:
+    return [
+        TableRow(
+            workload=group.number,
+            iteration=fall.iteration,
+            outcome="failed" if fall.kind == "error" else "ok",
+            due_s=fall.due_s,
+            latency_s=fall.latency_s,
+            trace_id=fall.trace_id,
+        )
+        for group in traces.groups
+        for fall in group.waterfalls
+    ]
+
+
+def _traced(workload: WorkloadFacts) -> int:
+    return int(workload.tracing.get("traced") or 0)
+
+
+def _embedded(document: Mapping[str, Any]) -> Markup:
+    """JSON that cannot end the element it stands in."""
+    packed = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    for char in ("<", "\u2028", "\u2029"):
+        packed = packed.replace(char, f"\\u{ord(char):04x}")
+    return Markup(packed)  # noqa: S704  # escaped for where it stands
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    loader = jinja2.FunctionLoader(lambda name: page_assets.text(f"templates/{name}"))
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "time": page_numbers.time_text,
+        "times": page_numbers.time_markup,
+        "milliseconds": lambda value: page_numbers.time_text(
+            None if value is None else value / 1e3
+        ),
+        "limit": page_numbers.limit_text,
+        "whole": page_numbers.whole,
+        "short": page_numbers.short,
+        "percent": page_numbers.percent_text,
+        "instant": page_numbers.instant_s,
+        "sentence": lambda sentence: page_numbers.spaced(mask_url(str(sentence))),
+    }
+    return environment
+
+
+def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(name)

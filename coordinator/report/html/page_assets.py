@@ -1,0 +1,75 @@
+"""The parts of the page that are the same in every report: style, scripts, templates, policy."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+
+#: Scripts in the order in which they are joined into one.
+_SCRIPTS = (
+    "format.js",
+    "axes.js",
+    "timecharts.js",
+    "curve.js",
+    "outputs.js",
+    "timeline.js",
+    "iterations.js",
+    "chrome.js",
+    "start.js",
+)
+#: Of the live page alone.
+_LIVE_SCRIPTS = ("update.js",)
+_LIGHT, _DARK = 0, 1
+
+
+@functools.cache
+def text(name: str) -> str:
+    """A file of the assets."""
+    folder = files("osbench.coordinator.report.html") / "assets"
+    return folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+@functools.cache
+def style() -> str:
+    """The style sheet, after the colours of both themes."""
+    light, dark = _colours(_LIGHT), _colours(_DARK)
+    return (
+        f":root{{color-scheme:light;{light}}}\n"
+        "@media (prefers-color-scheme:dark){"
+        f":root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        f"[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+        "@media print{:root,:root:not([data-theme=light]),[data-theme=dark]"
+        f"{{color-scheme:light;{light}}}}}\n"
+    ) + text("report.css")
+
+
+@functools.cache
+def scripts(live: bool) -> tuple[str, ...]:
+    """The charts' library, and the page's own script."""
+    names = (*_SCRIPTS, *_LIVE_SCRIPTS) if live else _SCRIPTS
+    own = "\n".join(text(f"scripts/{name}") for name in names)
+    return text("echarts.js"), f'(() => {{\n"use strict";\n{own}}})();\n'
+
+
+@functools.cache
+def policy(live: bool) -> str:
+    """The Content-Security-Policy: these scripts and this style, and nothing from elsewhere."""
+    connect = "; connect-src 'self'" if live else ""
+    return (
+        f"default-src 'none'; script-src {_hashes(scripts(live))}; style-src {_hashes([style()])}; "
+        f"img-src data:{connect}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _colours(theme: int) -> str:
+    tokens = json.loads(text("tokens.json"))
+    return "".join(f"--{name}:{values[theme]};" for name, values in tokens.items())
+
+
+def _hashes(blocks: Sequence[str]) -> str:
+    digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

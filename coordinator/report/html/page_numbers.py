@@ -1,0 +1,122 @@
+"""Numbers as the page writes them: three digits, a narrow space, the unit."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from markupsafe import Markup, escape
+
+#: Narrow no-break space: a number and its unit stay together.
+NARROW = "\u202f"
+DASH = "\u2013"
+
+#: Units, and up to which duration each is used, seconds.
+_UNITS = (("ns", 1e-9, 999.5e-9), ("µs", 1e-6, 999.5e-6), ("ms", 1e-3, 0.9995), ("s", 1.0, 120.0))
+_LONG_S = 120.0
+_PROGRAM_UNITS = re.compile(r"(\d) ?(ns|us|µs|ms|s|min|m|h)\b(?!/)")
+
+
+def significant(number: float, digits: int = 3) -> str:
+    """A number with so many significant digits; large ones keep their whole part."""
+    if number == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(number)))
+    rounded = round(number, places)
+    if rounded:
+        places = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(0, places)}f}"
+
+
+def short(number: float, digits: int = 3) -> str:
+    """The same without zeros at the end: 250, 0.5."""
+    text = significant(number, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def duration_parts(seconds: float | None, digits: int = 3) -> tuple[str, str]:
+    """Number and unit of a duration; a dash and nothing for None."""
+    if seconds is None or math.isnan(seconds):
+        return DASH, ""
+    if seconds == 0:
+        return "0", "s"
+    if abs(seconds) >= _LONG_S:
+        return _long(seconds)
+    unit, scale = next((unit, scale) for unit, scale, end in _UNITS if abs(seconds) < end)
+    return significant(seconds / scale, digits), unit
+
+
+def _long(seconds: float) -> tuple[str, str]:
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 120:
+        return f"{minutes}{NARROW}min{NARROW}{rest}", "s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,}{NARROW}h{NARROW}{minutes}", "min"
+
+
+def time_text(seconds: float | None, digits: int = 3) -> str:
+    """A duration as text."""
+    number, unit = duration_parts(seconds, digits)
+    return f"{number}{NARROW}{unit}" if unit else number
+
+
+def time_markup(seconds: float | None, digits: int = 3) -> Markup:
+    """A duration whose unit is smaller and grey."""
+    number, unit = duration_parts(seconds, digits)
+    return with_unit(number, unit) if unit else escape(number)
+
+
+def with_unit(number: str, unit: str) -> Markup:
+    """A number with its unit behind it, smaller and grey."""
+    return Markup('{}<span class="u">{}{}</span>').format(number, NARROW, unit)
+
+
+def limit_text(seconds: float) -> str:
+    """A duration that somebody wrote down: 250 ms, not 250.0 ms."""
+    number, unit = duration_parts(seconds)
+    if "." in number:
+        number = number.rstrip("0").rstrip(".")
+    return f"{number}{NARROW}{unit}"
+
+
+def whole(number: float) -> str:
+    """A count."""
+    return f"{number:,.0f}"
+
+
+def percent_text(share: float | None, digits: int = 2) -> str:
+    """A share, 0 to 1, in percent."""
+    if share is None:
+        return DASH
+    return f"{short(100 * share, digits) if share else 0}{NARROW}%"
+
+
+def rate_text(rate: float | None) -> str:
+    """A number a second."""
+    return DASH if rate is None else f"{short(rate)}{NARROW}/s"
+
+
+def spaced(text: str) -> str:
+    """A sentence of the program with narrow spaces before its units: 276ms is 276 ms."""
+    text = _PROGRAM_UNITS.sub(lambda found: f"{found[1]}{NARROW}{_unit(found[2])}", text)
+    return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A count with its noun."""
+    return f"{whole(number)} {one if number == 1 else many or one + 's'}"
+
+
+def instant_s(seconds: float) -> str:
+    """An instant on the axis of time: 250 ms, 12 s, 3:05, 1:02:03."""
+    if 0 < abs(seconds) < 0.9995:
+        return time_text(seconds)
+    if abs(seconds) < 120:
+        return f"{short(seconds)}{NARROW}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _unit(name: str) -> str:
+    return {"us": "µs", "m": "min"}.get(name, name)

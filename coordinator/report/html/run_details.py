@@ -1,0 +1,147 @@
+"""What was asked of a run, on what and with which versions; without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from osbench.common.masking import mask, mask_url
+from osbench.common.outcomes import STATES
+from osbench.coordinator.report.html.page_numbers import DASH, short
+from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.report.run_facts import RunFacts
+
+_TEXT = 100_000
+_NOTES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHead:
+    """What stands above the verdict."""
+
+    run_id: str
+    title: str
+    state: str
+    when: str
+    deployment: str
+    tags: list[str]
+    exit_code: int | None
+    osbench: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDetails:
+    """The last section of the page."""
+
+    task: str
+    task_note: str
+    facts: list[tuple[str, str]]
+    notes: list[str]
+    sums: list[tuple[str, list[int]]]
+
+
+def run_head(facts: RunFacts) -> RunHead:
+    """What stands above the verdict."""
+    summary, manifest = facts.summary, facts.manifest
+    code = summary.get("exit_code")
+    return RunHead(
+        run_id=str(summary.get("run_id") or facts.run_id),
+        title=mask_url(str(summary.get("task") or "")) or "Run",
+        state=facts.state,
+        when=_when(facts),
+        deployment=str(manifest.get("deployment") or ""),
+        tags=[str(tag) for tag in summary.get("tags") or ()],
+        exit_code=code if isinstance(code, int) and facts.state != "running" else None,
+        osbench=str(manifest.get("osbench") or ""),
+    )
+
+
+def run_details(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> RunDetails:
+    """Task, versions, notes and sums."""
+    manifest, summary = facts.manifest, facts.summary
+    head = run_head(facts)
+    pairs = [
+        ("run", head.run_id),
+        ("started", str(summary.get("started_at") or _instant(manifest.get("started_at")))),
+        ("finished", str(summary.get("finished_at") or "") if facts.state == "finished" else ""),
+        ("exit code", _exit_words(head.exit_code, str(summary.get("exit_meaning") or ""))),
+        ("state", "" if facts.state == "finished" else facts.state),
+        ("description", mask_url(str(summary.get("description") or ""))),
+        ("tags", ", ".join(head.tags)),
+        # where it lay is nobody's business whom the page is sent to
+        ("task file", Path(str(manifest.get("source") or "")).name),
+        ("osbench", head.osbench),
+        ("workers run", ", ".join(_versions(workloads))),
+        ("deployment", f"{head.deployment} (without credentials)" if head.deployment else "none"),
+    ]
+    pairs += [
+        (f"sample rate of {one.title}", short(float(one.tracing["sample_rate"])))
+        for one in workloads
+        if one.tracing.get("traced") and one.tracing.get("sample_rate") is not None
+    ]
+    names = ("planned", *STATES, "reruns")
+    return RunDetails(
+        task=_task(manifest)[:_TEXT],
+        task_note="As the run read it; secrets are hidden.",
+        facts=[(name, value) for name, value in pairs if value],
+        notes=[mask_url(str(note)) for note in (summary.get("notes") or ())[:_NOTES]],
+        sums=[
+            (
+                "run again" if name == "reruns" else name.replace("_", " "),
+                [one.count(name) for one in workloads],
+            )
+            for name in names
+        ],
+    )
+
+
+def _task(manifest: Any) -> str:
+    """The workloads of run.json as YAML: the file itself may hold secrets, and is not kept."""
+    task: dict[str, Any] = {"title": manifest.get("task")}
+    if manifest.get("description"):
+        task["description"] = manifest["description"]
+    task["workloads"] = [
+        {name: value for name, value in one.items() if value not in (None, "", {}, [])}
+        for one in manifest.get("workloads") or ()
+    ]
+    masked: Any = mask(task)
+    return yaml.safe_dump(masked, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _versions(workloads: Sequence[WorkloadFacts]) -> list[str]:
+    found = {
+        str(worker["version"])
+        for workload in workloads
+        for worker in workload.summary.get("workers") or ()
+        if worker.get("version")
+    }
+    return [f"osbench {version}" for version in sorted(found)]
+
+
+def _exit_words(code: int | None, meaning: str) -> str:
+    if code is None:
+        return ""
+    return f"{code}: {meaning}" if meaning else str(code)
+
+
+def _when(facts: RunFacts) -> str:
+    begun = str(facts.summary.get("started_at") or _instant(facts.manifest.get("started_at")))
+    ended = str(facts.summary.get("finished_at") or "") if facts.state == "finished" else ""
+    if not begun:
+        return ""
+    said = f"{begun[:10]} {begun[11:19]}"
+    if ended:
+        day = "" if ended[:10] == begun[:10] else f"{ended[:10]} "
+        said += f" {DASH} {day}{ended[11:19]}"
+    return f"{said} UTC"
+
+
+def _instant(seconds: Any) -> str:
+    if not isinstance(seconds, int | float):
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

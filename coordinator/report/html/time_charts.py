@@ -1,0 +1,198 @@
+"""What the charts of a workload are drawn from: plain lists, one axis of seconds for all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.report.html.criterion_rows import CriterionRow
+from osbench.coordinator.report.html.latency_series import (
+    PER_DECADE,
+    Bands,
+    Heat,
+    bands,
+    curve,
+    heat,
+)
+from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+
+#: Points of failed iterations in a chart.
+FAILED_POINTS = 2000
+#: Bins of the load at most, and seconds of one at least, where the load is long enough.
+_LOAD_BINS = 150
+_LOAD_BIN_S = 1.0
+_SHORT_BINS = 20
+#: Iterations that must lie beyond a percentile for it to be marked on the curve.
+_BEYOND = 3
+_CURVE_KEYS = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadBins:
+    """The load in bins of time: what was due, started, ended well and failed a second."""
+
+    width_s: float
+    due: list[float]
+    started: list[float]
+    ok: list[float]
+    failed: list[float]
+    #: Mean number of iterations that ran.
+    running: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartData:
+    """All charts of a workload over time."""
+
+    end_s: float
+    load: LoadBins
+    #: Asked for: seconds and a rate, or a number of users, to be joined by lines.
+    asked: list[list[float]]
+    bands: Bands
+    heat: Heat
+    curve: list[list[float]]
+    other_curve: list[list[float]]
+
+
+def charts_of(workload: WorkloadFacts) -> ChartData:
+    """The charts of a workload."""
+    end_s = _end_s(workload)
+    other = workload.service if workload.is_open else workload.response
+    kind = "service" if workload.is_open else "response"
+    return ChartData(
+        end_s=end_s,
+        load=_load(workload.timeline.get("load") or {}, end_s),
+        asked=_asked(workload, end_s),
+        bands=bands(workload.main_matrix, end_s),
+        heat=heat(workload.main_matrix),
+        curve=curve(workload.main_matrix, workload.main_times["max"]),
+        other_curve=curve(other, workload.times(kind)["max"]),
+    )
+
+
+def payload(
+    workload: WorkloadFacts,
+    data: ChartData,
+    criteria: Sequence[CriterionRow],
+    examples: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The same for the page's script; durations in milliseconds, instants in seconds."""
+    failed = workload.list_of("failed")[:FAILED_POINTS]
+    return {
+        "end": data.end_s,
+        "open": workload.is_open,
+        "kind": workload.kind,
+        "load": {
+            "width": round(data.load.width_s, 6),
+            "started": data.load.started,
+            "running": data.load.running,
+            "ok": data.load.ok,
+            "failed": data.load.failed,
+        },
+        "asked": data.asked,
+        "bands": {"width": data.bands.width_s, "rows": data.bands.rows},
+        "p99": {"width": data.bands.p99_width_s, "rows": data.bands.p99},
+        "heat": {
+            "width": data.heat.width_s,
+            "perDecade": PER_DECADE,
+            "cells": data.heat.cells,
+        },
+        "failed": [
+            [round(due, 3), round(1e3 * latency, 3), iteration]
+            for due, latency, iteration in failed
+            if latency > 0
+        ],
+        "examples": list(examples),
+        "marks": [
+            {
+                "kind": mark["kind"],
+                "from": round(mark["from_s"], 3),
+                "to": round(mark["to_s"], 3),
+                "label": mark["label"],
+            }
+            for mark in workload.list_of("marks")
+        ],
+        "spoilt": [[round(one[0], 3), round(one[1], 3)] for one in workload.list_of("spoilt")],
+        "limits": [
+            {"percent": row.percent, "ms": round(1e3 * row.limit_s, 6)}
+            for row in criteria
+            if row.limit_s is not None
+        ],
+        "curve": data.curve,
+        "otherCurve": data.other_curve,
+        "intervals": _intervals(workload.main_times),
+        "lagLimit": 1e3 * workload.lag_limit_s,
+    }
+
+
+def _intervals(times: Mapping[str, Any]) -> list[list[Any]]:
+    found = []
+    for key, share in _CURVE_KEYS:
+        value, interval = times.get(key), (times.get("ci") or {}).get(key)
+        if value is not None and times["count"] * (1 - share) >= _BEYOND:
+            bounds = [round(1e3 * bound, 4) for bound in interval] if interval else None
+            found.append([share, bounds, round(1e3 * value, 4)])
+    return found
+
+
+def _end_s(workload: WorkloadFacts) -> float:
+    matrix = workload.main_matrix
+    reached = max(workload.elapsed_s, (matrix.used - 1) * matrix.width_s)
+    return round(max(reached, 1e-3), 3)
+
+
+def _asked(workload: WorkloadFacts, end_s: float) -> list[list[float]]:
+    points = [
+        [round(float(at), 3), round(float(value), 4)] for at, value in workload.list_of("asked")
+    ]
+    if points and points[-1][0] < end_s and not workload.is_open:
+        points.append([end_s, points[-1][1]])
+    return points
+
+
+def _load(load: Mapping[str, Any], end_s: float) -> LoadBins:
+    bin_s = float(load.get("bin_s") or 0)
+    if not bin_s:
+        return LoadBins(width_s=1.0, due=[], started=[], ok=[], failed=[], running=[])
+    wanted = max(min(_LOAD_BIN_S, end_s / _SHORT_BINS), end_s / _LOAD_BINS)
+    together = max(1, math.ceil(round(wanted / bin_s, 6)))
+    width_s = together * bin_s
+    counts = {
+        name: _sums(load.get(name) or (), together)
+        for name in ("starts", "ends", "failures", "running")
+    }
+    last = max(1, math.ceil(end_s / width_s))
+    per_s = {name: [_rate(one, width_s) for one in line[:last]] for name, line in counts.items()}
+    pairs = zip(counts["ends"], counts["failures"], strict=False)
+    return LoadBins(
+        width_s=width_s,
+        due=_due(load, last, width_s),
+        started=per_s["starts"],
+        ok=[_rate(ended - failed, width_s) for ended, failed in pairs][:last],
+        failed=per_s["failures"],
+        running=[round(one / together, 3) for one in counts["running"][:last]],
+    )
+
+
+def _due(load: Mapping[str, Any], bins: int, width_s: float) -> list[float]:
+    """What was due a second, from bins of another width."""
+    counts, due_bin_s = load.get("due") or (), float(load.get("due_bin_s") or 0)
+    if not counts or not due_bin_s:
+        return [0.0] * bins
+    found = []
+    for number in range(bins):
+        first = int(number * width_s / due_bin_s)
+        end = max(first + 1, round((number + 1) * width_s / due_bin_s))
+        within = counts[first:end]
+        found.append(_rate(sum(within), due_bin_s * (end - first)))
+    return found
+
+
+def _rate(count: float, width_s: float) -> float:
+    return round(count / width_s, 3)
+
+
+def _sums(line: Sequence[float], together: int) -> list[float]:
+    return [sum(line[at : at + together]) for at in range(0, len(line), together)]

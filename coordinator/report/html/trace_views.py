@@ -1,0 +1,363 @@
+"""Traces of the page: why slow, slow against normal, waterfalls and the ranking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from osbench.common.masking import mask_url
+from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, rect, share_bar
+from osbench.coordinator.report.html.page_numbers import spaced, time_text
+from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.traces.analysis.bands import Band, Cause
+from osbench.coordinator.traces.analysis.ranking import Ranked
+from osbench.coordinator.traces.output.report_traces import (
+    TracePick,
+    WorkloadTraces,
+    report_traces,
+)
+from osbench.coordinator.traces.output.waterfalls import Waterfall, WaterfallRow
+
+#: Waterfalls of a page, and spans of one.
+WATERFALLS = 60
+SPANS = 200
+_CAUSES = 5
+_BANDS = 1
+#: Spans with so much of the critical path have a bold name.
+_HEAVY = 0.1
+_LOOKS = {
+    "span": ("sp", 6, "10"),
+    "error": ("bad-s", 6, "10"),
+    "path": ("cp", 6, "10"),
+    "waited": ("wt", 9, "4"),
+    "pause": ("wait", 6, "10"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanLine:
+    """A row of a waterfall."""
+
+    depth: int
+    name: str
+    detail: str
+    #: Service and host.
+    where: str
+    bar: Markup
+    duration_s: float
+    critical_s: float
+    error: str
+    is_heavy: bool
+    fields: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaterfallView:
+    """An example of a workload. Times are seconds."""
+
+    #: The beginning of the trace id, unique in the page.
+    id: str
+    trace_id: str
+    label: str
+    kind: str
+    iteration: int
+    due_s: float
+    latency_s: float
+    lag_s: float
+    trace_s: float
+    #: Of it, spent in pauses of the scenario.
+    paused_s: float
+    cause: str
+    axis: Markup
+    spans: list[SpanLine]
+    #: Spans that are left out.
+    more: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CauseRow:
+    """What slow traces have more of."""
+
+    cause: Cause
+    bar: Markup
+
+
+@dataclass(frozen=True, kw_only=True)
+class BandView:
+    """A band of slow traces beside those in the middle."""
+
+    band: Band
+    causes: list[CauseRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceGroup:
+    """What the page says of the traces of one workload."""
+
+    number: int
+    reason: str
+    sentence: str
+    bands: list[BandView]
+    waterfalls: list[WaterfallView]
+    notes: list[str] = field(default_factory=list)
+
+    def examples(self) -> list[dict[str, Any]]:
+        """Marks of the heat map: seconds, milliseconds, and which waterfall they open."""
+        return [
+            {
+                "x": round(fall.due_s, 3),
+                "y": round(1e3 * fall.latency_s, 3),
+                "id": fall.id,
+                "iteration": fall.iteration,
+                "kind": fall.kind,
+                "label": fall.label,
+            }
+            for fall in self.waterfalls
+            if fall.latency_s > 0
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingRow:
+    """A trace point."""
+
+    row: Ranked
+    bar: Markup
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyLine:
+    """A sentence of the first screen on why slow iterations were slow."""
+
+    title: str
+    text: str
+    #: The waterfall that shows it; "" for none.
+    trace: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceSection:
+    """All that the page says of traces."""
+
+    groups: list[TraceGroup]
+    ranking: list[RankingRow]
+    pauses: int
+    paused_s: float
+    notes: list[str]
+    has_arguments: bool
+
+
+def trace_section(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> TraceSection:
+    """The traces of a run."""
+    found = report_traces(facts.directory, facts.summary) if workloads else []
+    names = _Names()
+    share = _shares([len(one.picks) for one in found])
+    groups = [
+        _group(workloads[one.workload], one, names, most)
+        for one, most in zip(found, share, strict=True)
+    ]
+    ranked = next((one.ranking for one in found if one.ranking), ())
+    first = found[0] if found else None
+    return TraceSection(
+        groups=groups,
+        ranking=_ranking(ranked),
+        pauses=first.pauses if first else 0,
+        paused_s=first.paused_s if first else 0.0,
+        notes=[mask_url(note) for note in first.notes] if first else [],
+        has_arguments=bool(first and first.has_arguments),
+    )
+
+
+def why_lines(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> list[WhyLine]:
+    """The sentences of the first screen; one for all where all have the same reason for none."""
+    reasons = {group.reason for group in groups}
+    if groups and len(reasons) == 1 and groups[0].reason:
+        return [WhyLine(title="", text=f"No traces: {groups[0].reason}. See traces in the docs.")]
+    lines = []
+    for group in groups:
+        text = group.sentence or (f"No traces: {group.reason}." if group.reason else "")
+        if text:
+            shown = next((fall for fall in group.waterfalls if fall.kind == "p99"), None)
+            shown = shown or next(iter(group.waterfalls), None)
+            title = workloads[group.number].title
+            lines.append(WhyLine(title=title, text=text, trace=shown.id if shown else ""))
+    return lines
+
+
+class _Names:
+    """Short ids, each given once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def short(self, trace_id: str) -> str:
+        digits = trace_id.replace("-", "")
+        length = 8
+        while digits[:length] in self._taken and length < len(digits):
+            length += 4
+        self._taken.add(digits[:length])
+        return digits[:length]
+
+
+def _shares(wanted: Sequence[int]) -> list[int]:
+    """How many waterfalls each workload gets, in turn until there are no more."""
+    given = [0] * len(wanted)
+    left = min(WATERFALLS, sum(wanted))
+    while left:
+        for number, want in enumerate(wanted):
+            if given[number] < want and left:
+                given[number] += 1
+                left -= 1
+    return given
+
+
+def _group(workload: WorkloadFacts, traces: WorkloadTraces, names: _Names, most: int) -> TraceGroup:
+    bands = traces.answer.bands if traces.answer else ()
+    seen: set[str] = set()
+    falls = []
+    for pick in traces.picks[:most]:
+        if pick.trace_id not in seen:
+            seen.add(pick.trace_id)
+            falls.append(_waterfall(workload, pick, names.short(pick.trace_id)))
+    return TraceGroup(
+        number=workload.number,
+        reason=mask_url(traces.reason),
+        sentence=spaced(mask_url(traces.sentence)),
+        bands=[_band(band) for band in bands if band.enough][:_BANDS],
+        waterfalls=falls,
+    )
+
+
+def _band(band: Band) -> BandView:
+    causes = band.causes[:_CAUSES]
+    most = max((max(cause.slow_s, cause.base_s) for cause in causes), default=0)
+    return BandView(
+        band=band,
+        causes=[
+            CauseRow(
+                cause=cause,
+                bar=pair_bar(
+                    cause.base_s, cause.slow_s, most, "b-bad" if cause.clear else "b-tail"
+                ),
+            )
+            for cause in causes
+        ],
+    )
+
+
+def _ranking(ranked: Sequence[Ranked]) -> list[RankingRow]:
+    most = max((row.critical_s for row in ranked), default=0) or 1
+    return [
+        RankingRow(row=row, bar=share_bar(row.critical_s / most, _ranking_look(row)))
+        for row in ranked
+    ]
+
+
+def _ranking_look(row: Ranked) -> str:
+    return "b-tail" if row.service.startswith("osbench/") else "b-mid"
+
+
+def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> WaterfallView:
+    fall = pick.waterfall
+    total = max(fall.end_s, fall.duration_s, 1e-9)
+    ticks = nice_ticks(total)
+    grid = Markup("").join(rect(100 * tick / total, 0.08, "grid") for tick in ticks)
+    rows = [*fall.rows, *fall.left_out]
+    return WaterfallView(
+        id=short,
+        trace_id=pick.trace_id,
+        label=pick.label,
+        kind=pick.kind,
+        iteration=pick.iteration,
+        due_s=pick.due_s,
+        latency_s=pick.response_s if workload.is_open else pick.service_s,
+        lag_s=pick.lag_s,
+        trace_s=fall.duration_s,
+        paused_s=fall.paused_s,
+        cause=spaced(mask_url(pick.cause)),
+        axis=_axis(ticks, total),
+        spans=[_span(row, fall, total, grid) for row in rows[:SPANS]],
+        more=max(0, len(rows) - SPANS),
+    )
+
+
+def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> SpanLine:
+    parts = []
+    for segment in row.segments:
+        look, top, height = _LOOKS[segment.kind]
+        if segment.kind == "path" and row.error:
+            look = "bad"
+        left = 100 * max(segment.from_s, 0) / total
+        width = 100 * (segment.to_s - max(segment.from_s, 0)) / total
+        parts.append(rect(left, min(width, 100 - left), look, top, height))
+    service = "/".join(part for part in (row.project, row.service) if part)
+    return SpanLine(
+        depth=row.depth,
+        name=row.name,
+        detail=mask_url(row.detail),
+        where=" on ".join(part for part in (service, row.host) if part),
+        bar=graphic("tl", [grid, *parts]),
+        duration_s=row.duration_s,
+        critical_s=row.critical_s,
+        error=row.error,
+        is_heavy=row.critical_s >= _HEAVY * max(fall.duration_s, 1e-9) and not row.is_pause,
+        fields=_fields(row),
+    )
+
+
+def _fields(row: WaterfallRow) -> list[tuple[str, str]]:
+    """All that OSProfiler knows of a span, and what osbench adds."""
+    pairs = [
+        ("name", row.name),
+        ("project", row.project),
+        ("service", row.service),
+        ("host", row.host),
+        ("starts", time_text(row.start_s)),
+        ("takes", time_text(row.duration_s)),
+        ("own time", time_text(row.self_s)),
+        ("waited to begin", time_text(row.waited_s) if row.waited_s else ""),
+        ("exception", row.error),
+        *((name, mask_url(value)) for name, value in row.fields),
+        ("note", ", ".join(_remarks(row))),
+        ("started", row.started_at),
+        ("finished", row.stopped_at),
+        ("trace id", row.span_id),
+        ("parent id", row.parent_id),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _remarks(row: WaterfallRow) -> list[str]:
+    remarks = [*row.marks]
+    if row.outlives:
+        remarks.append("went on after its caller's end")
+    if row.is_pause:
+        remarks.append("a pause of the scenario")
+    if row.left_out:
+        remarks.append(f"no part of the tree: {row.left_out}")
+    return remarks
+
+
+def nice_ticks(total: float) -> list[float]:
+    """Round instants for an axis, four or five of them."""
+    step = 10.0 ** math.floor(math.log10(total / 3))
+    step = next((size for size in (step, 2 * step, 5 * step) if total / size <= 4.6), 10 * step)
+    return [number * step for number in range(int(total / step) + 1)]
+
+
+def _axis(ticks: Sequence[float], total: float) -> Markup:
+    texts = []
+    for tick in ticks:
+        middle = Markup(' text-anchor="middle"') if 0 < tick < 0.95 * total else Markup("")
+        if tick >= 0.95 * total:
+            middle = Markup(' text-anchor="end"')
+        said = time_text(tick, 2) if tick else "0"
+        texts.append(
+            Markup('<text x="{:.2f}%" y="11"{}>{}</text>').format(100 * tick / total, middle, said)
+        )
+    return Markup('<svg aria-hidden="true">{}</svg>').format(Markup("").join(texts))

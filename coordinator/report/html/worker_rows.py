@@ -1,0 +1,149 @@
+"""Workers beside each other: share, times, start lag, CPU and clock, and which one differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, percentile_of
+
+Ints = NDArray[np.int64]
+
+#: Iterations that a worker must have had, and the share of the median by which it must be
+#: slower than all others together, to be told apart from them.
+_ENOUGH = 100
+_APART = 0.15
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerRow:
+    """One worker process. Times are seconds of successful iterations, None if there are none."""
+
+    label: str
+    pid: str
+    lost: bool
+    iterations: int
+    share: float
+    failed: int
+    least_s: float | None = None
+    p50_s: float | None = None
+    p95_s: float | None = None
+    p99_s: float | None = None
+    most_s: float | None = None
+    #: Its median above that of all others.
+    more_s: float = 0.0
+    is_odd: bool = False
+    lag_s: float | None = None
+    cpu_mean: float | None = None
+    cpu_max: float | None = None
+    offset_s: float | None = None
+    uncertainty_s: float | None = None
+
+
+def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
+    """The workers of a workload by name; those that had nothing to do and are well left out."""
+    described = {
+        str(one.get("incarnation", "")): one for one in workload.summary.get("workers") or ()
+    }
+    measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
+    service = {name: _Counts.of(one.get("service")) for name, one in measured.items()}
+    everyone = _Counts.sum(service.values())
+    names = [*described, *(name for name in measured if name not in described)]
+    ran = {name: _ran(described.get(name, {}), measured.get(name, {})) for name in names}
+    total = sum(ran.values()) or 1
+    rows = []
+    for name in names:
+        about, found = described.get(name, {}), measured.get(name, {})
+        if not ran[name] and not about.get("lost"):
+            continue
+        own = service.get(name, _Counts())
+        others = _Counts.sum(one for other, one in service.items() if other != name)
+        rows.append(_row(name, about, found, own, (others, everyone), (ran[name], total)))
+    return sorted(rows, key=lambda row: (row.label, row.pid))
+
+
+def _row(
+    name: str,
+    about: Mapping[str, Any],
+    found: Mapping[str, Any],
+    own: _Counts,
+    compared: tuple[_Counts, _Counts],
+    ran: tuple[int, int],
+) -> WorkerRow:
+    others, everyone = compared
+    median, rest, usual = own.percentile(50), others.percentile(50), everyone.percentile(50)
+    more = median - rest if median is not None and rest is not None else 0.0
+    lag = _Counts.of(found.get("lag"))
+    host, pid = about.get("host", ""), about.get("pid", "")
+    return WorkerRow(
+        label=plain(str(about.get("label") or host or name), 60),
+        pid=str(pid),
+        lost=bool(about.get("lost")),
+        iterations=ran[0],
+        share=ran[0] / ran[1],
+        failed=int(found.get("failed", 0)) + int(found.get("timed_out", 0)),
+        least_s=own.percentile(1e-6),
+        p50_s=median,
+        p95_s=own.percentile(95),
+        p99_s=own.percentile(99),
+        most_s=own.percentile(100),
+        more_s=more,
+        is_odd=own.total > _ENOUGH and bool(usual) and more > _APART * (usual or 1),
+        lag_s=lag.percentile(99),
+        cpu_mean=about.get("cpu_mean"),
+        cpu_max=about.get("cpu_max"),
+        offset_s=about.get("offset_s"),
+        uncertainty_s=about.get("uncertainty_s"),
+    )
+
+
+def _ran(about: Mapping[str, Any], found: Mapping[str, Any]) -> int:
+    if found:
+        return sum(int(found.get(state, 0)) for state in ("ok", "failed", "timed_out"))
+    return int(about.get("iterations") or 0)
+
+
+class _Counts:
+    """Durations over all time, by bucket."""
+
+    def __init__(self, counts: Ints | None = None, lowest: int = 0) -> None:
+        self.counts = np.zeros(0, np.int64) if counts is None else counts
+        self.lowest = lowest
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | None) -> _Counts:
+        """Those of a matrix of the timeline."""
+        if not document:
+            return cls()
+        matrix = LatencyMatrix.from_dict(document)
+        return cls(matrix.summed(), matrix.lowest)
+
+    @classmethod
+    def sum(cls, several: Iterable[_Counts]) -> _Counts:
+        """Those of several workers together."""
+        parts = [one for one in several if len(one.counts)]
+        if not parts:
+            return cls()
+        low = min(one.lowest for one in parts)
+        high = max(one.lowest + len(one.counts) for one in parts)
+        counts = np.zeros(high - low, np.int64)
+        for one in parts:
+            counts[one.lowest - low : one.lowest - low + len(one.counts)] += one.counts
+        return cls(counts, low)
+
+    @property
+    def total(self) -> int:
+        """How many."""
+        return int(self.counts.sum())
+
+    def percentile(self, percent: float) -> float | None:
+        """Seconds; None where there are none."""
+        value = percentile_of(self.counts, self.lowest, percent)
+        return None if math.isnan(value) else value / 1e9
