@@ -1,4 +1,4 @@
-"""What the HTML report of a finished run costs: seconds, bytes, and whether it is the same twice."""
+"""What the HTML report of a finished run costs: seconds and bytes; two calls must be equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 from helpers.made_runs import made_run
-
 from osbench.coordinator.report.html import render_report
 from osbench.coordinator.report.run_facts import read_facts
 
