@@ -182,6 +182,7 @@ def _plugin_path() -> cfg.Opt:
 def _metrics_listen(what: str) -> cfg.Opt:
     return cfg.StrOpt(
         "metrics_listen",
+        default="",
         help=f"Port, or address:port, at which Prometheus reads metrics of {what}. Without an "
         "address it is 127.0.0.1; without a value there is no such endpoint.",
     )

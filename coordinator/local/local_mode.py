@@ -152,7 +152,7 @@ class LocalMode:
             ("messaging", "broker_url"): self.broker_url,
             ("security", "key_file"): key_file,
             # they are part of the run, and the port may be that of the host's own workers
-            ("worker", "metrics_listen"): None,
+            ("worker", "metrics_listen"): "",
         }
         write_config(self.config_file, self._conf, changes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -30,10 +31,13 @@ def test_rallys_tasks_and_plugins_run_as_the_page_says(machine: Machine) -> None
     for name, text in files(PAGE).items():
         (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
 
-    dummies, queue = (" ".join(machine.run(step).split()) for step in blocks("rally", PAGE))
+    dummies, queue, _ = (" ".join(machine.run(step).split()) for step in blocks("rally", PAGE))
 
     assert "40 = 40 + 0" in dummies
     assert "20 = 20 + 0" in dummies
     assert "foo" in dummies
     assert "20 = 20 + 0" in queue
     assert "work" in queue
+    (rallys,) = json.loads((machine.folder / "rally.json").read_text("utf-8"))["tasks"]
+    assert rallys["subtasks"][0]["workloads"][0]["total_iteration_count"] == 20
+    assert "Queue.work" in (machine.folder / "junit.xml").read_text("utf-8")

@@ -81,3 +81,18 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
     slowest = (machine.folder / "slow.txt").read_text("utf-8").splitlines()
     assert len(slowest) == 6
     assert "Files.write_and_read" in slowest[1]
+
+
+def test_the_page_on_exporters(machine: Machine) -> None:
+    for step in blocks("exporters", "docs/exporters.md"):
+        machine.run(step)
+
+    desk = machine.folder
+    written = {str(path.relative_to(desk)) for path in desk.rglob("*") if path.is_file()}
+    assert written >= {
+        *("junit.xml", "iterations.csv", "result.json", "latency.hlog"),
+        *("reports/times.csv", "reports/osbench.prom"),
+        *("ci/junit.xml", "ci/iterations.csv", "ci/results.json"),
+    }
+    assert len((desk / "ci" / "iterations.csv").read_text("utf-8").splitlines()) == 201
+    assert len((desk / "ci" / "results.json").read_text("utf-8").splitlines()) == 1

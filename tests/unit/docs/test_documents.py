@@ -19,6 +19,7 @@ from osbench.coordinator.taskfile import load
 GUIDES = (
     "docs/user-guide.md",
     "docs/traces.md",
+    "docs/exporters.md",
     "docs/plugin-guide.md",
     "docs/rally.md",
     "docs/openstack.md",
@@ -38,6 +39,7 @@ RUN = {
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
     "traces": "test_traces_run.py",
+    "exporters": "test_docs_run.py",
     "rally": "test_docs_rally.py",
     "openstack-guide": "test_docs_openstack.py",
     "compose": "test_deploy_walk.py",
@@ -48,6 +50,8 @@ RUN = {
 #: First lines of blocks that no test runs as they are, and why.
 NOT_RUN = {
     "OSPROFILER_CONNECTION_STRING=": "needs a trace to show: test_demo.py shows one",
+    "osbench-coord run task.yaml --export otlp=": "needs a collector: test_exports_run.py has one",
+    "osbench-coord report last --export opensearch=": "needs a server: test_exports_run.py has one",
     "install -m 644 deploy/systemd/": "needs root and systemd: deploy/test_hosts.py checks units",
 }
 
