@@ -80,8 +80,14 @@ class RunExports:
         with contextlib.suppress(OsbenchError):
             manifest = self._directory.read("run.json") or {}
         failure = failure_of(error, error.exit_code, manifest)
+
+        def write(export: Export) -> str:
+            # what the run has left has a page of its own, where it has begun
+            page = export.write_unfinished(self._directory) if manifest else ""
+            return page or export.write_failure(failure)
+
         for export in self._exports:
-            self._attempt(export, partial(export.write_failure, failure))
+            self._attempt(export, partial(write, export))
 
     def _attempt(self, export: Export, step: Callable[[], str]) -> None:
         try:

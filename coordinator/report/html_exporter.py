@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import ClassVar
 
 from osbench.common.plugin.exporter import ExportedRun, Exporter
+from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.report.stored_run import StoredRun
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -27,7 +27,7 @@ class HtmlPage(Exporter):
 
     def render(self, directory: RunDirectory, path: Path) -> None:
         """Write the page of a run in any state."""
-        # other commands do without templates
-        facts = importlib.import_module("osbench.coordinator.report.run_facts")
-        page = importlib.import_module("osbench.coordinator.report.html")
-        path.write_text(page.render_report(facts.read_facts(directory)), "utf-8")
+        # exports of other formats do without templates
+        from osbench.coordinator.report.html import render_report  # noqa: PLC0415 - see above
+
+        path.write_text(render_report(read_facts(directory)), "utf-8")

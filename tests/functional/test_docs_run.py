@@ -92,7 +92,7 @@ def test_the_page_on_exporters(machine: Machine) -> None:
     assert written >= {
         *("junit.xml", "iterations.csv", "result.json", "latency.hlog"),
         *("reports/times.csv", "reports/osbench.prom"),
-        *("ci/junit.xml", "ci/iterations.csv", "ci/results.json"),
+        *("report.html", "ci/report.html", "ci/junit.xml", "ci/iterations.csv", "ci/results.json"),
     }
     assert len((desk / "ci" / "iterations.csv").read_text("utf-8").splitlines()) == 201
     assert len((desk / "ci" / "results.json").read_text("utf-8").splitlines()) == 1

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ from pyarrow import parquet
 
 from helpers.export_servers import collector, search_server
 from helpers.otlp_reading import attribute, metrics_of, spans_of, states_of
-from helpers.runs import Finished, Site, checked, site
+from helpers.runs import STATES, Finished, Site, checked, site
 from servers import counting_server, redis_server
 
 pytestmark = pytest.mark.functional
 
 #: States that a row can have.
 ROWS = ("ok", "failed", "timed_out", "dropped")
-FORMATS = ("junit", "csv", "csv-times", "json", "rally", "parquet", "hdr", "openmetrics")
+FORMATS = ("html", "junit", "csv", "csv-times", "json", "rally", "parquet", "hdr", "openmetrics")
 EVIL = '</script><img src=x onerror=alert(1)>=HYPERLINK("x")'
 PASSWORD = "planted-password"
 FAILING = """
@@ -121,6 +122,8 @@ def exported() -> Iterator[Exported]:
                 *("--export", f"otlp={files / 'otlp'}"),
             )
             assert written.code == 0, written.err
+            again = here.coord("report", "last", "--html", str(files / "html-again"))
+            assert again.code == 0, again.err
             assert written.out == ""
             documents = {index: search.found(index) for index in search.documents}
         yield Exported(
@@ -199,6 +202,46 @@ def test_junitparser_reads_a_case_for_each_workload(exported: Exported) -> None:
     assert f"7 x DummyError: {EVIL}" in cases[1].system_err
     assert "Traceback" in cases[1].system_err
     assert cases[0].system_err is None
+
+
+class Words(HTMLParser):
+    """The text of a page, as it reads without scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self._hidden = 0
+        self.parts: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.parts).split())
+
+
+def test_the_page_has_the_sums_of_the_ledger(exported: Exported) -> None:
+    page = exported.text("html")
+    words = Words(page)
+
+    sums = [checked(one) for one in exported.workloads]
+    total = {state: sum(one[state] for one in sums) for state in ("planned", *STATES)}
+    states = " + ".join(f"{total[state]} {state.replace('_', ' ')}" for state in STATES)
+    assert f"{total['planned']} planned = {states}" in words.text
+    assert page == exported.text("html-again")
+    assert EVIL in words.text
+    assert not [one for tag, one in words.tags if tag == "img" and one.get("src") == "x"]
+    assert page.count("</script") == sum(tag == "script" for tag, _ in words.tags)
 
 
 def test_rally_json_has_what_ran(exported: Exported) -> None:

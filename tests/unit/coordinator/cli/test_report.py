@@ -238,11 +238,12 @@ def test_a_killed_run_has_an_exit_code_too(invoke: Invoke, tmp_path: Path) -> No
 def test_a_run_that_goes_on_has_no_results_yet(invoke: Invoke, tmp_path: Path) -> None:
     directory = broken_off(tmp_path)
 
-    found = invoke("--junit", "r.xml")
+    found = invoke("--junit", "r.xml", "--html", "r.html")
 
     assert found.exit_code == 2
     assert "is still running" in found.stderr
     assert not Path("r.xml").exists()
+    assert "Weekly" in Path("r.html").read_text("utf-8")
     directory.close()
 
 
