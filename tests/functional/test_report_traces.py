@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from helpers.runs import Site, site
+from osbench.coordinator.report.html import render_report
+from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
 from servers import redis_server
@@ -227,6 +230,47 @@ def test_nothing_that_a_user_sent_is_kept_by_default(told: WorkloadTraces) -> No
     fields = {name for pick in told.picks for row in pick.waterfall.rows for name, _ in row.fields}
     assert not any(name.startswith(("db.", "request.")) for name in fields)
     assert "lamp" not in repr([pick.waterfall for pick in told.picks])
+
+
+@pytest.fixture(scope="module")
+def page(directory: RunDirectory) -> str:
+    return render_report(read_facts(directory))
+
+
+def words(part: str) -> str:
+    """What a reader sees of a part of a page."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", part)).split())
+
+
+def test_the_first_screen_names_the_planted_delay(page: str, told: WorkloadTraces) -> None:
+    first, rest = page.split("<nav", 1)
+
+    assert words(told.sentence) in words(first)
+    # the trace that it leads to is further below
+    (link,) = set(re.findall(r'href="#(t-[0-9a-f]+)"', first))
+    assert f'id="{link}"' in rest
+
+
+def test_the_page_has_every_field_of_every_span_of_its_examples(
+    page: str, told: WorkloadTraces
+) -> None:
+    parts = re.split(r'<details class="trace" id="t-([0-9a-f]+)"', page)
+    shown = dict(zip(parts[1::2], map(words, parts[2::2]), strict=True))
+
+    assert len(shown) == len(told.picks)
+    for pick in told.picks:
+        text = shown[pick.trace_id.replace("-", "")[:8]]
+        for row in pick.waterfall.rows:
+            fields = (row.name, row.detail, row.project, row.service, row.host, row.error)
+            ids = (row.span_id, row.parent_id, row.started_at, row.stopped_at)
+            for value in (*fields, *ids, *(value for _, value in row.fields)):
+                assert words(value) in text
+
+
+def test_the_page_has_an_example_of_each_class_of_error(page: str, told: WorkloadTraces) -> None:
+    errors = page.partition("no lamp is left")[2]
+
+    assert f'href="#t-{told.error_examples["OutOfStock"].replace("-", "")[:8]}"' in errors
 
 
 def test_a_run_without_traces_says_why() -> None:

@@ -73,11 +73,15 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Of each class of error the iteration with the median time, the most frequent class first."""
+    """Of each class of error the first iteration, which summaries name, and the median one.
+
+    First ones come first, those of the most frequent classes before others.
+    """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
-    found = []
+    first, median = [], []
     for number in numbers[np.argsort(-counts, kind="stable")][:_CLASSES].tolist():
         same = bad[rows.error[bad] == number]
         ordered = same[np.argsort(rows.service[same], kind="stable")]
-        found.append(int(ordered[len(ordered) // 2]))
-    return np.array(found, np.int64)
+        first.append(int(same[np.argmin(rows.iteration[same])]))
+        median.append(int(ordered[len(ordered) // 2]))
+    return np.array(list(dict.fromkeys((*first, *median))), np.int64)

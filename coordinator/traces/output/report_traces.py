@@ -125,7 +125,13 @@ def _of(
     warmup = {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)}
     rows, _ = traced_iterations(directory, len(workloads), warmup)
     kept = _kept(rows, features)
-    picks = chosen(rows, kept, _judged_by_response(workloads), list(map(_percentiles, workloads)))
+    picks = chosen(
+        rows,
+        kept,
+        _judged_by_response(workloads),
+        list(map(_percentiles, workloads)),
+        list(map(_error_examples, workloads)),
+    )
     wanted = {_hex(rows, pick.at) for some in picks for pick in some}
     limit = max(_LEAST_ROWS, _ROWS // max(len(wanted), 1))
     drawn = {
@@ -215,3 +221,12 @@ def _percentiles(workload: Mapping[str, Any]) -> dict[str, float]:
     kind = "service" if workload["offered"]["rate_planned"] is None else "response"
     found: dict[str, float] = workload["latency"][kind]["ok"]
     return found
+
+
+def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
+    """The iterations that the summary names, by class of error."""
+    return {
+        error["type"]: error["example_iteration"]
+        for error in workload.get("errors", ())
+        if error.get("example_iteration") is not None
+    }

@@ -36,18 +36,20 @@ def chosen(
     kept: Ints,
     responses: Mapping[int, bool],
     latencies: Sequence[Mapping[str, float]],
+    examples: Sequence[Mapping[str, int]],
 ) -> list[list[PickedTrace]]:
     """The chosen iterations of each workload, at most `LIMIT` in all.
 
     `kept` are the positions of iterations whose trace can be shown, `responses` says of which
     workloads the response time counts, `latencies` has the percentiles, seconds, of all
-    iterations that succeeded.
+    iterations that succeeded. `examples` are the iterations that the summary names of classes of
+    errors; where their traces are not kept, the median of those that are is chosen.
     """
     found = []
     for workload, percentiles in enumerate(latencies):
         times = rows.response if responses.get(workload) else rows.service
         mine = kept[(rows.workload[kept] == workload) & ~rows.warming[kept]]
-        found.append(_distinct(_candidates(rows, mine, times, percentiles)))
+        found.append(_distinct(_candidates(rows, mine, times, percentiles, examples[workload])))
     first = sorted(
         (pick.order, number, pick) for number, picks in enumerate(found) for pick in picks
     )[:LIMIT]
@@ -58,7 +60,11 @@ def chosen(
 
 
 def _candidates(
-    rows: TracedIterations, mine: Ints, times: Ints, percentiles: Mapping[str, float]
+    rows: TracedIterations,
+    mine: Ints,
+    times: Ints,
+    percentiles: Mapping[str, float],
+    examples: Mapping[str, int],
 ) -> Iterator[PickedTrace]:
     ok = mine[rows.outcome[mine] == Outcome.OK]
     # of equal times the lowest number
@@ -77,7 +83,10 @@ def _candidates(
     for number in numbers[np.argsort(-counts, kind="stable")].tolist():
         same = bad[rows.error[bad] == number]
         same = same[np.lexsort((rows.iteration[same], times[same]))]
-        yield PickedTrace(order, rows.errors[number], ERROR, int(same[len(same) // 2]))
+        name = rows.errors[number]
+        named = same[rows.iteration[same] == examples.get(name, -1)]
+        at = named[0] if len(named) else same[len(same) // 2]
+        yield PickedTrace(order, name, ERROR, int(at))
         order += 1
     yield from _slow_parts(rows, ok, times, order)
 

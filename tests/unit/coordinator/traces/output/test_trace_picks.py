@@ -33,13 +33,15 @@ def rows(service_ms, *, errors=(), workload=None, started=None, lag_ms=0, warmin
     )
 
 
-def picked(found, kept=None, *, responses=None, **percentiles):
+def picked(found, kept=None, *, responses=None, named=None, **percentiles):
     kept = np.arange(len(found)) if kept is None else np.array(kept, int)
     at = {"p50": None, "p95": None, "p99": None} | percentiles
     workloads = int(found.workload.max()) + 1
     return [
         [(pick.label, pick.kind, pick.at) for pick in picks]
-        for picks in chosen(found, kept, responses or {}, [at] * workloads)
+        for picks in chosen(
+            found, kept, responses or {}, [at] * workloads, [named or {}] * workloads
+        )
     ]
 
 
@@ -71,6 +73,17 @@ def test_each_class_of_error_has_its_median_one_the_most_frequent_first():
     (picks,) = picked(found)
 
     assert picks == [("slowest ok", "max", 4), ("Common", "error", 3), ("Rare", "error", 0)]
+
+
+def test_the_example_that_the_summary_names_is_shown_if_its_trace_is_kept():
+    found = rows([9, 5, 100, 7, 1], errors={0: 2, 1: 1, 2: 1, 3: 1})
+    named = {"Common": 3, "Rare": 77}
+
+    (picks,) = picked(found, named=named)
+    (without,) = picked(found, [0, 1, 3], named=named)
+
+    assert picks[1:] == [("Common", "error", 2), ("Rare", "error", 0)]
+    assert without == [("Common", "error", 3), ("Rare", "error", 0)]
 
 
 def test_open_loads_are_judged_by_response_time():
