@@ -100,7 +100,7 @@ class ListDocument:
         return {
             "line": list_line(rows, total),
             "begun": True,
-            "list": _lines(web_pages.rows(rows, total, compare=report_views.COMPARES)),
+            "list": _lines(web_pages.rows(rows, total)),
             OVER: False,
         }
 

@@ -23,7 +23,7 @@ class RunsShown:
     def __init__(self, data_dir: str, only: str = "") -> None:
         """`only`: the id of the only run that is shown, be it there or to come."""
         self.only = only
-        self._data_dir = data_dir
+        self.data_dir = data_dir
         #: By run id: what decides whether it was read already, and its row.
         self._rows: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {}
 
@@ -31,12 +31,12 @@ class RunsShown:
         """The run of an id; None where there is none, or none that is shown."""
         if _NAME.fullmatch(name) is None or (self.only and name != self.only):
             return None
-        path = Path(self._data_dir) / "runs" / name
+        path = Path(self.data_dir) / "runs" / name
         return RunDirectory(path) if self.only or path.is_dir() else None
 
     def newest(self, limit: int | None = ROWS) -> tuple[list[dict[str, Any]], int]:
         """Rows of the newest runs, newest first, and how many runs there are."""
-        every = RunDirectory.all(self._data_dir)
+        every = RunDirectory.all(self.data_dir)
         every.reverse()
         rows = [self._row(one) for one in every[:limit]]
         self._rows = {

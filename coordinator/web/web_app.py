@@ -76,8 +76,7 @@ class WebApp:
             # the stream knows the newest only
             live=limit is not None,
             line=live_documents.list_line(rows, total),
-            rows=web_pages.markup(web_pages.rows(rows, total, compare=report_views.COMPARES)),
-            compare=report_views.COMPARES,
+            rows=web_pages.markup(web_pages.rows(rows, total)),
         )
         return _page(page)
 
@@ -94,7 +93,10 @@ class WebApp:
         if len(names) != 2 or len(found) != 2 or names[0] == names[1] or self._shown.only:
             text = "Tick two finished runs in the list."
             return _page(web_pages.message("Compare", text, to_list=True), 400)
-        text = await asyncio.to_thread(report_views.comparison, *found)
+        async with self._drawing:
+            text = await asyncio.to_thread(
+                report_views.comparison, self._shown.data_dir, found[0], found[1]
+            )
         page, policy = report_page.served(text, "")
         return _page(page, policy=policy)
 

@@ -93,10 +93,10 @@ def _rate(value: float) -> str:
     return three_digits(value) if value else "0"
 
 
-def rows(found: Sequence[Mapping[str, Any]], total: int, *, compare: bool) -> str:
+def rows(found: Sequence[Mapping[str, Any]], total: int) -> str:
     """The table of runs, newest first."""
     more = total if total > len(found) else 0
-    return render("rows.html.j2", rows=found, more=more, compare=compare)
+    return render("rows.html.j2", rows=found, more=more)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:

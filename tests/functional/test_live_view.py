@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 from helpers.live_browser import Browsed, browser
+from helpers.machine import Machine
+from helpers.readme import blocks
 from helpers.runs import Cluster, Started, site
-from servers import redis_server
+from servers import Child, folder, redis_server
 
 pytestmark = pytest.mark.functional
 
@@ -176,3 +179,29 @@ def test_no_page_of_another_site_reaches_a_run(cluster: Cluster, tab: Browsed) -
         urllib.request.urlopen(run_page)
     run.interrupt()
     assert run.finish().code == 130
+
+
+def test_the_commands_of_the_page_on_it_serve_what_it_says() -> None:
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        machine = Machine(home, folder=desk)
+        one, every = blocks("live-view", "docs/live-view.md")
+
+        with machine.running(one) as terminal:
+            page = opened(terminal)
+            assert "Abort the run" in page
+        with machine.running(every) as terminal:
+            page = opened(terminal)
+            assert "<h1>Runs</h1>" in page
+            assert "Dummy.dummy" in page
+
+
+def opened(terminal: Child) -> str:
+    """The page at the address that a command in a terminal has printed."""
+    while not (found := re.search(r"http://\S+\?token=\S+", terminal.log.read_text("utf-8"))):
+        assert terminal.process.poll() is None, terminal.tail()
+        time.sleep(0.05)
+    jar = urllib.request.HTTPCookieProcessor()
+    with urllib.request.build_opener(jar).open(found.group(), timeout=60) as answer:
+        return str(answer.read().decode())

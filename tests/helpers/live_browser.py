@@ -56,9 +56,9 @@ class Browsed:
     """One tab, without cookies at first."""
 
     def __init__(self, context: Any) -> None:
-        from playwright.sync_api import expect
+        from playwright.sync_api import Error, expect
 
-        self._expect = expect
+        self._expect, self._navigating = expect, Error
         self._context = context
         self._page = context.new_page()
         self._page.set_default_timeout(_PATIENCE_S * 1000)
@@ -109,12 +109,12 @@ class Browsed:
 
     def done(self) -> int:
         """Iterations that the table of workloads says are done; 0 before there is a table."""
-        cells = self._page.locator("#live-now tr.sum td").all_text_contents()
+        cells = self._page.locator("#live-now tr.live-load td").all_text_contents()
         return int(re.split(r"\D", cells[1].replace(",", ""))[0]) if len(cells) > 1 else 0
 
     def worker_rows(self) -> list[str]:
         """The rows of workers in the table of workloads."""
-        return list(self._page.locator("#live-now tr.part").all_text_contents())
+        return list(self._page.locator("#live-now tr.live-part").all_text_contents())
 
     def points(self) -> int:
         """Points that the first chart of the first workload has drawn."""
@@ -148,7 +148,11 @@ class Browsed:
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait for something that the page comes to show."""
         deadline = time.monotonic() + _PATIENCE_S
-        while not condition():
+        while True:
+            # the page may be loading itself anew just now
+            with contextlib.suppress(self._navigating):
+                if condition():
+                    return
             assert time.monotonic() < deadline, self._page.content()[:3000]
             self._page.wait_for_timeout(100)
 

@@ -80,23 +80,20 @@ def render_page(facts: RunFacts, live: bool = False) -> str:
     )
 
 
-def overview_fragment(facts: RunFacts) -> str:
-    """What stands in the element `overview` of the page."""
-    return _template("overview.j2").render(_Page.of(facts, live=True).context())
-
-
-def chart_data(facts: RunFacts) -> list[dict[str, Any]]:
-    """For each workload the numbers of its charts, and the other parts of its section as HTML."""
+def live_parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
+    """What changes on the live page: the inside of its element `overview`, and for each workload
+    the numbers of its charts with the other parts of its section as HTML.
+    """
     page = _Page.of(facts, live=True)
     context = page.context()
-    found = []
+    charts = []
     for view, numbers in zip(page.views, page.payloads, strict=True):
         html = {
             f"{view.facts.anchor}-{part}": _template(name).render(context, m=view)
             for part, name in _LIVE_PARTS.items()
         }
-        found.append({**numbers, "html": html})
-    return found
+        charts.append({**numbers, "html": html})
+    return _template("overview.j2").render(context), charts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from osbench.coordinator.taskfile import load
 
 GUIDES = (
     "docs/user-guide.md",
+    "docs/live-view.md",
     "docs/traces.md",
     "docs/exporters.md",
     "docs/plugin-guide.md",
@@ -38,6 +39,7 @@ DOCUMENTS = (
 RUN = {
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
+    "live-view": "test_live_view.py",
     "traces": "test_traces_run.py",
     "exporters": "test_docs_run.py",
     "rally": "test_docs_rally.py",

@@ -1,0 +1,168 @@
+"""What pages of runs are fed with: figures now, charts as often as they are cheap, the end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.made_runs import made_run
+from helpers.web import TOKENS, held, serving, snapshot, worker_progress
+from osbench.coordinator.report.html import live_parts, render_page
+from osbench.coordinator.report.run_facts import read_facts
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.timeline_file import TIMELINE
+from osbench.coordinator.web import live_documents
+from osbench.coordinator.web.json_delta import change, changed
+from osbench.coordinator.web.live_documents import RunDocument
+
+BEARER = {"Authorization": f"Bearer {TOKENS.token}"}
+
+
+@pytest.fixture
+def going_on(tmp_path: Path) -> Iterator[RunDirectory]:
+    """A run with results and a coordinator."""
+    run = made_run(tmp_path, 2000)
+    (run.path / "summary.json").unlink()
+    status = dataclasses.asdict(snapshot(rows=(worker_progress(),)))
+    with held(run):
+        run.write("status.json", status)
+        yield run
+
+
+def test_each_part_of_the_page_that_is_fed_is_on_the_page(going_on: RunDirectory) -> None:
+    facts = read_facts(going_on)
+
+    page = render_page(facts, live=True)
+    overview, charts = live_parts(facts)
+
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert embedded is not None
+    shown = json.loads(embedded[1])["workloads"]
+    assert overview.strip() in page
+    assert len(charts) == len(shown) == 1
+    for chart, first in zip(charts, shown, strict=True):
+        html = chart.pop("html")
+        assert json.loads(json.dumps(chart)) == first
+        assert set(html) == {"w1-lede", "w1-marks", "w1-times", "w1-tables"}
+        for place, text in html.items():
+            assert f'id="{place}"' in page
+            assert text.strip() in page
+
+
+def test_charts_are_drawn_when_the_run_has_written_more(
+    going_on: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_documents, "SHARE", 1e9)
+    drawn: list[int] = []
+    parts = live_documents.report_views.parts
+    monkeypatch.setattr(
+        live_documents.report_views, "parts", lambda facts: drawn.append(1) or parts(facts)
+    )
+    document = RunDocument(going_on)
+
+    first = document()
+    second = document()
+    os.utime(going_on.path / TIMELINE, ns=(1, 1))
+    document()
+
+    assert len(drawn) == 2
+    assert first == second
+    assert first["begun"]
+    assert not first["over"]
+    assert "host-a:7" in "\n".join(first["now"])
+
+
+def test_charts_that_are_expensive_are_drawn_less_often(
+    going_on: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_documents, "SHARE", 1e-9)
+    document = RunDocument(going_on)
+    first = document()
+
+    os.utime(going_on.path / TIMELINE, ns=(1, 1))
+    going_on.write("status.json", dataclasses.asdict(snapshot(elapsed_s=9.0)))
+    second = document()
+
+    # what it is doing now is cheap
+    assert second["line"] == "running, 9 s"
+    assert second["charts"] is first["charts"]
+
+
+def test_a_report_that_cannot_be_drawn_leaves_the_rest(
+    going_on: RunDirectory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def torn(facts: object) -> Any:
+        raise ValueError("torn")
+
+    monkeypatch.setattr(live_documents.report_views, "parts", torn)
+    monkeypatch.setattr(live_documents, "SHARE", 1e9)
+    document = RunDocument(going_on)
+
+    for number in range(3):
+        os.utime(going_on.path / TIMELINE, ns=(number + 1, number + 1))
+        found = document()
+
+    assert found["line"] == "running, 3 s"
+    assert "charts" not in found
+    assert caplog.text.count("Traceback") == 1
+
+
+def test_from_one_second_to_the_next_little_is_sent(tmp_path: Path) -> None:
+    earlier = made_run(tmp_path / "a", 20_000)
+    later = made_run(tmp_path / "b", 20_200)
+    found = []
+    for run in (earlier, later):
+        (run.path / "summary.json").unlink()
+        run.write("status.json", dataclasses.asdict(snapshot()))
+        with held(run):
+            found.append(json.loads(json.dumps(RunDocument(run)())))
+
+    how = change(*found)
+
+    assert changed(found[0], how) == found[1]
+    assert len(json.dumps(how)) < len(json.dumps(found[1]))
+
+
+def test_a_run_before_its_directory_is_awaited(tmp_path: Path) -> None:
+    found = RunDocument(RunDirectory(tmp_path / "runs" / "later"))()
+
+    assert found == {"line": "preparing", "begun": False, "now": [""], "over": False}
+
+
+def test_a_finished_run_is_shown_as_its_report(tmp_path: Path) -> None:
+    run = made_run(tmp_path, 500)
+    with serving(tmp_path) as server:
+        found = httpx.get(f"{server.url}runs/{run.path.name}", headers=BEARER, timeout=60)
+
+    assert found.status_code == 200
+    assert 'id="overview"' in found.text
+    assert 'id="live"' not in found.text
+    assert "http-equiv" not in found.text
+    assert "'sha256-" in found.headers["content-security-policy"]
+
+
+def test_two_runs_are_compared_or_it_is_said_why_not(tmp_path: Path) -> None:
+    first = made_run(tmp_path, 500)
+    copy = first.path.with_name(first.path.name + "x")
+    copy.mkdir()
+    for file in first.path.iterdir():
+        if file.is_file():
+            (copy / file.name).write_bytes(file.read_bytes())
+    names = (first.path.name, copy.name)
+    with serving(tmp_path) as server, httpx.Client(headers=BEARER, timeout=60) as client:
+        one = client.get(f"{server.url}compare?run={names[0]}")
+        same = client.get(f"{server.url}compare?run={names[0]}&run={names[0]}")
+        both = client.get(f"{server.url}compare?run={names[0]}&run={names[1]}")
+
+    assert (one.status_code, same.status_code) == (400, 400)
+    assert "Tick two" in one.text
+    assert both.status_code in (200, 409), both.text
+    assert "Traceback" not in both.text
