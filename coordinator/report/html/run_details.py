@@ -12,7 +12,7 @@ import yaml
 
 from osbench.common.masking import mask, mask_url
 from osbench.common.outcomes import STATES
-from osbench.coordinator.report.html.page_numbers import DASH, short
+from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.run_facts import RunFacts
 
@@ -79,11 +79,7 @@ def run_details(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> RunDetai
         ("workers run", ", ".join(_versions(workloads))),
         ("deployment", f"{head.deployment} (without credentials)" if head.deployment else "none"),
     ]
-    pairs += [
-        (f"sample rate of {one.title}", short(float(one.tracing["sample_rate"])))
-        for one in workloads
-        if one.tracing.get("traced") and one.tracing.get("sample_rate") is not None
-    ]
+    pairs.append(("traced", ", ".join(_sample_rates(workloads))))
     names = ("planned", *STATES, "reruns")
     return RunDetails(
         task=_task(manifest)[:_TEXT],
@@ -121,6 +117,14 @@ def _versions(workloads: Sequence[WorkloadFacts]) -> list[str]:
         if worker.get("version")
     }
     return [f"osbench {version}" for version in sorted(found)]
+
+
+def _sample_rates(workloads: Sequence[WorkloadFacts]) -> list[str]:
+    return [
+        f"{percent_text(float(one.tracing['sample_rate']))} of {one.title}"
+        for one in workloads
+        if one.tracing.get("traced") and one.tracing.get("sample_rate") is not None
+    ]
 
 
 def _exit_words(code: int | None, meaning: str) -> str:

@@ -1,0 +1,336 @@
+"""The report of a real run in a real browser: what it shows, and what it must never do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.browser import chromium, watched
+from helpers.runs import Site, site
+from osbench.coordinator.report.html import render_report
+from osbench.coordinator.report.run_facts import RunFacts, read_facts
+from osbench.coordinator.storage.run_directory import RunDirectory
+from servers import redis_server
+from servers.traced_shop import KEY, traced_shop
+
+pytestmark = pytest.mark.functional
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+SECRET = "hunter2-planted"
+SECTIONS = ("overview", "w1", "w2", "traces", "iterations", "about")
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1280, "height": 900}
+
+SCENARIO = f'''
+import requests
+from osprofiler import profiler
+from osbench.plugin import atomic, scenario
+
+
+class OutOfStock(Exception):
+    pass
+
+
+@scenario.configure(name="Shop.buy")
+class Buy(scenario.Scenario):
+    """Buys something."""
+
+    def run(self, url, password="", note=""):
+        number = self.context["iteration"]
+        with atomic.ActionTimer(self, "shop.buy"):
+            requests.get(f"{{url}}/buy", headers=self.trace_headers(), timeout=30)
+        with atomic.ActionTimer(self, {HOSTILE!r}):
+            self.add_output(additive={{
+                "title": "Basket {HOSTILE}", "chart_plugin": "Pie",
+                "data": [["lamps", number], ["{HOSTILE}", 2]]}})
+            self.add_output(additive={{
+                "title": "Stock", "chart_plugin": "StackedArea", "data": [["left", 500 - number]]}})
+        if number == 1:
+            self.add_output(complete={{
+                "title": "Receipt", "chart_plugin": "TextArea", "data": [{HOSTILE!r}]}})
+        if number % 20 == 3:
+            raise OutOfStock("{HOSTILE} http://buyer:{SECRET}@shop/lamp")
+'''
+
+
+class Parts(HTMLParser):
+    """Names of all elements and attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+@pytest.fixture(scope="module")
+def facts() -> Iterator[RunFacts]:
+    """A run of an open and a closed load with failures, a hook, outputs and traces."""
+    with site() as here:
+        plugins = {"plugin_path": here.write("plugins/shop.py", SCENARIO).parent}
+        here.configure({"worker": plugins, "coordinator": plugins})
+        with (
+            redis_server(password=SECRET) as store,
+            traced_shop(here.home, store.url, planted_s=0.15, every=17) as address,
+        ):
+            record: dict[str, Any] = {
+                "services": {"shop": address},
+                "profiler_hmac_key": KEY,
+                "profiler_conn_str": store.url,
+            }
+            here.deployment({"osbench": record})
+            done = here.run(_task(here, address))
+            assert done.code == 1, done.err
+        yield read_facts(RunDirectory.find(str(here.data), "last"))
+
+
+def _task(here: Site, address: str) -> str:
+    args = {"url": address, "password": SECRET, "note": HOSTILE}
+    event = {"event": {"unit": "iteration", "at": [40]}}
+    hook = {
+        "description": HOSTILE,
+        "action": {"sys_call": f"echo '{HOSTILE}'"},
+        "trigger": event,
+    }
+    return here.task(
+        {
+            "title": "Visitors",
+            "scenario": {"Shop.buy": args},
+            "runner": {"constant": {"times": 700, "concurrency": 2}},
+            "sla": {"failure_rate": {"max": 10}},
+        },
+        {
+            "title": HOSTILE,
+            "scenario": {"Shop.buy": args},
+            "runner": {"rps": {"rps": 60, "times": 300, "timeout": 30}},
+            "sla": {
+                "failure_rate": {"max": 1},
+                "percentile": {"p": 95, "max_s": 20, "of": "response"},
+            },
+            "hooks": [hook],
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def html(facts: RunFacts) -> str:
+    return render_report(facts)
+
+
+@pytest.fixture(scope="module")
+def url(html: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(html, "utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def headless() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def test_two_calls_give_the_same_bytes(facts: RunFacts, html: str) -> None:
+    assert render_report(read_facts(facts.directory)) == html
+    assert len(html.encode()) < 2_000_000
+
+
+def test_no_secret_and_no_style_or_handler_is_in_it(html: str) -> None:
+    parts = Parts()
+    parts.feed(html)
+
+    assert SECRET not in html
+    assert KEY not in html
+    assert "style" not in parts.attributes
+    assert not [name for name in parts.attributes if name.startswith("on")]
+    assert not parts.tags & {"img", "link", "iframe", "object", "base", "form"}
+    assert "img src=x" in html
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_section_is_shown_without_a_word_of_the_console(
+    headless: Any, url: str, theme: str, size: dict[str, int]
+) -> None:
+    with watched(headless, url, viewport=size, color_scheme=theme) as found:
+        page = found.page
+        for section in SECTIONS:
+            assert page.locator(f"#{section}").is_visible(), section
+        assert page.locator(".plot canvas").count() >= 8
+        for button in range(3):
+            page.locator("#theme").click()
+            assert button < 3
+        page.wait_for_timeout(200)
+        width = page.evaluate("() => document.documentElement.scrollWidth")
+
+        assert width == size["width"]
+        assert found.wrong() == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(headless: Any, url: str, theme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    with watched(headless, url, viewport=DESK, color_scheme=theme) as found:
+        for trace in found.page.locator("details").all()[:40]:
+            trace.evaluate("details => { details.open = true; }")
+        results = axe.Axe().run(found.page)
+
+    violations = results.response["violations"]
+    serious = [one for one in violations if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
+
+
+def test_without_scripts_the_verdict_leads_and_tables_open(headless: Any, url: str) -> None:
+    context = headless.new_context(java_script_enabled=False, viewport=DESK)
+    page = context.new_page()
+    page.goto(url)
+    lines = [line for line in page.locator("body").inner_text().splitlines() if line.strip()]
+    page.locator("#w1-bands-twin > summary").click()
+    rows = page.locator("#w1-bands-twin tr").count()
+    page.locator("#traces details.trace > summary").first.click()
+    spans = page.locator("#traces details.trace[open] .wf details").count()
+    error = page.locator("#w2 details.error").inner_text()
+    context.close()
+
+    assert any("Not met." in line for line in lines[:20])
+    assert rows > 1
+    assert spans > 3
+    assert "OutOfStock" in error
+
+
+def test_without_styles_the_verdict_is_in_the_first_lines_of_text(html: str) -> None:
+    body = html.partition("<body>")[2]
+    text = re.sub(r"<[^>]+>", " ", body)
+    lines = [line for line in text.splitlines() if line.strip()]
+
+    assert any("Not met." in line for line in lines[:20])
+
+
+def test_foreign_text_stays_text(headless: Any, url: str) -> None:
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        dialogs: list[Any] = []
+        page.on("dialog", lambda dialog: dialogs.append(dialog))
+
+        assert HOSTILE in page.locator("#w2-h").inner_text()
+        assert HOSTILE in page.locator("#w2 details.error .m").inner_text()
+        assert page.locator("#w1-tables th", has_text=HOSTILE).count() >= 1
+        assert page.locator("#w1 figcaption", has_text=f"Basket {HOSTILE}").count() == 1
+        assert HOSTILE in page.locator("#w1 pre", has_text="onerror").first.inner_text()
+        assert page.locator("#traces .wf .name", has_text="onerror").count() >= 1
+        assert page.locator("img").count() == 0
+        assert dialogs == []
+        assert found.wrong() == []
+
+
+def test_the_planted_lock_is_named_on_the_first_screen(headless: Any, url: str) -> None:
+    with watched(headless, url, viewport=DESK) as found:
+        why = found.page.locator(".why")
+
+        assert "row lock" in why.inner_text()
+        assert why.bounding_box()["y"] < DESK["height"]
+
+
+def _pixel_of_example(page: Any) -> dict[str, Any]:
+    """Where an example stands in the heat map of the second workload, and what it is."""
+    found: dict[str, Any] = page.evaluate(
+        """() => {
+          const plot = echarts.getInstanceByDom(document.getElementById("w2-heat"));
+          const points = plot.getOption().series.find((one) => one.name === "examples").data;
+          const point = points[0];
+          const [x, y] = plot.convertToPixel({ xAxisIndex: 0, yAxisIndex: 0 }, point.value);
+          return { x, y, example: point.example };
+        }"""
+    )
+    return found
+
+
+def test_a_click_on_the_heat_map_leads_to_its_example(headless: Any, url: str) -> None:
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        page.locator("#w2-heat").scroll_into_view_if_needed()
+        point = _pixel_of_example(page)
+        page.locator("#w2-heat").click(position={"x": point["x"], "y": point["y"]})
+        opened = page.locator(f"#t-{point['example']['id']}")
+        opened.wait_for()
+
+        assert page.url.endswith(f"#t-{point['example']['id']}")
+        assert opened.get_attribute("open") is not None
+        assert f"iteration {point['example']['iteration']}" in opened.inner_text()
+        page.go_back()
+        assert not page.url.endswith(f"#t-{point['example']['id']}")
+        assert found.wrong() == []
+
+
+def test_charts_are_read_zoomed_and_searched_by_keyboard(headless: Any, url: str) -> None:
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        read = page.locator("#w2-read")
+        page.locator("#w2-load").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        first = read.inner_text()
+        page.keyboard.press("End")
+        last = read.inner_text()
+        out = page.locator('button[data-workload="1"][data-do=out]')
+        page.keyboard.press("+")
+        zoomed = out.is_enabled()
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(200)
+
+        assert "started" in first
+        assert "p95" in first
+        assert first != last
+        assert zoomed
+        assert not out.is_enabled()
+        page.keyboard.press("Enter")
+        assert re.search(r"\d+ iterations? .* due at", page.locator("#w2-hits").inner_text())
+        assert found.wrong() == []
+
+
+def test_all_iterations_are_listed_with_their_trace_ids(headless: Any, url: str) -> None:
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        body = page.locator("#f-body")
+        assert "1,000 of 1,000" in page.locator("#f-count").inner_text()
+        page.locator("#f-query").fill("failed")
+        failed = page.locator("#f-count").inner_text()
+        trace = body.locator("td").last.inner_text()
+        page.locator("#f-query").fill(trace[:8])
+
+        assert failed.startswith("50 of 1,000")
+        assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", trace)
+        assert body.locator("tr").count() == 1
+
+
+def test_tables_are_copied_as_csv_that_is_no_formula(headless: Any, url: str) -> None:
+    permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
+    with watched(headless, url, viewport=DESK, **permissions) as found:
+        page = found.page
+        twin = page.locator("#w1-load-twin")
+        twin.locator("> summary").click()
+        twin.locator("button").click()
+        page.locator("#w1-load-twin button", has_text="Copied").wait_for()
+        copied = page.evaluate("() => navigator.clipboard.readText()")
+
+        assert copied.splitlines()[0].startswith('"from second","busy users"')
+        assert len(copied.splitlines()) == twin.locator("tr").count()
+
+
+def test_it_prints_with_light_colours(headless: Any, url: str) -> None:
+    with watched(headless, url, viewport=DESK, color_scheme="dark") as found:
+        page = found.page
+        page.emulate_media(media="print")
+        paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+
+        assert paper == "rgb(255, 255, 255)"
+        assert not page.locator(".bar").is_visible()
+        assert len(page.pdf(format="A4")) > 20_000
