@@ -19,6 +19,7 @@ from osbench.coordinator.taskfile import load
 GUIDES = (
     "docs/user-guide.md",
     "docs/traces.md",
+    "docs/comparing.md",
     "docs/plugin-guide.md",
     "docs/rally.md",
     "docs/openstack.md",
@@ -38,6 +39,7 @@ RUN = {
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
     "traces": "test_traces_run.py",
+    "comparing": "test_docs_comparing.py",
     "rally": "test_docs_rally.py",
     "openstack-guide": "test_docs_openstack.py",
     "compose": "test_deploy_walk.py",
