@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 
@@ -143,8 +142,10 @@ def _rows(
 
 
 def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
-    found = {
-        number: str(UUID(bytes=trace.tobytes()))
-        for number, trace in zip(columns.traced.tolist(), columns.traces, strict=True)
-    }
+    # as UUIDs; the class takes four times as long
+    digits = columns.traces.tobytes().hex()
+    found = {}
+    for at, number in enumerate(columns.traced.tolist()):
+        one = digits[32 * at : 32 * at + 32]
+        found[number] = f"{one[:8]}-{one[8:12]}-{one[12:16]}-{one[16:20]}-{one[20:]}"
     return found.get

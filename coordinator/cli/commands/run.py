@@ -113,10 +113,10 @@ def run(  # noqa: PLR0913 - one per option of the command
     """
     if (task is None) == (not adhoc.given):
         raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
-    if repeat and (detach or web or wanted_exports.given):
+    if repeat and (detach or web or wanted_exports.given or wanted_exports.metrics):
         raise UsageError(
-            "--repeat makes several runs: it cannot be combined with --detach, --web or exports;"
-            " `osbench-coord report RUN` exports each of them"
+            "--repeat makes several runs: it cannot be combined with --detach, --web, --metrics or"
+            " exports; `osbench-coord report RUN` exports each of them"
         )
     if detach and web:
         raise UsageError("--web ends with its command; use --detach and `osbench-coord web`")

@@ -25,12 +25,12 @@ EPOCH, BOOT = "e", "b"
 class Desk:
     """A dispatcher whose messages go into a list, and whose workers claim from a real store."""
 
-    def __init__(self, *, open_: bool = False) -> None:
+    def __init__(self, *, open_: bool = False, idempotent: bool = False) -> None:
         self.store = MemoryStore()
         self.store.open({"epoch": EPOCH, "boot": BOOT})
         self.sent: list[PlannedBatch] = []
         self.decisions: list[dict[str, Any]] = []
-        self.ledger = Ledger()
+        self.ledger = Ledger(idempotent=idempotent)
         ids = itertools.count(1)
         port: Any = SimpleNamespace(
             next_batch_id=lambda: next(ids),
@@ -160,3 +160,22 @@ def test_arrivals_that_wait_and_come_after_the_stop_are_never_given_out(stop_s):
 
     assert all(due < stop_s * 1e9 for batch in sent for due in np.frombuffer(batch.dues, "<i8"))
     assert len(numbers(sent)) == max(0, round((stop_s - 15) * 100))
+
+
+def test_the_journal_has_the_arrivals_that_are_dropped_and_not_those_that_may_have_started():
+    desk, lost = Desk(open_=True, idempotent=True), worker("w1")
+    for due in (0.1, 0.2):
+        desk.dispatcher.place(Step(arrivals=(due,)), [lost], 0.0, None)
+    claimed, unclaimed = desk.told()
+    assert desk.claim(claimed)
+    desk.ledger.fence("w1")
+    desk.dispatcher.reclaim("w1")
+
+    desk.dispatcher.place(Step(), [], 5.0, None)
+
+    (dropped,) = [one for one in desk.decisions if one["do"] == "drop"]
+    assert [tuple(pair) for pair in dropped["numbers"]] == [tuple(*unclaimed.intervals)]
+    assert np.frombuffer(dropped["dues"], "<i8").tolist() == [200_000_000]
+    assert desk.ledger.accounting().drops == {"worker_lost": 1}
+    desk.ledger.close(2)
+    assert desk.ledger.accounting().lost == 1
