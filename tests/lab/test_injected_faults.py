@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import statistics
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from helpers.lab.injected_faults import Case, faulty_lab, glance, keystone, zaqar
 from helpers.runs import Finished, Site, site
 from servers import missing
+from services import operations
 from services.faults import Unavailable
 from services.lab import Lab
 
@@ -160,3 +163,25 @@ def test_one_slow_request_is_shown_with_the_call_on_its_critical_path(
     lines = printed(here, "show", exemplar["trace_id"]).out.splitlines()
 
     assert any(f"* {cases[0].who} {cases[0].what}" in line for line in lines)
+
+
+def test_the_first_screen_of_the_report_names_the_slow_calls(
+    here: Site, lab: Lab, faulty: str, cases: list[Case]
+) -> None:
+    """The last test of this module: it stops the lab, and with it the trace store."""
+    operations.stop(lab)
+    file = here.home / "report.html"
+
+    done = here.coord("report", faulty, "--html", str(file))
+
+    assert done.code == 0, done.err
+    first = seen(file.read_text("utf-8").partition("<nav")[0])
+    for answer, case in zip(answers(here, faulty), cases, strict=True):
+        check(answer, case)
+        assert seen(answer["sentence"]) in first
+        assert f"is {case.who} {case.what} " in first
+
+
+def seen(part: str) -> str:
+    """What a reader sees of a part of a page."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", part)).split())

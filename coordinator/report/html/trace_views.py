@@ -282,7 +282,7 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
         cause=spaced(mask_url(pick.cause)),
         axis=_axis(ticks, total),
         spans=[_span(row, fall, total, grid) for row in rows[:SPANS]],
-        more=max(0, len(rows) - SPANS),
+        more=max(0, len(rows) - SPANS) + fall.hidden,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,9 +70,16 @@ class Latencies:
 
 
 def traced_iterations(
-    directory: RunDirectory, workloads: int, warmup_ns: Mapping[int, int]
+    directory: RunDirectory,
+    workloads: int,
+    warmup_ns: Mapping[int, int],
+    only: Collection[str] | None = None,
 ) -> tuple[TracedIterations, list[Latencies]]:
-    """The traced iterations of a run, each once, and the latencies of each workload."""
+    """The traced iterations of a run, each once, and the latencies of each workload.
+
+    `only` names the traces whose iterations are wanted, else those of all are returned.
+    """
+    chosen = None if only is None else _Beginnings(only)
     found: list[tuple[Ints, ...]] = []
     ids: list[NDArray[np.uint8]] = []
     latencies = [Latencies(traced=Histogram(), untraced=Histogram()) for _ in range(workloads)]
@@ -92,10 +99,14 @@ def traced_iterations(
         latencies[number].traced.add(service[ok & traced])
         latencies[number].untraced.add(service[ok & ~traced])
         at = np.flatnonzero(traced & (rows.outcome <= Outcome.TIMED_OUT))
+        order = np.argsort(rows.traced, kind="stable")
+        place = np.searchsorted(rows.traced[order], rows.iteration[at])
+        traces = rows.traces[order[place]]
+        if chosen is not None:
+            wanted = chosen.among(traces)
+            at, traces = at[wanted], traces[wanted]
         if len(at):
-            order = np.argsort(rows.traced, kind="stable")
-            place = np.searchsorted(rows.traced[order], rows.iteration[at])
-            ids.append(rows.traces[order[place]])
+            ids.append(traces)
             found.append(
                 (
                     np.full(len(at), number),
@@ -121,6 +132,22 @@ def traced_iterations(
         ),
         latencies,
     )
+
+
+class _Beginnings:
+    """Finds traces by the first half of their ids, which is quick; the whole ids decide."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        self._ids = frozenset(ids)
+        halves = [int(one[:16], 16) for one in ids] or [0]
+        self._sorted = np.sort(np.array(halves, np.uint64))
+
+    def among(self, traces: NDArray[np.uint8]) -> Ints:
+        """Positions of these traces among some."""
+        halves = np.ascontiguousarray(traces[:, :8]).view(">u8").ravel().astype(np.uint64)
+        place = np.minimum(np.searchsorted(self._sorted, halves), len(self._sorted) - 1)
+        likely = np.flatnonzero(self._sorted[place] == halves).tolist()
+        return np.array([at for at in likely if bytes(traces[at]).hex() in self._ids], np.int64)
 
 
 class _ErrorTypes:

@@ -12,20 +12,18 @@ from osbench.common.errors import OsbenchError
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.explanation import Answer, explain
-from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.analysis.ranking import Ranked
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.trace_set import TraceSet, of_run
 from osbench.coordinator.traces.collection.traced_iterations import (
-    Ints,
     TracedIterations,
     traced_iterations,
 )
 from osbench.coordinator.traces.model.spans import uuid_form
 from osbench.coordinator.traces.output.missing_traces import why_none
 from osbench.coordinator.traces.output.trace_picks import ERROR, PickedTrace, chosen
-from osbench.coordinator.traces.output.waterfalls import Waterfall, waterfall
+from osbench.coordinator.traces.output.waterfalls import ROWS, Waterfall, waterfall
 
 #: Rows of all waterfalls of a report together, about, and of each at least.
 _ROWS, _LEAST_ROWS = 6000, 100
@@ -123,17 +121,16 @@ def _of(
 ) -> list[WorkloadTraces]:
     features = trace_set.features
     warmup = {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)}
-    rows, _ = traced_iterations(directory, len(workloads), warmup)
-    kept = _kept(rows, features)
+    ids = [features.traces[at] for at in np.flatnonzero(features.kept).tolist()]
+    rows, _ = traced_iterations(directory, len(workloads), warmup, only=ids)
     picks = chosen(
         rows,
-        kept,
         _judged_by_response(workloads),
         list(map(_percentiles, workloads)),
         list(map(_error_examples, workloads)),
     )
     wanted = {_hex(rows, pick.at) for some in picks for pick in some}
-    limit = max(_LEAST_ROWS, _ROWS // max(len(wanted), 1))
+    limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
     drawn = {
         trace.trace_id: waterfall(trace_set, trace, limit)
         for trace in Archive(directory.path).some(wanted)
@@ -144,7 +141,7 @@ def _of(
     found = []
     for number, (one, group) in enumerate(zip(workloads, features.groups, strict=True)):
         answer = answers.get(group)
-        mine = kept[rows.workload[kept] == number]
+        mine = np.flatnonzero(rows.workload == number)
         shown = [_pick(rows, pick, drawn) for pick in picks[number]]
         found.append(
             WorkloadTraces(
@@ -169,17 +166,6 @@ def _of(
             )
         )
     return found
-
-
-def _kept(rows: TracedIterations, features: Features) -> Ints:
-    """Positions of the iterations whose traces are kept."""
-    ids = [features.traces[at] for at in np.flatnonzero(features.kept).tolist()]
-    beginnings = np.sort(np.array([int(one[:16], 16) for one in ids] or [0], np.uint64))
-    mine = np.ascontiguousarray(rows.traces[:, :8]).view(">u8").ravel().astype(np.uint64)
-    place = np.minimum(np.searchsorted(beginnings, mine), len(beginnings) - 1)
-    likely = np.flatnonzero(beginnings[place] == mine)
-    known = frozenset(ids)
-    return np.array([at for at in likely.tolist() if _hex(rows, at) in known], np.int64)
 
 
 def _pick(

@@ -33,22 +33,21 @@ class PickedTrace(NamedTuple):
 
 def chosen(
     rows: TracedIterations,
-    kept: Ints,
     responses: Mapping[int, bool],
     latencies: Sequence[Mapping[str, float]],
     examples: Sequence[Mapping[str, int]],
 ) -> list[list[PickedTrace]]:
     """The chosen iterations of each workload, at most `LIMIT` in all.
 
-    `kept` are the positions of iterations whose trace can be shown, `responses` says of which
-    workloads the response time counts, `latencies` has the percentiles, seconds, of all
-    iterations that succeeded. `examples` are the iterations that the summary names of classes of
-    errors; where their traces are not kept, the median of those that are is chosen.
+    `rows` are those whose traces are kept. `responses` says of which workloads the response time
+    counts, `latencies` has the percentiles, seconds, of all iterations that succeeded. `examples`
+    are the iterations that the summary names of classes of errors; where their traces are not
+    kept, the median of those that are is chosen.
     """
     found = []
     for workload, percentiles in enumerate(latencies):
         times = rows.response if responses.get(workload) else rows.service
-        mine = kept[(rows.workload[kept] == workload) & ~rows.warming[kept]]
+        mine = np.flatnonzero((rows.workload == workload) & ~rows.warming)
         found.append(_distinct(_candidates(rows, mine, times, percentiles, examples[workload])))
     first = sorted(
         (pick.order, number, pick) for number, picks in enumerate(found) for pick in picks

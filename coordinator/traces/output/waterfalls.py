@@ -30,7 +30,7 @@ SPAN, ERROR, PATH, WAITED, PAUSED = "span", "error", "path", "waited", "pause"
 
 
 #: Rows of a waterfall at most: a trace may have 10,000 spans.
-ROWS = 500
+ROWS = 200
 
 
 @dataclass(frozen=True, kw_only=True)

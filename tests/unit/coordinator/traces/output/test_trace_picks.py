@@ -1,3 +1,5 @@
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,8 @@ from osbench.coordinator.traces.collection.traced_iterations import TracedIterat
 from osbench.coordinator.traces.output.trace_picks import LIMIT, chosen
 
 MS = 10**6
+#: Those of `TracedIterations` with one entry per iteration.
+COLUMNS = [field.name for field in fields(TracedIterations) if field.name != "errors"]
 
 
 def rows(service_ms, *, errors=(), workload=None, started=None, lag_ms=0, warming=()):
@@ -34,14 +38,14 @@ def rows(service_ms, *, errors=(), workload=None, started=None, lag_ms=0, warmin
 
 
 def picked(found, kept=None, *, responses=None, named=None, **percentiles):
-    kept = np.arange(len(found)) if kept is None else np.array(kept, int)
+    if kept is not None:
+        columns = {name: getattr(found, name)[np.array(kept, int)] for name in COLUMNS}
+        found = replace(found, **columns)
     at = {"p50": None, "p95": None, "p99": None} | percentiles
-    workloads = int(found.workload.max()) + 1
+    workloads = int(found.workload.max(initial=0)) + 1
     return [
-        [(pick.label, pick.kind, pick.at) for pick in picks]
-        for picks in chosen(
-            found, kept, responses or {}, [at] * workloads, [named or {}] * workloads
-        )
+        [(pick.label, pick.kind, int(found.iteration[pick.at]) - 1) for pick in picks]
+        for picks in chosen(found, responses or {}, [at] * workloads, [named or {}] * workloads)
     ]
 
 
