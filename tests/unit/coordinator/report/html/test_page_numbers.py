@@ -48,7 +48,7 @@ def test_shares_and_rates() -> None:
     assert numbers.percent_text(0) == f"0{N}%"
     assert numbers.percent_text(None) == "–"
     assert numbers.rate_text(18.2) == f"18.2{N}/s"
-    assert numbers.significant(7012) == "7,012"
+    assert numbers.whole(7012) == "7,012"
 
 
 def test_sentences_of_the_program_get_spaces_before_units() -> None:
