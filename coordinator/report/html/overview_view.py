@@ -150,9 +150,8 @@ def _not_met(
     failed: Sequence[tuple[WorkloadView, Any]], total: int, workloads: int
 ) -> VerdictWords:
     titles = list(dict.fromkeys(view.facts.title for view, _ in failed))
-    where = f", {'all' if workloads == 1 else 'in'} {' and '.join(titles[:3])}"
-    if workloads == 1:
-        where = ""
+    named = " and ".join(titles[:3]) + (" and others" if len(titles) > 3 else "")
+    where = f", in {named}" if workloads > 1 else ""
     rows = [f"{row.criterion} {row.found} ({row.asked})" for _, row in failed[:_REASONS]]
     more = f"; and {len(failed) - _REASONS} more" if len(failed) > _REASONS else ""
     return VerdictWords(
