@@ -24,6 +24,7 @@ BUILT_ASSETS = echarts.js LICENSE NOTICE
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
 .PHONY: assets assets-build assets-check statistics
+.PHONY: assets assets-build assets-check pictures
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -32,6 +33,7 @@ help:
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
+	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
@@ -95,6 +97,9 @@ assets-check: assets-build
 	@for name in $(BUILT_ASSETS); do \
 		cmp build/assets/$$name $(ASSETS)/$$name || { echo "run make assets, and commit $$name"; exit 1; }; \
 	done
+
+pictures: setup
+	$(BIN)/python samples/screenshots.py
 
 $(PEERS)/.ready: tests/bench/requirements.txt
 	$(PYTHON) -m venv $(PEERS)

@@ -217,8 +217,8 @@ def test_without_styles_the_verdict_is_in_the_first_lines_of_text(html: str) -> 
 def test_foreign_text_stays_text(headless: Any, url: str) -> None:
     with watched(headless, url, viewport=DESK) as found:
         page = found.page
-        dialogs: list[Any] = []
-        page.on("dialog", lambda dialog: dialogs.append(dialog))
+        dialogs: list[str] = []
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
 
         assert HOSTILE in page.locator("#w2-h").inner_text()
         assert HOSTILE in page.locator("#w2 details.error .m").inner_text()

@@ -31,7 +31,7 @@ _NOT_OK = STATES[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class VerdictWords:
     """What the run came to."""
 
     #: "", ok or warned: the colour of its border.
@@ -69,7 +69,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accounting:
+class AccountingView:
     """Every planned iteration in one state."""
 
     planned: int
@@ -85,10 +85,10 @@ class Accounting:
 class OverviewView:
     """The first screen."""
 
-    verdict: Verdict
+    verdict: VerdictWords
     reasons: list[Reason]
     figures: list[list[Figure]]
-    accounting: Accounting
+    accounting: AccountingView
 
 
 def overview_of(facts: RunFacts, views: Sequence[WorkloadView]) -> OverviewView:
@@ -101,7 +101,7 @@ def overview_of(facts: RunFacts, views: Sequence[WorkloadView]) -> OverviewView:
     )
 
 
-def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> Verdict:
+def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> VerdictWords:
     failed = [(view, row) for view in views for row in view.failed_criteria]
     total = sum(len(view.criteria) for view in views)
     code = facts.summary.get("exit_code")
@@ -109,7 +109,7 @@ def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> Verdict:
         return _running(len(failed), total)
     if code == 2:
         said = _notes(facts, 1) or "The run could not do what was asked."
-        return Verdict(look="", sign="✕", word="Not judged.", rest=said)
+        return VerdictWords(look="", sign="✕", word="Not judged.", rest=said)
     if facts.state == CRASHED or code == 130 or (code == 3 and not failed):
         return _not_finished(facts)
     if failed:
@@ -117,7 +117,7 @@ def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> Verdict:
     return _met(total, code)
 
 
-def _not_finished(facts: RunFacts) -> Verdict:
+def _not_finished(facts: RunFacts) -> VerdictWords:
     code = facts.summary.get("exit_code")
     said = "Not every planned iteration was carried out."
     if code == 130:
@@ -125,35 +125,36 @@ def _not_finished(facts: RunFacts) -> Verdict:
     elif facts.state == CRASHED:
         said = "The run did not come to its end."
     rest = spaced(mask_url(facts.reason)) if facts.reason else _notes(facts, 1)
-    return Verdict(look="", sign="✕", word="Not finished.", strong=said, rest=rest)
+    return VerdictWords(look="", sign="✕", word="Not finished.", strong=said, rest=rest)
 
 
-def _met(total: int, code: Any) -> Verdict:
+def _met(total: int, code: Any) -> VerdictWords:
     if not total:
-        return Verdict(look="ok", sign="✓", word="Done.", rest="No criteria were asked for.")
+        return VerdictWords(look="ok", sign="✓", word="Done.", rest="No criteria were asked for.")
     every = f"All {total} criteria held." if total > 1 else "The one criterion held."
     if code == 4:
         word = "Met, but the load was not the one asked for."
-        return Verdict(look="warned", sign="!", word=word, rest=every)
-    return Verdict(look="ok", sign="✓", word="Met.", rest=every)
+        return VerdictWords(look="warned", sign="!", word=word, rest=every)
+    return VerdictWords(look="ok", sign="✓", word="Met.", rest=every)
 
 
-def _running(failed: int, total: int) -> Verdict:
+def _running(failed: int, total: int) -> VerdictWords:
     if failed:
         strong = f"{failed} of {total} criteria fail so far."
-        return Verdict(look="", sign="✕", word="Running.", strong=strong)
+        return VerdictWords(look="", sign="✕", word="Running.", strong=strong)
     rest = f"All {total} criteria hold so far." if total else ""
-    return Verdict(look="ok", sign="▸", word="Running.", rest=rest)
+    return VerdictWords(look="ok", sign="▸", word="Running.", rest=rest)
 
 
-def _not_met(failed: Sequence[tuple[WorkloadView, Any]], total: int, workloads: int) -> Verdict:
+def _not_met(
+    failed: Sequence[tuple[WorkloadView, Any]], total: int, workloads: int
+) -> VerdictWords:
     titles = list(dict.fromkeys(view.facts.title for view, _ in failed))
-    where = f", {'all' if workloads == 1 else 'in'} {' and '.join(titles[:3])}"
-    if workloads == 1:
-        where = ""
+    named = " and ".join(titles[:3]) + (" and others" if len(titles) > 3 else "")
+    where = f", in {named}" if workloads > 1 else ""
     rows = [f"{row.criterion} {row.found} ({row.asked})" for _, row in failed[:_REASONS]]
     more = f"; and {len(failed) - _REASONS} more" if len(failed) > _REASONS else ""
-    return Verdict(
+    return VerdictWords(
         look="",
         sign="✕",
         word="Not met.",
@@ -296,12 +297,12 @@ def _lag_figure(view: WorkloadView) -> Figure:
     return Figure(head=head, number=number, note="✓ generator kept up")
 
 
-def _accounting(views: Sequence[WorkloadView]) -> Accounting:
+def _accounting(views: Sequence[WorkloadView]) -> AccountingView:
     counts = {state: sum(view.facts.count(state) for view in views) for state in STATES}
     planned = sum(view.facts.count("planned") for view in views)
     bad = sum(counts[state] for state in _NOT_OK)
     known = counts["ok"] + bad
-    return Accounting(
+    return AccountingView(
         planned=planned,
         counts=counts,
         bad=bad,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,7 @@ SHOWN = 20
 #: p95 at its worst counts as a finding from this multiple of its usual value on.
 _BURST = 1.6
 _TEXT = 20_000
+_FOLDERS = re.compile(r'File "/[^"\n]*?/(site-packages|osbench|python3\.\d+)/')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +290,7 @@ def _error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
                 message=mask_url(str(error["message"]))[:1000],
                 count=int(error["count"]),
                 first_iteration=error.get("first_iteration"),
-                traceback=mask_url(str(error.get("traceback") or ""))[:_TEXT],
+                traceback=_without_folders(str(error.get("traceback") or "")),
                 trace_id=str(error.get("trace_id") or found.get("trace_id") or ""),
                 iteration=error.get("example_iteration", found.get("iteration")),
                 first_s=found.get("first_s"),
@@ -298,6 +300,11 @@ def _error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
             )
         )
     return rows
+
+
+def _without_folders(traceback: str) -> str:
+    """Without where things are installed: a report travels."""
+    return mask_url(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 
 def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:

@@ -14,8 +14,8 @@ N = numbers.NARROW
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (None, "–"),
-        (math.nan, "–"),
+        (None, numbers.DASH),
+        (math.nan, numbers.DASH),
         (0, f"0{N}s"),
         (7.5e-7, f"750{N}ns"),
         (12.34e-6, f"12.3{N}µs"),
@@ -46,9 +46,9 @@ def test_what_somebody_wrote_down_has_no_zeros_at_its_end() -> None:
 def test_shares_and_rates() -> None:
     assert numbers.percent_text(0.0215, 3) == f"2.15{N}%"
     assert numbers.percent_text(0) == f"0{N}%"
-    assert numbers.percent_text(None) == "–"
+    assert numbers.percent_text(None) == numbers.DASH
     assert numbers.rate_text(18.2) == f"18.2{N}/s"
-    assert numbers.significant(7012) == "7,012"
+    assert numbers.whole(7012) == "7,012"
 
 
 def test_sentences_of_the_program_get_spaces_before_units() -> None:

@@ -1,0 +1,90 @@
+"""Criteria as rows: found, asked, and how close."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from helpers.report_facts import facts_of
+from osbench.coordinator.report.html.criterion_rows import (
+    CriterionRow,
+    criterion_rows,
+    succeeded_text,
+)
+from osbench.coordinator.report.html.workload_facts import WorkloadFacts, workloads_of
+
+
+def first(tmp_path: Path, sla: Mapping[str, Any], *verdicts: Mapping[str, Any]) -> WorkloadFacts:
+    facts = facts_of(tmp_path, sla=(sla, {}))
+    facts.summary["workloads"][0]["sla"] = list(verdicts)
+    return workloads_of(facts)[0]
+
+
+def verdict(criterion: str, detail: str, success: bool = True) -> dict[str, Any]:
+    return {"criterion": criterion, "success": success, "detail": detail, "source": "native"}
+
+
+def row_of(tmp_path: Path, criterion: str, config: Any, detail: str = "") -> CriterionRow:
+    (row,) = criterion_rows(first(tmp_path, {criterion: config}, verdict(criterion, detail)))
+    return row
+
+
+def test_each_limit_of_a_percentile_is_a_row(tmp_path: Path) -> None:
+    config = [
+        {"p": 95, "max_s": 0.04, "of": "response"},
+        {"p": 99, "max_s": 0.1, "of": "response"},
+        {"p": 99, "max_s": 0.15},
+    ]
+    said = verdict("percentile", "one; two; three", success=False)
+
+    held, failed, other = criterion_rows(first(tmp_path, {"percentile": config}, said))
+
+    assert (held.ok, held.key, held.criterion) == (True, "p95", "p95 of response time")
+    assert held.share is not None
+    assert 0.7 < held.share < 0.8
+    assert (failed.ok, failed.key) == (False, "p99")
+    assert (other.key, other.limit_s) == ("", None)
+
+
+def test_a_limit_within_the_interval_is_close(tmp_path: Path) -> None:
+    limit = {"p": 99, "max_s": 0.15, "of": "response"}
+    workload = first(tmp_path, {"percentile": limit}, verdict("percentile", ""))
+    workload.summary["latency"]["response"]["ok"]["ci"]["p99"] = [0.12, 0.2]
+
+    (row,) = criterion_rows(workload)
+
+    assert row.ok
+    assert row.close
+
+
+def test_another_percentile_is_read_from_the_verdict(tmp_path: Path) -> None:
+    said = "p42 of service time 18.0ms, allowed 20.0ms"
+
+    row = row_of(tmp_path, "percentile", {"p": 42, "max_s": 0.02}, said)
+
+    assert row.found == "18.0\u202fms"
+    assert row.share is None
+
+
+def test_throughput_and_mean_and_lag_are_told_with_their_share(tmp_path: Path) -> None:
+    assert row_of(tmp_path, "throughput", {"min": 50}).asked == "at least 50\u202f/s"
+    assert row_of(tmp_path, "max_avg_duration", 0.1).share is not None
+    lag = row_of(tmp_path, "start_lag", {"max_s": 0.1})
+    assert (lag.key, lag.ok) == ("start_lag", True)
+
+
+def test_a_criterion_of_a_plug_in_stands_as_its_sentence(tmp_path: Path) -> None:
+    said = "3 bursts http://me:hunter2@shop/"
+
+    row = row_of(tmp_path, "bursts", {"max": 3}, said)
+
+    assert row.found.startswith("3 bursts")
+    assert "hunter2" not in row.found
+
+
+def test_not_all_is_never_rounded_to_all(tmp_path: Path) -> None:
+    workload = first(tmp_path, {})
+    workload.summary["accounting"].update(ok=9_999_999, failed=1, timed_out=0)  # type: ignore[index]
+
+    assert succeeded_text(workload) == "99.99"

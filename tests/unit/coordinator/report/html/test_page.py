@@ -1,0 +1,185 @@
+"""The page of runs that nothing has run: finished, going on, crashed, hostile, empty."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.report_facts import facts_of
+from helpers.sample_reports import constant_workload, full_report, run_report
+from osbench.coordinator.report.html import (
+    chart_data,
+    overview_fragment,
+    render_page,
+    render_report,
+)
+from osbench.coordinator.report.html.page_assets import policy
+from osbench.coordinator.report.run_facts import CRASHED, RUNNING
+
+
+def data_of(html: str) -> dict[str, Any]:
+    """The data that the page's script reads."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert found
+    data: dict[str, Any] = json.loads(found.group(1))
+    return data
+
+
+def test_the_policy_admits_the_page_s_own_blocks_and_no_other(tmp_path: Path) -> None:
+    html = render_report(facts_of(tmp_path))
+    blocks = re.findall(r"<(script|style)>(.*?)</\1>", html, re.S)
+
+    assert len(blocks) == 3
+    for _, block in blocks:
+        digest = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy(live=False)
+    assert "default-src 'none'" in html
+    assert "connect-src" not in policy(live=False)
+    assert "connect-src 'self'" in policy(live=True)
+
+
+def test_two_calls_give_the_same_bytes(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+
+    assert render_report(facts) == render_report(facts)
+
+
+def test_the_sum_and_what_failed_are_told(tmp_path: Path) -> None:
+    html = render_report(facts_of(tmp_path))
+
+    assert "Not met." in html
+    assert "1,011 iterations were planned</b>" in html
+    assert "failure rate 0.601" in html
+    assert "1 iteration was lost with a worker and 2 iterations did not start: exit code 3." in html
+    assert "GatewayTimeout" in html
+
+
+def test_data_cannot_end_the_element_it_stands_in(tmp_path: Path) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>\u2028"
+    facts = facts_of(tmp_path, changes={"task": hostile})
+    facts.summary["workloads"][0]["subtask"] = hostile
+
+    html = render_report(facts)
+
+    assert data_of(html)["names"][0] == hostile
+    # the library of the charts has one in its tooltips
+    assert "<img" not in re.sub(r"<script>.*?</script>", "", html, flags=re.S)
+    assert "\u2028" not in data_of_text(html)
+
+
+def data_of_text(html: str) -> str:
+    begin = html.index('id="data">')
+    return html[begin : html.index("</script>", begin)]
+
+
+def test_secrets_of_tasks_are_masked(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    facts.manifest["workloads"][0]["args"] = {
+        "password": "hunter2",
+        "url": "http://me:hunter2@shop/x?token=hunter2",
+    }
+
+    html = render_report(facts)
+
+    assert "hunter2" not in html
+    assert "***" in html
+    assert "/somewhere" not in html
+
+
+def test_outputs_of_every_kind_have_a_table_or_a_text(tmp_path: Path) -> None:
+    html = render_report(facts_of(tmp_path))
+    figures = {one["figure"] for one in data_of(html)["outputs"]}
+
+    assert figures == {"stacked", "pie"}
+    for title in ("The StatsTable", "The StackedArea", "The Pie", "Log"):
+        assert f"<figcaption>{title} " in html
+    assert "95%ile" in html
+
+
+def test_all_three_times_with_their_intervals_are_there(tmp_path: Path) -> None:
+    html = render_report(facts_of(tmp_path))
+
+    for name in ("Response time", "Service time", "Start lag"):
+        assert name in html
+    assert "from due to end" in html
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "said"),
+    [
+        (0, "finished", "✓ Met."),
+        (4, "finished", "! Met, but the load was not the one asked for."),
+        (2, "finished", "✕ Not judged."),
+        (130, "finished", "✕ Not finished."),
+        (3, "finished", "✕ Not finished."),
+        (None, CRASHED, "✕ Not finished."),
+        (None, RUNNING, "▸ Running."),
+    ],
+)
+def test_the_verdict_is_that_of_the_exit_code(
+    tmp_path: Path, code: int | None, state: str, said: str
+) -> None:
+    facts = facts_of(
+        tmp_path,
+        run_report(constant_workload()),
+        sla=({"failure_rate": {"max": 0}},),
+        state=state,
+        reason="its coordinator was killed" if state == CRASHED else "",
+        changes={"exit_code": code},
+    )
+
+    html = render_report(facts)
+
+    assert f'<strong class="word">{said}</strong>' in html
+    if state == CRASHED:
+        assert "its coordinator was killed" in html
+
+
+def test_a_run_without_workloads_says_why(tmp_path: Path) -> None:
+    facts = facts_of(
+        tmp_path,
+        state=CRASHED,
+        reason="the deployment is gone",
+        changes={"workloads": [], "exit_code": 2, "notes": ["the deployment is gone"]},
+    )
+
+    html = render_report(facts)
+
+    assert "Not judged." in html
+    assert html.count("the deployment is gone") >= 1
+    assert "NaN" not in data_of_text(html)
+
+
+def test_the_live_page_has_places_for_what_updates_it(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, state=RUNNING)
+    html = render_page(facts, live=True)
+    charts = chart_data(facts)
+
+    assert "globalThis.osbench" in html
+    assert "globalThis.osbench" not in render_report(facts)
+    assert len(charts) == len(full_report().workloads)
+    for chart in charts:
+        assert chart["html"]
+        for name in chart["html"]:
+            assert f'id="{name}"' in html
+        json.dumps(chart, allow_nan=False)
+    assert "<h1>" in overview_fragment(facts)
+    assert 'id="traces"' not in html
+
+
+def test_the_data_is_json_that_browsers_read(tmp_path: Path) -> None:
+    data = data_of(render_report(facts_of(tmp_path)))
+
+    json.dumps(data, allow_nan=False)
+    first = data["workloads"][0]
+    assert first["open"]
+    assert sum(cell[2] for cell in first["heat"]["cells"]) == 992
+    assert len(first["failed"]) == 6
+    assert first["bands"]["rows"]
+    assert first["curve"][-1][1] == pytest.approx(234.669722)
