@@ -21,7 +21,8 @@ def served(page: str, bar: str) -> tuple[str, str]:
     found = _POLICY_TAG.search(page)
     policy = merged(found.group(1) if found else "default-src 'none'")
     page = _POLICY_TAG.sub("", page, count=1)
-    page = page.replace("</head>", '<link rel="stylesheet" href="/static/web.css">\n</head>', 1)
+    # before the page's own style, whose colours of a theme that was chosen win
+    page = page.replace("<head>", '<head>\n<link rel="stylesheet" href="/static/web.css">', 1)
     if bar:
         body = _BODY.search(page)
         at = body.end() if body else 0

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.live_browser import Browsed, browser
+from helpers import browser
+from helpers.live_browser import Browsed
 from helpers.machine import Machine
+from helpers.made_runs import made_run
 from helpers.readme import blocks
 from helpers.runs import Cluster, Started, site
+from helpers.web import held, serving, snapshot, worker_progress
+from osbench.coordinator.storage.progress import CriterionState
 from servers import Child, folder, redis_server
 
 pytestmark = pytest.mark.functional
@@ -41,7 +47,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with browser() as found:
+    with browser.chromium() as found:
         yield found
 
 
@@ -112,6 +118,45 @@ def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Brow
     assert done.code == 0
     tab.expect_text("#live-state", "the run has ended with exit code 0")
     tab.assert_clean()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_suit_screens_and_people(
+    tmp_path: Path, chromium: Any, width: int, theme: str
+) -> None:
+    run = made_run(tmp_path, 5000)
+    (run.path / "summary.json").unlink()
+    rows = (worker_progress(), worker_progress("host-b:8", state="silent", cpu=0.97))
+    criteria = (CriterionState(name="failure_rate", met=False, detail="1 of 40 failed"),)
+    status = dataclasses.asdict(snapshot(rows=rows, sla=criteria))
+    with (
+        held(run),
+        serving(tmp_path) as server,
+        Browsed.opened(chromium, width, theme) as tab,
+    ):
+        run.write("status.json", status)
+        tab.goto(server.token_url)
+        tab.expect_text("#live-state", "1 run, 1 running, connected")
+        tab.assert_fits()
+        assert tab.serious() == []
+        tab.shoot(f"list-{width}-{theme}")
+
+        tab.click(f"a[href='/runs/{run.path.name}']")
+        tab.expect_text("#live-state", "running, 3 s, connected")
+        tab.expect_text("#live-now", "host-b:8")
+        tab.assert_fits()
+        assert tab.serious() == []
+        tab.shoot(f"live-{width}-{theme}")
+
+        # the theme that the reader chooses is that of all of the page
+        before = tab.background()
+        tab.click("#theme")
+        tab.wait_until(lambda: tab.background() != before or theme == "light")
+        if theme == "light":
+            tab.click("#theme")
+        tab.wait_until(lambda: tab.background() != before)
+        tab.assert_clean()
 
 
 def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:

@@ -7,7 +7,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,14 +18,6 @@ import pytest
 #: Where screenshots go, if anywhere.
 SHOTS = os.environ.get("OSBENCH_SCREENSHOTS", "")
 
-_ARGUMENTS = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 #: Violations of the page's policy are no errors of the console everywhere.
 _LISTEN = """
 window.violations = [];
@@ -35,21 +26,6 @@ document.addEventListener("securitypolicyviolation",
 """
 #: How long something may take on a machine that is busy, seconds.
 _PATIENCE_S = 60.0
-
-
-@contextlib.contextmanager
-def browser() -> Iterator[Any]:
-    """A headless Chromium with a profile of its own; skips the test where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=path, args=_ARGUMENTS)
-        try:
-            yield found
-        finally:
-            found.close()
 
 
 class Browsed:
@@ -71,9 +47,9 @@ class Browsed:
 
     @classmethod
     @contextlib.contextmanager
-    def opened(cls, chromium: Any) -> Iterator[Self]:
+    def opened(cls, chromium: Any, width: int = 1280, theme: str = "light") -> Iterator[Self]:
         """A tab, closed in the end."""
-        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
         try:
             yield cls(context)
         finally:
@@ -155,6 +131,27 @@ class Browsed:
                     return
             assert time.monotonic() < deadline, self._page.content()[:3000]
             self._page.wait_for_timeout(100)
+
+    def background(self) -> str:
+        """The colour of the page."""
+        return str(self._page.evaluate("() => getComputedStyle(document.body).backgroundColor"))
+
+    def assert_fits(self) -> None:
+        """Nothing sticks out to the right: tables scroll inside of their own boxes."""
+        wide, room = self._page.evaluate(
+            "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert wide <= room
+
+    def serious(self) -> list[str]:
+        """What axe finds that keeps people out. Skips where it is not installed."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        results = axe.Axe().run(self._page)
+        return [
+            f"{one['id']}: {one['nodes'][0]['html']}"
+            for one in results.response["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
 
     def assert_clean(self) -> None:
         """No error, no violation of the policy, no request to another host."""

@@ -27,6 +27,12 @@ def test_the_bar_stands_first_and_its_script_last() -> None:
     assert page.endswith('<script src="/static/live.js" defer></script>\n</body></html>')
 
 
+def test_the_style_of_the_page_comes_after_that_of_the_bar() -> None:
+    page, _ = served(PAGE.replace("<title>", "<style>own</style><title>"), "")
+
+    assert page.index("web.css") < page.index("<style>own")
+
+
 def test_nothing_is_allowed_but_what_one_of_them_needs() -> None:
     rules = dict(
         rule.split(" ", 1)
