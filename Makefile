@@ -23,7 +23,7 @@ ASSETS = coordinator/report/html/assets
 BUILT_ASSETS = echarts.js LICENSE NOTICE
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: assets assets-build assets-check
+.PHONY: assets assets-build assets-check statistics
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -33,6 +33,7 @@ help:
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
+	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
@@ -104,6 +105,9 @@ bench: setup $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
+
+statistics: setup
+	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
 
 release: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'

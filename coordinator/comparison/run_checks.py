@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from osbench.common.masking import mask
 from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
 from osbench.coordinator.comparison.comparison_result import Caveat
 from osbench.coordinator.comparison.run_series import common_workloads
@@ -70,7 +72,8 @@ def _of_workload(sides: Sides, name: str) -> Iterator[Caveat]:
     )
     yield from _rates(sides, name, "planned", lambda run: offered(run, "rate_planned"))
     yield from _rates(sides, name, "started", lambda run: offered(run, "rate_offered"))
-    yield from _differ(sides, f"arguments of {name}", lambda run: _asked(run, name))
+    for what, of in _asked(sides, name):
+        yield from _differ(sides, what, of)
     yield from _differ(sides, f"warm-up of {name}", lambda run: _warmup(run, name))
     yield from _differ(
         sides, f"number of workers of {name}", lambda run: len(run.workloads[name]["workers"])
@@ -128,9 +131,24 @@ def _failures(sides: Sides, name: str) -> Iterator[Caveat]:
         )
 
 
-def _asked(run: ComparedRun, name: str) -> Any:
-    asked = run.asked.get(name, {})
-    return asked.get("scenario_source"), asked.get("args"), asked.get("args_from")
+def _asked(sides: Sides, name: str) -> Iterator[tuple[str, Callable[[ComparedRun], Any]]]:
+    """Names of arguments and where they are from, each with what finds its value."""
+
+    def argument(run: ComparedRun, key: str) -> Any:
+        found = mask(run.asked.get(name, {}).get("args", {}))
+        return found.get(key, "none")
+
+    keys = {
+        key for side in sides for run in side for key in run.asked.get(name, {}).get("args", {})
+    }
+    for key in sorted(keys):
+        yield f"argument {key} of {name}", partial(argument, key=key)
+    for key, what in (("scenario_source", "plug-in"), ("args_from", "data file")):
+        yield f"{what} of {name}", partial(_of_asked, name=name, key=key)
+
+
+def _of_asked(run: ComparedRun, name: str, key: str) -> Any:
+    return run.asked.get(name, {}).get(key)
 
 
 def _warmup(run: ComparedRun, name: str) -> Any:

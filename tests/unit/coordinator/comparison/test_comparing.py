@@ -212,7 +212,7 @@ def test_failures_and_other_arguments_are_warned_of():
     texts = " ".join(caveat.text for caveat in compared(before, [other]).caveats)
 
     assert "0 % of the iterations of Queue.get failed before, 7.2 % after" in texts
-    assert "arguments of Queue.get" in texts
+    assert "argument size of Queue.get: 10 before, 11 after" in texts
     assert "deployment: lab before, prod after" in texts
 
 

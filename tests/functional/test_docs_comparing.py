@@ -1,0 +1,35 @@
+"""The commands of the guide to comparisons do what it says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helpers.machine import Machine
+from helpers.readme import blocks, files
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+GUIDE = "docs/comparing.md"
+
+
+def test_the_guide_from_repeats_to_trends() -> None:
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        machine = Machine(home, folder=desk)
+        for name, text in files(GUIDE).items():
+            (desk / name).write_text(machine.text(text), encoding="utf-8")
+
+        compared, duelled, trends = (machine.run(step) for step in blocks("comparing", GUIDE))
+
+        assert "Worse: p50 of Dummy.dummy takes" in compared
+        assert "exit code 1" in compared
+        assert "Basis: 3 pairs of runs made in turn" in duelled
+        assert "too few to look for changes" in trends
+        document = json.loads((desk / "trends.json").read_text("utf-8"))
+        assert [len(one["runs"]) for one in document["trends"]] == [3]
+        for page in ("comparison.html", "duel.html", "trends.html"):
+            assert (desk / page).read_text("utf-8").startswith("<!doctype html>")
