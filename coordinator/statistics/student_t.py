@@ -31,16 +31,18 @@ def upper_p(t: float, freedom: float) -> float:
 def quantile(probability: float, freedom: float) -> float:
     """The value below which t falls with a probability above 0.5; 0.975 for 95 % intervals."""
     wanted = 1 - probability
-    low, high = 0.0, 2.0
-    while upper_p(high, freedom) > wanted:
-        low, high = high, high * 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        if upper_p(middle, freedom) > wanted:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(
+        freedom * math.pi
+    )
+    # Newton's steps from below the value never leave it: the tail is convex there
+    t = 0.0
+    for _ in range(100):
+        density = scale * (1 + t * t / freedom) ** (-(freedom + 1) / 2)
+        step = (upper_p(t, freedom) - wanted) / density
+        t += step
+        if abs(step) < 1e-9 * (1 + t):
+            break
+    return t
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
