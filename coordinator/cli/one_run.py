@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -41,14 +41,39 @@ class Wanted:
     run_options: RunOptions
 
 
-def run_once(settings: CommandSettings, wanted: Wanted, progress: Progress) -> dict[str, Any]:
-    """Run a task to its end and return the JSON object of the run. Raises OsbenchError."""
+class Interrupts:
+    """Counts Ctrl-C and SIGTERM over several runs, so that none between two of them is lost."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """One more; also a handler of signals."""
+        self.count += 1
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """While this goes on, an interrupt ends nothing by itself."""
+        with _handling(self.note):
+            yield
+
+
+def run_once(
+    settings: CommandSettings,
+    wanted: Wanted,
+    progress: Progress,
+    interrupts: Interrupts | None = None,
+) -> dict[str, Any]:
+    """Run a task to its end and return the JSON object of the run. Raises OsbenchError.
+
+    `interrupts` counts those of this run as well, also one that came too late to end it.
+    """
     conf = settings.conf
     logs.begin(conf.log_level)
     task, plan = checked_plan(settings, wanted)
     one = Run(plan, RunInterface(progress=progress, say=progress.say))
     with (
-        _interruptible(one, progress),
+        _interruptible(one, progress, interrupts or Interrupts()),
         live_view(wanted.web, conf.data_dir, plan.run_id),
         connected(
             conf,
@@ -87,13 +112,20 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 
 @contextlib.contextmanager
-def _interruptible(one: Run, progress: Progress) -> Iterator[None]:
+def _interruptible(one: Run, progress: Progress, interrupts: Interrupts) -> Iterator[None]:
     """First Ctrl-C (or SIGTERM) drains, the second stops."""
 
     def note(number: int, frame: FrameType | None) -> None:
+        interrupts.note()
         if one.interrupt() == 1:
             progress.say("stopping: running iterations end; Ctrl-C again stops at once")
 
+    with _handling(note):
+        yield
+
+
+@contextlib.contextmanager
+def _handling(note: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

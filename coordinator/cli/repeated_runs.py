@@ -12,7 +12,7 @@ from rich.console import Console
 
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.cli.base import INTERRUPTED, CommandSettings
-from osbench.coordinator.cli.one_run import Wanted, run_once
+from osbench.coordinator.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run
 from osbench.coordinator.comparison.comparison_text import show_spread
@@ -40,19 +40,19 @@ def run_repeatedly(
     tag = f"repeat-{new_run_id()}"
     summaries: list[dict[str, Any]] = []
     failure: OsbenchError | None = None
-    for number in range(1, times + 1):
-        progress.say(f"run {number} of {times}")
-        try:
-            summaries.append(run_tagged(settings, wanted, progress, tag))
-        except OsbenchError as error:
-            if not summaries:
-                raise
-            failure = error
-            break
-        except KeyboardInterrupt:
-            break
-        if summaries[-1]["exit_code"] == INTERRUPTED:
-            break
+    interrupts = Interrupts()
+    with interrupts.noted():
+        for number in range(1, times + 1):
+            progress.say(f"run {number} of {times}")
+            try:
+                summaries.append(run_tagged(settings, wanted, progress, interrupts, tag))
+            except OsbenchError as error:
+                if not summaries:
+                    raise
+                failure = error
+                break
+            if interrupts.count:
+                break
     codes = [summary["exit_code"] for summary in summaries]
     if failure is not None:
         codes.append(failure.exit_code)
@@ -70,13 +70,17 @@ def run_repeatedly(
 
 
 def run_tagged(
-    settings: CommandSettings, wanted: Wanted, progress: Progress, *tags: str
+    settings: CommandSettings,
+    wanted: Wanted,
+    progress: Progress,
+    interrupts: Interrupts,
+    *tags: str,
 ) -> dict[str, Any]:
     """Run a task once under an id of its own, with tags in addition. Raises OsbenchError."""
     options = replace(
         wanted.run_options, run_id=new_run_id(), tags=(*wanted.run_options.tags, *tags)
     )
-    return run_once(settings, replace(wanted, run_options=options), progress)
+    return run_once(settings, replace(wanted, run_options=options), progress, interrupts)
 
 
 def compared(settings: CommandSettings, summaries: Sequence[dict[str, Any]]) -> list[ComparedRun]:

@@ -16,7 +16,7 @@ from osbench.coordinator.cli.comparison_options import (
     exit_code,
     show,
 )
-from osbench.coordinator.cli.one_run import Wanted, checked_plan
+from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged
 from osbench.coordinator.cli.task_options import TaskOptions, task_options
@@ -38,30 +38,39 @@ class AlternatingRuns:
         self._tag = f"duel-{new_run_id()}"
         #: Ids of the runs of each task, as far as both of a pair have ended.
         self._pairs: list[tuple[str, str]] = []
-        self.interrupted = False
+        self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
         """Make the runs; an interrupt ends them. Raises OsbenchError where one cannot begin."""
-        try:
+        with self._interrupts.noted():
             for number in range(pairs):
+                if self.interrupted:
+                    break
                 self._progress.say(f"pair {number + 1} of {pairs}")
                 self._run_pair(first=number % 2)
-                if self.interrupted:
-                    return
-        except KeyboardInterrupt:
-            self.interrupted = True
+
+    @property
+    def interrupted(self) -> bool:
+        """Ctrl-C ended the runs."""
+        return self._interrupts.count > 0
 
     def _run_pair(self, first: int) -> None:
         ids = ["", ""]
         for side in (first, 1 - first):
+            if self.interrupted:
+                return
             name = "AB"[side]
             wanted = self._tasks[side]
             self._progress.say(f"{name}: {wanted.source}")
             summary = run_tagged(
-                self._settings, wanted, self._progress, self._tag, f"{self._tag}-{name}"
+                self._settings,
+                wanted,
+                self._progress,
+                self._interrupts,
+                self._tag,
+                f"{self._tag}-{name}",
             )
             if summary["exit_code"] == INTERRUPTED:
-                self.interrupted = True
                 return
             ids[side] = summary["run_id"]
         self._pairs.append((ids[0], ids[1]))
