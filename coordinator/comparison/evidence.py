@@ -64,8 +64,8 @@ class Evidence:
                     " deployment and number of workers"
                 )
         return (
-            "one run a side: how much runs of this task differ anyway is not known, so no"
-            " difference can be told from chance. Repeat the runs (`run --repeat 5`), or let both"
+            f"{before} before and {after} after: how much runs of this task differ anyway is not"
+            " known, so no difference can be told from chance. Repeat the runs (`run --repeat 5`), or let both"
             " take turns (`duel`). Intervals are from blocks of time within each run"
         )
 

@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 
@@ -129,11 +127,3 @@ def test_the_autocorrelation_time_is_that_of_a_process_where_it_is_known():
     found = correlation_bins(matrix_of(instants, values).counts())
 
     assert found == pytest.approx(4.5, rel=0.3)
-
-
-def test_intervals_of_a_long_run_cost_little_time():
-    matrix = Queue(rate=2000, load=0.8, duration_s=140).matrix(np.random.default_rng(1))
-    begun = time.process_time()
-    block_intervals(matrix)
-
-    assert time.process_time() - begun < 0.5
