@@ -65,11 +65,8 @@ def trends(
       osbench-coord trends --task "Nightly boot test" --html trends.html
       osbench-coord trends --json | jq '.trends[].series[].changes'
     """
-    groups = _groups(finished_runs(str(settings.conf.data_dir), tag))
-    if task is not None:
-        groups = {
-            name: runs for name, runs in groups.items() if runs[-1].manifest.get("task") == task
-        }
+    finished = finished_runs(str(settings.conf.data_dir), tag)
+    groups = _groups(run for run in finished if task in (None, run.manifest.get("task")))
     if fingerprint is not None:
         groups = {name: runs for name, runs in groups.items() if name.startswith(fingerprint)}
     if not groups:
