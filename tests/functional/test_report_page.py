@@ -331,6 +331,11 @@ def test_it_prints_with_light_colours(headless: Any, url: str) -> None:
         page.emulate_media(media="print")
         paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
 
+        heights = page.evaluate(
+            "() => [...document.querySelectorAll('.plot canvas')].map((one) => one.clientHeight)"
+        )
+
         assert paper == "rgb(255, 255, 255)"
+        assert min(heights) > 50
         assert not page.locator(".bar").is_visible()
         assert len(page.pdf(format="A4")) > 20_000

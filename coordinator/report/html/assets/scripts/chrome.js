@@ -47,7 +47,11 @@ function redraw() {
   for (const stage of stages) if (stage) for (const name of OVER_TIME) armZoom(stage.plots[name]);
 }
 
+// On paper charts are pictures that are scaled; drawn again, without a height, they would vanish.
+const onPaper = matchMedia("print");
+
 function resizeAll() {
+  if (onPaper.matches) return;
   for (const { plot } of drawn) plot.resize();
 }
 
@@ -70,7 +74,7 @@ function followWidth() {
   let wasNarrow = narrow();
   new ResizeObserver(() => {
     resizeAll();
-    if (narrow() !== wasNarrow) redraw();
+    if (narrow() !== wasNarrow && !onPaper.matches) redraw();
     wasNarrow = narrow();
   }).observe(byId("main"));
 }
