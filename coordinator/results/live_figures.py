@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osbench.common.histogram import rank
+from osbench.common.masking import mask_url
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -93,7 +94,10 @@ class LiveFigures:
             return ()
         return tuple(
             CriterionState(
-                name=verdict.criterion, met=verdict.success, detail=plain(verdict.detail, 80)
+                name=verdict.criterion,
+                met=verdict.success,
+                # a plug-in that raises may tell an address with a password in it
+                detail=plain(mask_url(verdict.detail), 80),
             )
             for verdict in self._results.sla.judge(statistics)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,9 @@ LOG = logging.getLogger(__name__)
 #: The part of a core that drawing the report of a run that goes on may take: what takes longer is
 #: drawn less often than each second. What the run is doing now is cheap, and always fresh.
 SHARE = 0.01
+
+#: A run that writes nothing for so long may be at an end, or in difficulties.
+QUIET_S = 5.0
 
 
 class RunDocument:
@@ -118,7 +122,9 @@ def state_line(
     if running:
         if status is None:
             return "preparing"
-        return f"{status['phase']}, {status['elapsed_s']:.0f} s"
+        line = f"{status['phase']}, {status['elapsed_s']:.0f} s"
+        quiet_s = time.time() - status.get("at", math.inf)
+        return f"{line}, no news for {quiet_s:.0f} s" if quiet_s >= QUIET_S else line
     if summary is None:
         return "the run has ended without a report"
     return f"the run has ended with exit code {summary['exit_code']}"

@@ -176,13 +176,16 @@ class WebApp:
     def _stream(
         self, request: Request, key: str, build: Callable[[], Callable[[], dict[str, Any]]]
     ) -> Response:
+        headers = {"X-Accel-Buffering": "no"}
+        if request.method == "HEAD":
+            # nothing to wait for: a stream does not end
+            return Response(media_type="text/event-stream", headers=headers)
         feed = self._feeds.get(key)
         if feed is None or feed.over:
             if len(self._feeds) >= _FEEDS:
                 self._feeds = {name: one for name, one in self._feeds.items() if one.watchers}
             feed = self._feeds[key] = Feed(build())
         events: AsyncIterator[bytes] = feed.stream(request.headers.get("last-event-id", ""))
-        headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
     async def _unknown(self, request: Request, error: Exception) -> Response:

@@ -10,6 +10,7 @@ from typing import Self
 
 import uvicorn
 
+from osbench.common.errors import OsbenchError
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.address import Address
 from osbench.coordinator.web.runs_shown import RunsShown
@@ -93,9 +94,10 @@ class WebServer:
         self._socket.close()
 
     def wait(self) -> None:
-        """Wait for its end, which only a signal or an error brings."""
+        """Wait for ever. Raises OsbenchError where the server has ended by itself."""
         while self._thread.is_alive():
             self._thread.join(0.5)
+        raise OsbenchError("the web server has ended")
 
     async def _end(self) -> None:
         try:
@@ -109,7 +111,7 @@ class WebServer:
         try:
             asyncio.run(self._serving())
         except Exception:
-            LOG.exception("the web server has ended; the run goes on")
+            LOG.exception("the web server has ended; runs go on")
 
     async def _serving(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
+from osbench.common.config import logs
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.web_options import announce
 from osbench.coordinator.web.access_tokens import AccessTokens
@@ -36,8 +39,11 @@ def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> 
       osbench-coord web --listen 127.0.0.1:9000
       osbench-coord web --listen 0.0.0.0:8089 --allow-host load.example.org
     """
+    logs.begin(settings.conf.log_level)
     address = Address.parse(listen)
     shown = RunsShown(str(settings.conf.data_dir))
     with WebServer(shown, AccessTokens.from_environment(), address, allow_host) as server:
         announce(server.token_url, address)
-        server.wait()
+        # Ctrl-C is how it ends
+        with contextlib.suppress(KeyboardInterrupt):
+            server.wait()

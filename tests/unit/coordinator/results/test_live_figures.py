@@ -7,6 +7,7 @@ import pytest
 from helpers.heartbeats import heartbeat
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
@@ -89,6 +90,19 @@ def test_criteria_say_what_they_have_found(results: WorkloadResults) -> None:
     ]
     assert "1 of 10" in found["sla"][0].detail
     assert found["failing"] == ("failure_rate",)
+
+
+def test_a_criterion_that_raises_tells_no_password(
+    results: WorkloadResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = Verdict(criterion="x", success=False, detail="at http://u:planted-1@h/\x1b[2J")
+    monkeypatch.setattr(results.sla, "judge", lambda _: (verdict,))
+    add(results, range(1, 3))
+
+    (found,) = LiveFigures(results, is_open=False).fields(0.0, ())["sla"]
+
+    assert "planted-1" not in found.detail
+    assert "\x1b" not in found.detail
 
 
 def test_they_are_computed_once_a_second_at_most(results: WorkloadResults) -> None:

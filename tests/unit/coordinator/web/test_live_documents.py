@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import TIMELINE
 from osbench.coordinator.web import live_documents
 from osbench.coordinator.web.json_delta import change, changed
-from osbench.coordinator.web.live_documents import RunDocument
+from osbench.coordinator.web.live_documents import RunDocument, state_line
 
 BEARER = {"Authorization": f"Bearer {TOKENS.token}"}
 
@@ -129,6 +130,15 @@ def test_from_one_second_to_the_next_little_is_sent(tmp_path: Path) -> None:
 
     assert changed(found[0], how) == found[1]
     assert len(json.dumps(how)) < len(json.dumps(found[1]))
+
+
+@pytest.mark.parametrize(
+    ("age_s", "line"), [(0.0, "running, 3 s"), (60.0, "running, 3 s, no news for 60 s")]
+)
+def test_a_run_that_writes_nothing_is_told(age_s: float, line: str) -> None:
+    status = {**dataclasses.asdict(snapshot()), "at": time.time() - age_s}
+
+    assert state_line(status, running=True, summary=None) == line
 
 
 def test_a_run_before_its_directory_is_awaited(tmp_path: Path) -> None:

@@ -395,6 +395,13 @@ def test_who_comes_back_gets_all_of_it(client: httpx.Client, run: RunDirectory) 
     assert foreign["="]["line"] == "running, 9 s"
 
 
+def test_the_head_of_a_stream_is_no_stream(client: httpx.Client) -> None:
+    found = client.head(f"/runs/{RUN}/frames", headers=BEARER)
+
+    assert found.status_code == 200
+    assert found.headers["content-type"].startswith("text/event-stream")
+
+
 def test_the_list_follows_its_runs(client: httpx.Client, run: RunDirectory) -> None:
     with held(run):
         note(run)
