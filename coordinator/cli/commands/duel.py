@@ -127,7 +127,9 @@ def duel(  # noqa: PLR0913 - one per option of the command
     chosen: ComparisonOptions,
     options: TaskOptions,
 ) -> None:
-    """Run two task files in turn and compare them: A is before, B after.
+    """Run two task files in turn and compare them.
+
+    A is before, B after.
 
     The tasks alternate (A B, B A, A B ...), so that what else changes meanwhile hits both, and
     the differences of the pairs are what is tested. Ctrl-C ends the running iterations and

@@ -31,7 +31,9 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @with_settings
 def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
-    """List runs, oldest first, with their size, and the reason if one was broken off.
+    """List runs, oldest first.
+
+    Shows their size and, if one was broken off, the reason.
 
     \b
     Examples:

@@ -14,8 +14,7 @@ import pytest
 from helpers.report_facts import facts_of
 from helpers.sample_reports import constant_workload, full_report, run_report
 from osbench.coordinator.report.html import (
-    chart_data,
-    overview_fragment,
+    live_parts,
     render_page,
     render_report,
 )
@@ -159,7 +158,7 @@ def test_a_run_without_workloads_says_why(tmp_path: Path) -> None:
 def test_the_live_page_has_places_for_what_updates_it(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, state=RUNNING)
     html = render_page(facts, live=True)
-    charts = chart_data(facts)
+    overview, charts = live_parts(facts)
 
     assert "globalThis.osbench" in html
     assert "globalThis.osbench" not in render_report(facts)
@@ -169,7 +168,7 @@ def test_the_live_page_has_places_for_what_updates_it(tmp_path: Path) -> None:
         for name in chart["html"]:
             assert f'id="{name}"' in html
         json.dumps(chart, allow_nan=False)
-    assert "<h1>" in overview_fragment(facts)
+    assert "<h1>" in overview
     assert 'id="traces"' not in html
 
 
