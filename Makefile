@@ -24,7 +24,6 @@ BUILT_ASSETS = echarts.js LICENSE NOTICE
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
 .PHONY: assets assets-build assets-check statistics pictures
-.PHONY: assets assets-build assets-check statistics
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"

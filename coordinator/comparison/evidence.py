@@ -67,8 +67,6 @@ class Evidence:
             f"{before} before and {after} after: how much runs of this task differ anyway is not"
             " known, so no difference can be told from chance. Repeat the runs (`run --repeat 5`),"
             " or let both take turns (`duel`). Intervals are from blocks of time within each run"
-            " known, so no difference can be told from chance. Repeat the runs (`run --repeat 5`), or let both"
-            " take turns (`duel`). Intervals are from blocks of time within each run"
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:
