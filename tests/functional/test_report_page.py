@@ -12,7 +12,7 @@ import pytest
 
 from helpers.browser import chromium, watched
 from helpers.runs import Site, site
-from osbench.coordinator.report.html import render_report
+from osbench.coordinator.report.html import live_parts, render_page, render_report
 from osbench.coordinator.report.run_facts import RunFacts, read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import redis_server
@@ -339,3 +339,33 @@ def test_it_prints_with_light_colours(headless: Any, url: str) -> None:
         assert min(heights) > 50
         assert not page.locator(".bar").is_visible()
         assert len(page.pdf(format="A4")) > 20_000
+
+
+def test_a_page_that_is_open_takes_new_numbers(
+    headless: Any, facts: RunFacts, tmp_path: Path
+) -> None:
+    path = tmp_path / "live.html"
+    path.write_text(render_page(facts, live=True), "utf-8")
+    overview, charts = live_parts(facts)
+    for chart in charts:
+        chart["heat"]["cells"] = chart["heat"]["cells"][:1]
+    changed = overview.replace("planned", "foreseen")
+
+    with watched(headless, path.as_uri(), viewport=DESK) as found:
+        page = found.page
+        page.locator("#w2 details.error > summary").first.click()
+        page.locator('button[data-workload="1"][data-do=in]').click()
+        frame = {"overview": changed, "charts": charts}
+        page.evaluate("(frame) => osbench.update(frame)", frame)
+        cells = page.evaluate(
+            """() => echarts.getInstanceByDom(document.getElementById("w2-heat"))
+              .getOption().series.find((one) => one.name === "cells").data.length"""
+        )
+
+        assert "foreseen" in page.locator("#overview").inner_text()
+        assert cells == 1
+        # what the reader has done stays
+        assert page.locator("#w2 details.error").first.get_attribute("open") is not None
+        assert page.locator('button[data-workload="1"][data-do=out]').is_enabled()
+        assert HOSTILE in page.locator("#w2 details.error .m").inner_text()
+        assert found.wrong() == []

@@ -17,6 +17,7 @@ from osbench.coordinator.report.html.page_numbers import (
     NARROW,
     counted,
     duration_parts,
+    limit_text,
     short,
     spaced,
     time_text,
@@ -196,7 +197,7 @@ def _spoilt(view: WorkloadView) -> Reason:
     return Reason(
         look="warn",
         strong=f"The generator spoilt {short(view.spoilt_s)} of "
-        f"{time_text(facts.elapsed_s)} of {facts.title}",
+        f"{limit_text(facts.elapsed_s)} of {facts.title}",
         rest=rest,
         anchor=facts.anchor,
     )

@@ -147,7 +147,8 @@ def _asked(workload: WorkloadFacts, end_s: float) -> list[list[float]]:
     points = [
         [round(float(at), 3), round(float(value), 4)] for at, value in workload.list_of("asked")
     ]
-    if points and points[-1][0] < end_s and not workload.is_open:
+    # one point is a rate that does not change
+    if points and points[-1][0] < end_s and (len(points) == 1 or not workload.is_open):
         points.append([end_s, points[-1][1]])
     return points
 

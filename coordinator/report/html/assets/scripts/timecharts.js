@@ -83,7 +83,9 @@ const BAND_COLUMNS = { p50: 2, p90: 3, p95: 4 };
 
 function bandsOption(chart) {
   const { rows } = chart.bands;
-  const spread = rows.length ? [[0, ...rows[0].slice(1)], ...rows, [chart.end, ...rows[rows.length - 1].slice(1)]] : [];
+  // a point at either end, where the last one only carries the label of what was known last
+  const ends = rows.length ? [chart.end, 0, ...[2, 3, 4, 5, 6].map((at) => lastKnown(rows, at))] : [];
+  const spread = rows.length ? [[0, ...rows[0].slice(1)], ...rows, ends] : [];
   const column = (at) => spread.map((row) => [row[0], row[at]]);
   const p99 = chart.p99.rows;
   const stairs = p99.length ? [[0, p99[0][1]], ...p99, [chart.end, p99[p99.length - 1][1]]] : [];

@@ -13,11 +13,7 @@ import pytest
 
 from helpers.report_facts import facts_of
 from helpers.sample_reports import constant_workload, full_report, run_report
-from osbench.coordinator.report.html import (
-    live_parts,
-    render_page,
-    render_report,
-)
+from osbench.coordinator.report.html import live_parts, render_page, render_report
 from osbench.coordinator.report.html.page_assets import policy
 from osbench.coordinator.report.run_facts import CRASHED, RUNNING
 
@@ -182,3 +178,23 @@ def test_the_data_is_json_that_browsers_read(tmp_path: Path) -> None:
     assert len(first["failed"]) == 6
     assert first["bands"]["rows"]
     assert first["curve"][-1][1] == pytest.approx(234.669722)
+
+
+def test_many_workloads_are_chosen_from_a_list(tmp_path: Path) -> None:
+    few = render_report(facts_of(tmp_path / "few", run_report(*[constant_workload()] * 3)))
+    many = render_report(facts_of(tmp_path / "many", run_report(*[constant_workload()] * 14)))
+
+    assert 'id="jump"' not in few
+    assert 'id="jump"' in many
+    assert "And 2 more workloads below" in many
+    assert "Dummy.dummy (14)" in many
+
+
+def test_one_iteration_is_a_figure_and_no_chart(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, run_report(constant_workload()))
+    facts.summary["workloads"][0]["accounting"].update(planned=1, ok=1)
+
+    html = render_report(facts)
+
+    assert "Charts and percentiles need more." in html
+    assert 'id="w1-load"' not in html
