@@ -99,6 +99,7 @@ assets-check: assets-build
 
 pictures: setup
 	$(BIN)/python samples/screenshots.py
+	$(BIN)/python samples/live_picture.py
 
 $(PEERS)/.ready: tests/bench/requirements.txt
 	$(PYTHON) -m venv $(PEERS)

@@ -97,7 +97,7 @@ class LiveFigures:
                 name=verdict.criterion,
                 met=verdict.success,
                 # a plug-in that raises may tell an address with a password in it
-                detail=plain(mask_url(verdict.detail), 80),
+                detail=plain(mask_url(verdict.detail)),
             )
             for verdict in self._results.sla.judge(statistics)
         )

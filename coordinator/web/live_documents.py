@@ -77,18 +77,20 @@ class FirstLook:
 
     line: str
     now: str
-    #: The report so far; None where there is nothing to report yet.
+    #: The report so far, None where there is nothing to report yet; workloads that it shows.
     page: str | None
+    workloads: int
 
 
 def first_look(directory: RunDirectory) -> FirstLook:
     """A run as it is when its page is opened."""
     status = directory.read("status.json")
-    begun = _stamp(directory) != 0
+    facts = read_facts(directory) if _stamp(directory) else None
     return FirstLook(
         line=state_line(status, running=True, summary=None),
         now=web_pages.now(status),
-        page=report_views.live(read_facts(directory)) if begun else None,
+        page=report_views.live(facts) if facts else None,
+        workloads=len(facts.summary["workloads"]) if facts else 0,
     )
 
 

@@ -121,6 +121,7 @@ class WebApp:
             frames=f"/runs/{name}/frames",
             line=document.line,
             begun=document.page is not None,
+            workloads=document.workloads,
             after="" if self._shown.only else "reload",
             list=not self._shown.only,
             abort_key=self._tokens.abort_key if role is Role.ABORT else "",

@@ -117,9 +117,9 @@ class Browsed:
         """Wait until a button cannot be pressed."""
         self._expect(self._page.locator(selector)).to_be_disabled(timeout=_PATIENCE_S * 1000)
 
-    def expect_gone(self, selector: str) -> None:
-        """Wait until there is no such element."""
-        self._expect(self._page.locator(selector)).to_have_count(0, timeout=_PATIENCE_S * 1000)
+    def expect_count(self, selector: str, count: int) -> None:
+        """Wait until there are so many elements."""
+        self._expect(self._page.locator(selector)).to_have_count(count, timeout=_PATIENCE_S * 1000)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait for something that the page comes to show."""

@@ -72,6 +72,8 @@
     source.onmessage = event => {
       show(changed(page, JSON.parse(event.data)));
       if (page.begun && bar.dataset.begun === "no") return location.reload();
+      // a workload that has begun since then has no section on this page
+      if (page.charts && page.charts.length > Number(bar.dataset.workloads)) return location.reload();
       if (!page.over) return say("connected");
       close("ended");
       // this server goes on: it has the report now
