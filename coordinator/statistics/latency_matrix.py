@@ -74,6 +74,9 @@ def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
         return math.nan
     wanted = total * percent / 100
     column = min(int(np.searchsorted(sums, wanted)), len(sums) - 1)
+    if not counts[column]:
+        # the least: the lower bound of the first bucket that holds one
+        column = int(np.flatnonzero(counts)[0])
     low, high = bounds_of(np.array([lowest + column]))
     inside = (wanted - (int(sums[column]) - int(counts[column]))) / int(counts[column])
     return float(low[0] + (high[0] - low[0]) * min(max(inside, 0.0), 1.0))

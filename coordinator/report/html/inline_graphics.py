@@ -12,6 +12,8 @@ from osbench.coordinator.report.html.page_numbers import time_text, whole
 
 #: Narrowest rectangle that is still seen, percent.
 _LEAST = 0.15
+#: Points below which a line says nothing.
+MIN_LINE_POINTS = 2
 #: Columns of a spark.
 SPARK_BINS = 40
 
@@ -121,3 +123,17 @@ def spark(counts: Sequence[int], label: str) -> Markup:
     return Markup(
         '<svg class="spark" viewBox="0 0 120 16" role="img" aria-label="{}">{}</svg>'
     ).format(label, inner)
+
+
+def cpu_line(points: Sequence[tuple[float, float]], end_s: float, label: str) -> Markup:
+    """CPU usage over the load as a line from 0 to one core; more than a core is cut off."""
+    if len(points) < MIN_LINE_POINTS or end_s <= 0:
+        return Markup("")
+    places = " ".join(
+        f"{120 * min(at_s / end_s, 1):.1f},{15 - 14 * min(max(cpu, 0), 1):.1f}"
+        for at_s, cpu in points
+    )
+    return Markup(
+        '<svg class="spark cpu" viewBox="0 0 120 16" role="img" aria-label="{}">'
+        '<path d="M0 15.5H120M0 1H120"/><polyline points="{}"/></svg>'
+    ).format(label, places)

@@ -8,14 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
-from osbench.coordinator.report.iterations import iterations
+from osbench.coordinator.report.iterations import counted, iterations
 from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.results.rows import select
+
+Ints = NDArray[np.int64]
 
 #: Iterations up to which all are in the page.
 ROWS = 20_000
 _OUTCOMES = {"ok": 0, "failed": 1, "timed_out": 2, "lost": 3}
 _NOT_TRACED = bytes(16)
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,17 +83,44 @@ def table_of(
     )
 
 
-def exemplar_rows(workloads: Sequence[WorkloadFacts]) -> Iterable[TableRow]:
-    """The slowest traced iterations that the summary names."""
+def traced_numbers(
+    workloads: Sequence[WorkloadFacts], kept: Mapping[int, Iterable[int]]
+) -> dict[int, Ints]:
+    """Iterations whose traces tell something, by workload, at most `ROWS` in all.
+
+    The slowest ones that the summary names, then those whose traces are `kept`, in that order.
+    """
+    found, left = {}, ROWS
     for workload in workloads:
-        for one in workload.summary.get("exemplars") or ():
+        slow = [int(one["iteration"]) for one in workload.summary.get("exemplars") or ()]
+        wanted = list(dict.fromkeys([*slow, *kept.get(workload.number, ())]))[:left]
+        left -= len(wanted)
+        found[workload.number] = np.array(sorted(wanted), np.int64)
+    return found
+
+
+def some_rows(
+    facts: RunFacts, workloads: Sequence[WorkloadFacts], numbers: Mapping[int, Ints]
+) -> Iterable[TableRow]:
+    """Some of the iterations, from the result blocks."""
+    opens = {one.number: one.is_open for one in workloads}
+    for workload, _, block, _ in counted(facts.directory):
+        wanted = np.isin(block.iteration, numbers.get(workload, _NONE))
+        if not wanted.any():
+            continue
+        columns = select(block, wanted)
+        begun = columns.due if opens.get(workload) else columns.started + columns.idle
+        traces = dict(zip(columns.traced.tolist(), columns.traces, strict=True))
+        names = (columns.iteration, columns.outcome, columns.due, columns.ended - begun)
+        for iteration, outcome, due_ns, taken_ns in zip(*(n.tolist() for n in names), strict=True):
+            trace = traces.get(iteration)
             yield TableRow(
-                workload=workload.number,
-                iteration=int(one["iteration"]),
-                outcome=str(one["outcome"]),
-                due_s=-1.0,
-                latency_s=float(one["service_s"]),
-                trace_id=str(one["trace_id"]),
+                workload=workload,
+                iteration=iteration,
+                outcome=Outcome(outcome).name.lower(),
+                due_s=max(due_ns, 0) / 1e9,
+                latency_s=taken_ns / 1e9,
+                trace_id="" if trace is None else str(UUID(bytes=trace.tobytes())),
             )
 
 

@@ -15,11 +15,11 @@ from osbench.common.masking import mask_url
 from osbench.coordinator.report.html import page_assets, page_numbers
 from osbench.coordinator.report.html.iteration_table import (
     IterationTable,
-    TableRow,
     all_rows,
-    exemplar_rows,
     is_complete,
+    some_rows,
     table_of,
+    traced_numbers,
 )
 from osbench.coordinator.report.html.latency_series import heat_table
 from osbench.coordinator.report.html.output_data import first_outputs
@@ -174,7 +174,7 @@ def _table(
     if complete:
         rows = list(all_rows(facts, workloads))
     else:
-        rows = [*exemplar_rows(workloads), *_waterfall_rows(traces)]
+        rows = list(some_rows(facts, workloads, traced_numbers(workloads, traces.kept)))
     return table_of(workloads, rows, _shown(traces), complete=complete)
 
 
@@ -182,21 +182,6 @@ def _shown(traces: TraceSection | None) -> dict[str, str]:
     """Anchors of waterfalls by trace id."""
     groups = traces.groups if traces else []
     return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
-
-
-def _waterfall_rows(traces: TraceSection) -> list[TableRow]:
-    return [
-        TableRow(
-            workload=group.number,
-            iteration=fall.iteration,
-            outcome="failed" if fall.kind == "error" else "ok",
-            due_s=fall.due_s,
-            latency_s=fall.latency_s,
-            trace_id=fall.trace_id,
-        )
-        for group in traces.groups
-        for fall in group.waterfalls
-    ]
 
 
 def _traced(workload: WorkloadFacts) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,6 +145,8 @@ class TraceSection:
     """All that the page says of traces."""
 
     groups: list[TraceGroup]
+    #: Iterations with kept traces by workload, those with a waterfall first.
+    kept: Mapping[int, Sequence[int]]
     ranking: list[RankingRow]
     pauses: int
     paused_s: float
@@ -165,6 +167,10 @@ def trace_section(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> TraceS
     first = found[0] if found else None
     return TraceSection(
         groups=groups,
+        kept={
+            one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
+            for one in found
+        },
         ranking=_ranking(ranked),
         pauses=first.pauses if first else 0,
         paused_s=first.paused_s if first else 0.0,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ Ints = NDArray[np.int64]
 #: slower than all others together, to be told apart from them.
 _ENOUGH = 100
 _APART = 0.15
+#: Points of a line of CPU usage.
+_CPU_POINTS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,8 @@ class WorkerRow:
     lag_s: float | None = None
     cpu_mean: float | None = None
     cpu_max: float | None = None
+    #: CPU usage over time: seconds after t0 with the share of a core.
+    cpu: Sequence[tuple[float, float]] = ()
     offset_s: float | None = None
     uncertainty_s: float | None = None
 
@@ -53,6 +57,7 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
         str(one.get("incarnation", "")): one for one in workload.summary.get("workers") or ()
     }
     measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
+    cpu: Mapping[str, Any] = workload.timeline.get("cpu") or {}
     service = {name: _Counts.of(one.get("service")) for name, one in measured.items()}
     everyone = _Counts.sum(service.values())
     names = [*described, *(name for name in measured if name not in described)]
@@ -65,8 +70,19 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
             continue
         own = service.get(name, _Counts())
         others = _Counts.sum(one for other, one in service.items() if other != name)
-        rows.append(_row(name, about, found, own, (others, everyone), (ran[name], total)))
+        row = _row(name, about, found, own, (others, everyone), (ran[name], total))
+        rows.append(replace(row, cpu=_cpu_over_time(cpu.get(name, ()))))
     return sorted(rows, key=lambda row: (row.label, row.pid))
+
+
+def _cpu_over_time(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """At most `_CPU_POINTS` points, each the mean of those that it stands for."""
+    size = -(-len(points) // _CPU_POINTS) or 1
+    parts = [points[at : at + size] for at in range(0, len(points), size)]
+    return [
+        (sum(at_s for at_s, _ in part) / len(part), sum(cpu for _, cpu in part) / len(part))
+        for part in parts
+    ]
 
 
 def _row(

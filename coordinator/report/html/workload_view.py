@@ -16,6 +16,7 @@ from osbench.coordinator.report.html.criterion_rows import CriterionRow, criteri
 from osbench.coordinator.report.html.inline_graphics import (
     SPARK_BINS,
     LogScale,
+    cpu_line,
     limit_bar,
     share_bar,
     spark,
@@ -50,6 +51,7 @@ class Bar:
     row: Any
     bar: Markup
     more: Any = None
+    line: Markup | str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
         actions=_action_rows(facts, axis),
         action_axis=axis,
         errors=_error_rows(facts),
-        workers=_worker_bars(workers),
+        workers=_worker_bars(workers, facts.elapsed_s),
         contexts=_context_rows(facts),
         hooks=_hook_rows(facts),
         outputs=output_views(facts.anchor, facts.summary.get("outputs") or {}, first_outputs),
@@ -317,11 +319,16 @@ def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:
     return found
 
 
-def _worker_bars(rows: Sequence[WorkerRow]) -> list[Bar]:
+def _worker_bars(rows: Sequence[WorkerRow], end_s: float) -> list[Bar]:
     axis = LogScale(value for row in rows for value in (row.least_s, row.most_s))
     most = max((row.share for row in rows), default=1) or 1
     return [
-        Bar(row=row, bar=_worker_bar(row, axis), more=share_bar(row.share / most, "b-tail"))
+        Bar(
+            row=row,
+            bar=_worker_bar(row, axis),
+            more=share_bar(row.share / most, "b-tail"),
+            line=cpu_line(row.cpu, end_s, f"CPU of {row.label} {row.pid} over the load"),
+        )
         for row in rows
     ]
 

@@ -94,3 +94,8 @@ def test_percentiles_lie_within_a_bucket_of_the_exact_ones() -> None:
 def test_nothing_has_no_percentile() -> None:
     assert math.isnan(LatencyMatrix().percentile(50))
     assert math.isnan(percentile_of(ints(0, 0), 0, 50))
+
+
+def test_the_least_is_in_the_first_bucket_that_holds_one() -> None:
+    low, high = bounds_of(ints(102))
+    assert low[0] <= percentile_of(ints(0, 0, 4, 1), 100, 0) < high[0]
