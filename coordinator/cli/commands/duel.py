@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,6 +22,7 @@ from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged
 from osbench.coordinator.cli.task_options import TaskOptions, task_options
+from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
 from osbench.coordinator.comparison.evidence import Evidence
@@ -81,16 +84,40 @@ class AlternatingRuns:
             error = OsbenchError("interrupted before both tasks had run")
             error.exit_code = INTERRUPTED
             raise error
-        sides = [
-            compared(self._settings, [{"run_id": one} for one in ids])
-            for ids in zip(*self._pairs, strict=True)
+        pairs = [
+            compared(self._settings, [{"run_id": one} for one in pair]) for pair in self._pairs
         ]
-        return compare_sides(
-            Evidence(before=sides[0], after=sides[1], in_pairs=True),
+        kept, left_out = sound_pairs(pairs, anyway=chosen.anyway)
+        found = compare_sides(
+            Evidence(
+                before=[first for first, _ in kept],
+                after=[second for _, second in kept],
+                in_pairs=True,
+            ),
             margin=chosen.margin,
             anyway=chosen.anyway,
             names=(str(self._tasks[0].source), str(self._tasks[1].source)),
         )
+        return replace(found, remarks=(*found.remarks, *left_out))
+
+
+def sound_pairs(
+    pairs: Sequence[Sequence[ComparedRun]], *, anyway: bool
+) -> tuple[list[tuple[ComparedRun, ComparedRun]], list[str]]:
+    """Pairs whose load was the one asked for, and sentences on the others.
+
+    All of them with `anyway`, and where there is no such pair: the comparison says why.
+    """
+    both = [(first, second) for first, second in pairs]
+    kept = [pair for pair in both if all(run.exit_code in SOUND for run in pair)]
+    if anyway or not kept:
+        return both, []
+    return kept, [
+        f"The pair {first.run_id} and {second.run_id} is left out: exit codes"
+        f" {first.exit_code} and {second.exit_code}"
+        for first, second in both
+        if (first, second) not in kept
+    ]
 
 
 @click.command()

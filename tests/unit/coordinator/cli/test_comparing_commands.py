@@ -1,5 +1,6 @@
 """The commands `compare` and `trends` on run directories."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from bench.evidence import trend_runs
 from helpers.queue_runs import Queue, side
 from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.compare import compare
+from osbench.coordinator.cli.commands.duel import sound_pairs
 from osbench.coordinator.cli.commands.trends import trends
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import write_timeline
@@ -106,6 +108,20 @@ def test_bad_input_gives_one_message_and_exit_code_2(invoke, tmp_path, args, mes
     assert found.exit_code == 2
     assert message in found.output
     assert "Traceback" not in found.output
+
+
+def test_a_duel_leaves_out_pairs_that_the_generator_limited():
+    random = chance()
+    first, second = side(QUEUE, random, "A", 3), side(QUEUE, random, "B", 3)
+    limited = dataclasses.replace(second[1], summary={**second[1].summary, "exit_code": 4})
+    pairs = [*zip(first, [second[0], limited, second[2]], strict=True)]
+
+    kept, said = sound_pairs(pairs, anyway=False)
+
+    assert [(one.run_id, other.run_id) for one, other in kept] == [("A0", "B0"), ("A2", "B2")]
+    assert said == ["The pair A1 and B1 is left out: exit codes 0 and 4"]
+    assert sound_pairs(pairs, anyway=True) == (pairs, [])
+    assert sound_pairs(pairs[1:2], anyway=False) == (pairs[1:2], [])
 
 
 def test_a_page_is_written(invoke, tmp_path):
