@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -25,7 +26,8 @@ def test_the_guide_from_repeats_to_trends() -> None:
 
         compared, duelled, trends = (machine.run(step) for step in blocks("comparing", GUIDE))
 
-        assert "Worse: p50 of Dummy.dummy takes" in compared
+        # which percentile is named first depends on the machine's other work
+        assert re.search(r"Worse: p\d+ of Dummy\.dummy takes", compared), compared
         assert "exit code 1" in compared
         assert "Basis: 3 pairs of runs made in turn" in duelled
         assert "too few to look for changes" in trends
