@@ -12,8 +12,8 @@ from typing import Any
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
-from osbench.coordinator.report.summary_json import FORMAT
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import summary_of
 from osbench.coordinator.storage.timeline_file import read_timeline
 
 #: Exit codes of runs whose load was the one that was asked for.
@@ -106,14 +106,10 @@ _ASKED = ("scenario", "scenario_source", "args", "args_from", "runner", "warmup"
 def read_compared_run(directory: RunDirectory) -> ComparedRun:
     """A finished run. Raises UsageError where it has not finished or cannot be read."""
     name = directory.path.name
-    summary = directory.read("summary.json")
+    summary = summary_of(directory)
     if summary is None:
         raise UsageError(
             f"run {name} has no results to compare; `osbench-coord status {name}` says why"
-        )
-    if summary.get("format") != FORMAT:
-        raise UsageError(
-            f"run {name} has format {summary.get('format')}; this version of osbench reads {FORMAT}"
         )
     return ComparedRun(
         manifest=directory.read("run.json") or {},
@@ -127,10 +123,10 @@ def finished_runs(data_dir: str, tags: tuple[str, ...] = ()) -> Iterator[Compare
     """Runs with results whose load was the one asked for, oldest first; without timelines."""
     for directory in RunDirectory.all(data_dir):
         try:
-            summary, manifest = directory.read("summary.json"), directory.read("run.json")
+            summary, manifest = summary_of(directory), directory.read("run.json")
         except OsbenchError:
             continue
-        if not summary or not manifest or summary.get("format") != FORMAT:
+        if not summary or not manifest:
             continue
         if summary["exit_code"] in SOUND and set(tags) <= set(summary["tags"]):
             yield ComparedRun(manifest=manifest, summary=summary, directory=directory)

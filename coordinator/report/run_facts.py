@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.report.summary_json import FORMAT
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import FORMAT, summary_of
 from osbench.coordinator.storage.timeline_file import read_timeline
 
 #: States of a run: a coordinator holds it; it has its summary; it ended without one.
@@ -42,15 +42,9 @@ def read_facts(directory: RunDirectory) -> RunFacts:
     """Read what there is of a run. Raises UsageError where it cannot be read."""
     # asked first: a run that ends in between is then seen as running, with its summary
     running = directory.coordinator() != 0
-    summary = directory.read("summary.json")
+    summary = summary_of(directory)
     manifest = directory.read("run.json")
     timeline = read_timeline(directory)
-    if summary is not None and summary.get("format") != FORMAT:
-        found = summary.get("format")
-        raise UsageError(
-            f"{directory.path / 'summary.json'} has format {found}; "
-            f"this version of osbench reads {FORMAT}"
-        )
     if manifest is None:
         raise UsageError(f"{directory.path} has no run.json: it is not the directory of a run")
     reason = ""

@@ -26,9 +26,7 @@ from osbench.coordinator.statistics.action_paths import NESTED
 from osbench.coordinator.statistics.block_intervals import block_intervals
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.statistics.percentiles import REPORTED
-
-#: Version of this format; grows when a reader of the older one would be misled.
-FORMAT = 1
+from osbench.coordinator.storage.summary_file import FORMAT
 
 #: Bins at most of the load profile.
 PROFILE_BINS = 120

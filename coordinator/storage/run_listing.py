@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import summary_of
 
 RUNNING = "running"
 FINISHED = "finished"
@@ -15,7 +17,11 @@ BROKEN_OFF = "broken off"
 def described(directory: RunDirectory) -> dict[str, Any]:
     """One run as `runs list` shows it."""
     asked = directory.read("run.json") or {}
-    summary = directory.read("summary.json")
+    damage = ""
+    try:
+        summary = summary_of(directory)
+    except OsbenchError as error:
+        summary, damage = None, str(error)
     state = FINISHED if summary else RUNNING if directory.coordinator() else BROKEN_OFF
     found: dict[str, Any] = {
         "run": directory.path.name,
@@ -27,7 +33,9 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         "ok": None,
         "why": None,
     }
-    if state == BROKEN_OFF:
+    if damage:
+        found["why"] = damage
+    elif state == BROKEN_OFF:
         found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
     if summary:
         sums = [workload["accounting"] for workload in summary["workloads"]]

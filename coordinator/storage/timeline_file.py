@@ -8,6 +8,7 @@ import msgpack
 import zstandard
 
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import is_summary
 
 #: File of the run directory, and the version of its format.
 TIMELINE = "timeline"
@@ -27,5 +28,10 @@ def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
         found: Any = msgpack.unpackb(zstandard.ZstdDecompressor().decompress(packed))
     except (FileNotFoundError, ValueError, zstandard.ZstdError):
         return None
-    readable = isinstance(found, dict) and found.get("format") == FORMAT
-    return found if readable else None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        return None
+    workloads: Any = found.get("workloads")
+    summary: Any = found.get("summary")
+    if not isinstance(workloads, list) or not is_summary(summary):
+        return None
+    return found if len(workloads) == len(summary["workloads"]) else None

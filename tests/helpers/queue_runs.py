@@ -82,6 +82,8 @@ def compared_run(
     span_s = float(instants[-1]) / 1e9
     workload = {
         "name": "Queue.get",
+        "subtask": "queue",
+        "position": 0,
         "runner": {"type": "rps", "config": {"rps": rate}},
         "accounting": {"ok": len(values), "failed": 0, "timed_out": 0, "lost": 0},
         "warmup": {"seconds": 0.0},
@@ -94,11 +96,26 @@ def compared_run(
             "rate_offered": rate,
         },
         "throughput": {"ok_per_s": rate},
+        "start_lag": times_of(values),
+        "tracing": {},
+        "errors": [],
+        "sla": [],
+        "hooks": [],
         "contexts": [],
         "workers": [{"host": "a"}, {"host": "b"}],
         **changed,
     }
-    summary = {"format": 1, "run_id": run_id, "exit_code": 0, "tags": [], "workloads": [workload]}
+    summary = {
+        "format": 1,
+        "run_id": run_id,
+        "task": "a queue",
+        "started_at": "2026-04-01T10:15:00.000Z",
+        "finished_at": "2026-04-01T10:20:00.000Z",
+        "exit_code": 0,
+        "tags": [],
+        "notes": [],
+        "workloads": [workload],
+    }
     document = {path: matrix.to_dict() for path, matrix in matrices.items()}
     return ComparedRun(
         manifest={

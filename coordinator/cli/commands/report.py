@@ -68,5 +68,7 @@ def _unfinished(export: Export, facts: RunFacts) -> str:
         failure = failure_of(facts.reason, facts.summary["exit_code"], facts.manifest)
         done = export.write_unfinished(facts.directory) or export.write_failure(failure)
     if not done:
-        raise UsageError(f"{message}; {export.name} needs them")
+        rows = f"; `osbench-coord results {facts.run_id} --csv` prints the iterations so far"
+        hint = rows if export.name == "csv" else ""
+        raise UsageError(f"{message}; {export.name} needs them{hint}")
     return done

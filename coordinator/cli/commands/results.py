@@ -15,13 +15,11 @@ from osbench.coordinator.cli.outputs import SUMMED, show_iteration, show_summed
 from osbench.coordinator.exporters import csv
 from osbench.coordinator.report.iterations import iterations
 from osbench.coordinator.report.rally import rally_json
-from osbench.coordinator.report.summary_json import FORMAT, to_error_json
+from osbench.coordinator.report.summary_json import to_error_json
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
-
-#: File of the run directory that holds the run's JSON object.
-SUMMARY = "summary.json"
+from osbench.coordinator.storage.summary_file import summary_of
 
 
 @click.command()
@@ -78,7 +76,7 @@ def results(
 
 def _print(directory: RunDirectory, form: str | None) -> None:
     if form == "csv":
-        csv.write(iterations(directory, directory.read(SUMMARY)), sys.stdout)
+        csv.write(iterations(directory, summary_of(directory)), sys.stdout)
     elif form == "rally":
         rally_json.write(directory, read_summary(directory), sys.stdout)
     elif form == "json":
@@ -96,16 +94,9 @@ def _print_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> 
 
 def read_summary(directory: RunDirectory) -> dict[str, Any]:
     """The JSON object of a finished run. Raises UsageError if there is none that can be read."""
-    path = directory.path / SUMMARY
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(_unfinished(directory)) from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
-    found = summary.get("format") if isinstance(summary, dict) else None
-    if not isinstance(summary, dict) or found != FORMAT:
-        raise UsageError(f"{path} has format {found}; this version of osbench reads {FORMAT}")
+    summary = summary_of(directory)
+    if summary is None:
+        raise UsageError(_unfinished(directory))
     return summary
 
 

@@ -39,7 +39,7 @@ def keep(data_dir, runs, tag=None):
         tags = [tag] if tag else []
         directory.write("run.json", {**run.manifest, "tags": tags})
         directory.write("summary.json", {**run.summary, "tags": tags})
-        write_timeline(directory, dict(run.timeline), sync=False)
+        write_timeline(directory, {**run.timeline, "summary": run.summary}, sync=False)
         directory.close()
 
 

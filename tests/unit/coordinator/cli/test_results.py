@@ -114,4 +114,4 @@ def test_a_damaged_summary_is_reported(invoke, tmp_path):
     found = invoke("last", "--json")
 
     assert found.exit_code == 2
-    assert "cannot read" in json.loads(found.stdout)["error"]["message"]
+    assert "is damaged" in json.loads(found.stdout)["error"]["message"]

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgpack
 import pytest
+import zstandard
 
 from helpers.result_rows import block, row
 from helpers.sample_reports import full_report, rps_workload, run_report
@@ -110,7 +112,22 @@ def test_a_summary_of_another_format_is_refused(directory: RunDirectory) -> None
         read_facts(directory)
 
 
-@pytest.mark.parametrize("content", [b"", b"rubbish", b"\x28\xb5\x2f\xfd rubbish"])
+def packed(document: object) -> bytes:
+    return zstandard.ZstdCompressor().compress(msgpack.packb(document))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"rubbish",
+        b"\x28\xb5\x2f\xfd rubbish",
+        packed(5),
+        packed({"format": 1}),
+        packed({"format": 1, "summary": {}, "workloads": []}),
+        packed({"format": 1, "summary": to_json(full_report()), "workloads": [{}]}),
+    ],
+)
 def test_a_damaged_timeline_is_none(directory: RunDirectory, content: bytes) -> None:
     (directory.path / TIMELINE).write_bytes(content)
     assert read_timeline(directory) is None

@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from helpers.sample_reports import run_report
+from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.storage import checkpoint
 from osbench.coordinator.storage.checkpoint import Checkpoints
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import read_timeline
+
+SUMMARY = to_json(run_report())
 
 
 @pytest.fixture
@@ -32,7 +36,7 @@ def test_one_interval_one_checkpoint(
     def build() -> dict[str, Any]:
         built.append(now[0])
         now[0] += 0.3
-        return {"workloads": []}
+        return {"workloads": [], "summary": SUMMARY}
 
     checkpoints = Checkpoints(directory, build)
     for _ in range(300):
@@ -40,7 +44,9 @@ def test_one_interval_one_checkpoint(
         now[0] += 0.1
     # 0.3 s of work may be 3 % of the time: every 10 s
     assert [round(after - before) for before, after in pairwise(built)] == [10, 10]
-    assert read_timeline(directory) == {"format": 1, "complete": False, "workloads": []}
+    found = read_timeline(directory)
+    assert found is not None
+    assert (found["complete"], found["summary"]) == (False, SUMMARY)
 
 
 def test_a_checkpoint_that_fails_is_told_once(
