@@ -41,6 +41,8 @@ def is_there(local: LocalMode) -> bool:
 
 
 def coordinate(ending: str, worker_arguments: list[str]) -> None:
+    # tests that were started with nohup have it ignored
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with tempfile.NamedTemporaryFile() as empty:
         conf = config.load([empty.name])
     command: Sequence[str] = [sys.executable, __file__, "--worker", *worker_arguments]
