@@ -64,8 +64,14 @@ class FailedIterations:
 
     def add(self, iterations: Ints, due: Ints, durations: Ints) -> None:
         """Offer failed iterations as points: number, instant (ns after t0), nanoseconds."""
-        hashes = (iterations.astype(np.uint64) * _HASH).tolist()
-        rows = zip(hashes, iterations.tolist(), due.tolist(), durations.tolist(), strict=True)
+        hashes = iterations.astype(np.uint64) * _HASH
+        if len(self._kept) == KEPT:
+            # few of those that come later are kept
+            low = np.flatnonzero(hashes <= np.uint64(-self._kept[0][0]))
+            hashes, iterations = hashes[low], iterations[low]
+            due, durations = due[low], durations[low]
+        columns = (hashes, iterations, due, durations)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         for key, *point in rows:
             entry = (-key, *point)
             if len(self._kept) < KEPT:
