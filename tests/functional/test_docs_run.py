@@ -80,7 +80,10 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
     assert "Exit code 0" in ran
     slowest = (machine.folder / "slow.txt").read_text("utf-8").splitlines()
     assert len(slowest) == 6
-    assert "Files.write_and_read" in slowest[1]
+    # which of its two workloads has the slowest iteration is up to the disk and the processor
+    assert all("Files.write_and_read" in line or "Checksum" in line for line in slowest[1:])
+    times = [float(line.split()[0]) for line in slowest[1:]]
+    assert times == sorted(times, reverse=True)
 
 
 def test_the_page_on_exporters(machine: Machine) -> None:

@@ -183,5 +183,6 @@ def test_the_first_screen_of_the_report_names_the_slow_calls(
 
 
 def seen(part: str) -> str:
-    """What a reader sees of a part of a page."""
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", part)).split())
+    """What a reader sees of a part of a page, with units as terminals show them."""
+    text = html.unescape(re.sub(r"<[^>]*>", "", part)).replace("µs", "us")
+    return " ".join(text.split())
