@@ -110,7 +110,7 @@ def forget(client: Client, incarnation: str) -> None:
         pipe = client.pipeline(transaction=False)
         pipe.delete(
             redis_keys.worker(incarnation),
-            redis_keys.busy(incarnation),
+            redis_keys.offer(incarnation),
             redis_keys.PREFIX + name,
             _BINDING + name,
         )

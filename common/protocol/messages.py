@@ -30,17 +30,37 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Offer(Message):
+    """A run asks a worker to join it; or, with a higher epoch, to follow its new coordinator."""
+
+    KIND: ClassVar[str] = "offer"
+
+    run: str
+    #: Counts the coordinator processes of the run, from 1.
+    epoch: int
+    incarnation: str
+    #: The worker's present challenge: an offer is followed once.
+    challenge: str
+    #: The session that begins, and the membership that it belongs to: the same id where the worker
+    #: joins, the older one where the run was resumed.
+    session: str
+    membership: str
+    #: The heartbeat that it answers.
+    answers: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batch(Message):
-    """A run of iteration numbers of one workload for one worker."""
+    """A grant of iteration numbers of one workload to one session of a worker."""
 
     KIND: ClassVar[str] = "batch"
 
     run: str
-    epoch: str
     incarnation: str
+    session: str
     workload: int
-    #: Increases over the run, never used twice.
-    batch: int
+    #: Counts the batches of a membership from 1, without gaps.
+    seq: int
     #: Half-open intervals of iteration numbers, ascending.
     intervals: list[Interval]
     #: Open runners: due instants, little-endian int64 nanoseconds after t0, one per number.
@@ -54,17 +74,23 @@ class Batch(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Control(Message):
-    """The coordinator's current instructions to one worker; replaces the previous record."""
+    """The coordinator's current instructions to one membership; replaces the previous record."""
 
     KIND: ClassVar[str] = "control"
 
     run: str
-    epoch: str
+    epoch: int
     incarnation: str
-    #: Increases with every change: an older record is never followed.
+    session: str
+    membership: str
+    #: Increases with every record of a session: an older record is never followed.
     version: int
+    #: The heartbeat that it answers: the lease counts from when that was sent.
+    answers: int = 0
     #: Workload to be prepared or under load; -1 is none.
     workload: int = -1
+    #: SHA-256 of the workload's sealed specification; no other one is followed.
+    specification: bytes = b""
     #: Start of the load in Redis time, seconds since 1970; None until all are prepared.
     t0_at: float | None = None
     #: Virtual users this worker keeps busy (closed) or may have at most (open).
@@ -73,12 +99,13 @@ class Control(Message):
     generation: int = 0
     #: No iteration starts at or after this instant, seconds after t0.
     stop_s: float | None = None
-    #: Result blocks up to this number are on disk.
+    #: Result blocks up to this number are on disk, and those of `have` behind the first gap.
     acknowledged: int = 0
-    #: This worker counts as lost: its unfinished work was reassigned.
-    fenced: bool = False
-    #: The run is over for this worker.
-    released: bool = False
+    have: list[int] = field(default_factory=list)
+    #: Batches to be given back, as far as they are not started.
+    recall: list[int] = field(default_factory=list)
+    #: The run is over for this membership: nothing starts, nothing more is to be delivered.
+    over: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,14 +126,24 @@ class Heartbeat(Message):
     capacity: int
     #: idle, preparing, ready, running, draining, stuck.
     state: str
+    #: New after every joining and leaving; an offer has to name it.
+    challenge: str = ""
+    #: The run that it is in; with epoch, session and membership as in its offer.
     run: str = ""
+    epoch: int = 0
+    session: str = ""
+    membership: str = ""
+    #: Last batch of the membership that was taken; all before it were.
+    got: int = 0
+    #: Last block of the membership that was made.
+    made: int = 0
     #: Workload that is prepared, and what went wrong with it.
     prepared: int = -1
     problem: str = ""
     #: Generation of `share` that is in force, and virtual users with an iteration in hand.
     generation: int = 0
     busy: int = 0
-    #: Claimed and not started.
+    #: Granted and not started.
     queued: int = 0
     #: CPU usage of the process since the last beat; 1.0 is one core.
     cpu: float = 0.0
@@ -115,46 +152,68 @@ class Heartbeat(Message):
     uncertainty_s: float = 0.0
     #: Threads that are still running after their iteration timed out.
     stuck: int = 0
-    #: Messages refused since the start.
-    refused: int = 0
+    #: Messages refused since the start, by reason.
+    refusals: dict[str, int] = field(default_factory=dict)
     #: Spans written, dropped and waiting since the process started.
     spans: list[int] = field(default_factory=lambda: [0, 0, 0])
+
+    @property
+    def refused(self) -> int:
+        """Messages refused since the start."""
+        return sum(self.refusals.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block(Message):
-    """Numbered results of one worker: rows, returned numbers and failures."""
+    """Numbered results of one membership: rows, returned numbers and failures."""
 
     KIND: ClassVar[str] = "block"
 
     run: str
-    epoch: str
     incarnation: str
+    membership: str
     #: Without gap from 1.
     number: int
+    #: The workload that all of it belongs to; -1 where it has neither rows nor numbers.
     workload: int
     #: Columns of `osbench.common.protocol.blocks.encode_rows`; empty where there are no rows.
     columns: dict[str, Any] = field(default_factory=dict)
-    #: Claimed and not started: half-open intervals.
+    #: Granted and given back: half-open intervals.
     returned: list[Interval] = field(default_factory=list)
+    #: Batches that were recalled before they came; they are refused if they come.
+    voids: list[int] = field(default_factory=list)
+    #: The last block of the membership: nothing of it starts any more.
+    final: bool = False
     #: Distinct failures first seen in these rows: [number, etype, message, traceback].
     failures: list[list[Any]] = field(default_factory=list)
     #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
     want_ns: int = 0
     #: Outputs and failures that were cut for size.
     cut: int = 0
+    #: Iterations that started although the lease had ended meanwhile.
+    started_late: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fence(Message):
-    """A mark in the result stream: all entries before it are read before its worker is fenced."""
+class Will(Message):
+    """Signed by a supervisor for a worker process that has ended: what it cannot have started.
 
-    KIND: ClassVar[str] = "fence"
+    Its process took batches in their order, and the numbers of a closed load in theirs.
+    """
+
+    KIND: ClassVar[str] = "will"
 
     run: str
-    epoch: str
     incarnation: str
-    nonce: str
+    membership: str
+    workload: int
+    #: Closed loads: the batch whose numbers were taken last, and the greatest number taken of it;
+    #: batches behind it, and greater numbers of it, were not started. 0 is none.
+    seq: int = 0
+    number: int = 0
+    #: Open loads: arrivals due after this were not started, nanoseconds after t0; None in a
+    #: closed load.
+    due_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

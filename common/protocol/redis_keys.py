@@ -1,25 +1,25 @@
 """Every Redis key of osbench: its type, its writers and its lifetime.
 
+Nothing here gives a right to start an iteration: a key that is deleted, rolled back, or put back
+delays a run and does no more. Whoever owns a key writes it again and again.
+
 osbench:worker:INC      string, sealed heartbeat
     written by the worker every 0.5 s; expires 5 s after the last beat, deleted at worker exit
 osbench:workers         set of incarnations, so that no one scans all keys for heartbeats
     added by each worker every 2 s; removed at worker exit, or by a coordinator that finds no
     heartbeat
-osbench:busy:INC        string, id of the run that holds the worker
-    set by the coordinator if the worker is free, renewed; expires 60 s later, deleted at release
-osbench:run:ID:head     hash: epoch, boot (run id of the Redis server), state
-    written by the coordinator; deleted when the run closes
-osbench:run:ID:claims   hash: batch id -> incarnation, or - for revoked
-    written by workers and coordinator, by HSETNX only; deleted when the run closes
-osbench:run:ID:results  stream of sealed blocks and fences
-    created empty by the coordinator; blocks added by workers, who never create it, fences by the
-    coordinator; trimmed as read; deleted when the run closes
+osbench:offer:INC       string, sealed offer of a run to a worker
+    written by any coordinator; the worker decides; expires 5 s later
+osbench:run:ID:results  stream of sealed blocks and wills: a bag, read from its beginning
+    created empty by the coordinator, again when it is gone; entries added by workers and
+    supervisors, who never create it, and deleted by the coordinator once they are on disk;
+    deleted when the run closes
 osbench:run:ID:specs    hash: workload -> encrypted specification
-    written by the coordinator; deleted when the run closes
-osbench:run:ID:ctl:INC  string, sealed control record
-    written by the coordinator; deleted when the run closes
+    written by the coordinator, repeatedly; deleted when the run closes
+osbench:run:ID:ctl:MID  string, sealed control record of a membership
+    written by the coordinator, repeatedly; expires when the run is over
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker
-    written by the coordinator, read by the worker; deleted at worker exit or when it is fenced
+    written by the coordinator, read by the worker; deleted at worker exit or when it is lost
 osbench:_kombu.binding.osbench.w.INC, osbench:_kombu.binding_deadlines
     set and sorted set, Celery's record of that queue on a Redis broker; deleted with it
 osbench:unacked, osbench:unacked_index
@@ -36,15 +36,13 @@ PREFIX = "osbench:"
 #: Set of the incarnations of all workers.
 WORKERS = f"{PREFIX}workers"
 
-#: Seconds after which a heartbeat expires.
+#: Seconds after which a heartbeat expires, and an offer.
 WORKER_TTL_S = 5
-#: Seconds after which a worker is free again when its coordinator does not renew the key.
-BUSY_TTL_S = 60
+OFFER_TTL_S = 5
 #: Seconds for which the keys of a run outlive the coordinator.
 RUN_TTL_S = 2 * 24 * 3600
-
-#: Owner, in the claims, of a batch that no worker may start any more.
-REVOKED = b"-"
+#: Seconds for which the last control record of a membership outlives its run.
+OVER_TTL_S = 120
 
 
 def worker(incarnation: str) -> str:
@@ -52,14 +50,19 @@ def worker(incarnation: str) -> str:
     return f"{PREFIX}worker:{incarnation}"
 
 
-def busy(incarnation: str) -> str:
-    """The run that holds a worker process."""
-    return f"{PREFIX}busy:{incarnation}"
+def offer(incarnation: str) -> str:
+    """Offer of a run to a worker process."""
+    return f"{PREFIX}offer:{incarnation}"
 
 
 def run(run_id: str, part: str) -> str:
-    """A key of a run: head, claims, results, specs, or ctl:INCARNATION."""
+    """A key of a run: results or specs."""
     return f"{PREFIX}run:{run_id}:{part}"
+
+
+def control(run_id: str, membership: str) -> str:
+    """Control record of a membership in a run."""
+    return run(run_id, f"ctl:{membership}")
 
 
 def queue(incarnation: str) -> str:
