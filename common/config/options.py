@@ -211,6 +211,13 @@ _WORKER = [
         "Seconds that running iterations may take to end after the worker is asked to stop.",
     ),
     _seconds(
+        "coordinator_lost_s",
+        60.0,
+        "Seconds that a worker waits for a coordinator that fell silent, or for `resume`. Then "
+        "it gives back what it has not started and is free; its results wait for `resume`.",
+        low=5.0,
+    ),
+    _seconds(
         "ship_interval_s", 0.2, "Longest time between two shipments of results, seconds.", low=0.01
     ),
     _whole(
@@ -233,9 +240,10 @@ _WORKER = [
 _COORDINATOR = [
     _seconds(
         "worker_lost_after_s",
-        10.0,
-        "Seconds without a heartbeat after which a worker counts as lost.",
-        low=0.5,
+        3.0,
+        "Seconds without a sign of life after which a worker counts as lost; its lease to start "
+        "iterations ends sooner. One that is heard again goes on.",
+        low=3.0,
     ),
     _seconds(
         "wait_for_workers_s",
