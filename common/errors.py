@@ -56,7 +56,13 @@ class StoreAway(OsbenchError):
 
 
 class StoreLost(OsbenchError):
-    """Redis is reachable again but has lost the keys of this run, so the run cannot continue."""
+    """Redis or the broker was away for so long that the run ends; it can be resumed."""
+
+    exit_code = 3
+
+
+class Superseded(OsbenchError):
+    """Another coordinator has resumed this run."""
 
     exit_code = 3
 

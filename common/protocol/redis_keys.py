@@ -16,6 +16,9 @@ osbench:run:ID:results  stream of sealed blocks and wills: a bag, read from its 
     deleted when the run closes
 osbench:run:ID:specs    hash: workload -> encrypted specification
     written by the coordinator, repeatedly; deleted when the run closes
+osbench:run:ID:turns    string, a count of the coordinator's turns
+    raised by the coordinator; one that falls shows that Redis has lost what it had; deleted when
+    the run closes
 osbench:run:ID:ctl:MID  string, sealed control record of a membership
     written by the coordinator, repeatedly; expires when the run is over
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker
@@ -56,7 +59,7 @@ def offer(incarnation: str) -> str:
 
 
 def run(run_id: str, part: str) -> str:
-    """A key of a run: results or specs."""
+    """A key of a run: results, specs or turns."""
     return f"{PREFIX}run:{run_id}:{part}"
 
 

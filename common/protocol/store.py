@@ -19,7 +19,7 @@ from osbench.common.protocol.redis_client import Client, reached
 #: Most bytes that are read of a heartbeat, an offer or a control record.
 RECORD_BYTES = 1 << 20
 #: Keys that a run has once, in the order of `osbench.common.protocol.redis_keys`.
-PARTS = ("results", "specs")
+PARTS = ("results", "specs", "turns")
 #: How often the coordinator renews their expiry, seconds.
 RENEW_S = 600.0
 #: An entry id this many milliseconds in the future would keep others from adding entries.
@@ -30,8 +30,12 @@ _WRONG_TYPE = "WRONGTYPE"
 class Store(Protocol):
     """Result blocks, specifications and control records of one run."""
 
-    def tend(self) -> None:
-        """Make the result stream where it is missing or unusable (coordinator)."""
+    def tend(self) -> int:
+        """Make the result stream where it is missing or unusable (coordinator).
+
+        Returns how often this was called, by a count that the store keeps: one that does not grow
+        shows that the store has lost something.
+        """
 
     def append(self, entry: bytes) -> None:
         """Add an entry to the results; does nothing where the run does not exist."""
@@ -91,9 +95,10 @@ class RedisStore:
     def _key(self, part: str) -> str:
         return redis_keys.run(self._run, part)
 
-    def tend(self) -> None:
+    def tend(self) -> int:
         results = self._key("results")
         with reached():
+            turn = self._turn()
             if not self._usable(results):
                 pipe = self._client.pipeline(transaction=True)
                 # what was in it is sent again by those who are not acknowledged
@@ -107,6 +112,17 @@ class RedisStore:
                 self._renewed_at = now
                 for part in PARTS:
                     self._client.expire(self._key(part), redis_keys.RUN_TTL_S)
+        return turn
+
+    def _turn(self) -> int:
+        turns = self._key("turns")
+        try:
+            return cast(int, self._client.incr(turns))
+        except redis.ResponseError as error:
+            if not str(error).startswith((_WRONG_TYPE, "value is not an integer", "ERR value")):
+                raise
+            self._client.delete(turns)
+            return 0
 
     def _usable(self, results: str) -> bool:
         try:
@@ -191,13 +207,15 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._entries: dict[int, bytes] | None = None
-        self._last = 0
+        self._last = self._turns = 0
         self._controls: dict[str, bytes] = {}
         self._specs: dict[int, bytes] = {}
 
-    def tend(self) -> None:
+    def tend(self) -> int:
         if self._entries is None:
             self._entries = {}
+        self._turns += 1
+        return self._turns
 
     def append(self, entry: bytes) -> None:
         if self._entries is not None:

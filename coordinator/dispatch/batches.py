@@ -1,15 +1,44 @@
-"""The batches of one workload: cut from the ledger, journalled, sent, revoked."""
+"""The batches of one workload: granted, sent until they are taken, recalled.
+
+A batch is the grant itself: once it is journalled its numbers are the worker's. They come back only
+by what the worker signs; nothing is taken away.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from osbench.common.errors import StoreAway
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
+from osbench.common.protocol import timers
 from osbench.coordinator.dispatch.port import DispatchPort, PlannedBatch
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
+
+#: Batches of a worker that are sent again at once, at most.
+RESENT_MOST = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grant:
+    """Numbers for a worker, not journalled yet."""
+
+    worker: WorkerHandle
+    numbers: Intervals
+    dues: bytes = b""
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """The batches of one membership that are not known to have been taken."""
+
+    waiting: dict[int, PlannedBatch] = field(default_factory=dict)
+    #: Those that have to be sent, in order.
+    unsent: list[int] = field(default_factory=list)
+    #: When one was last sent, monotonic.
+    sent_at: float = 0.0
 
 
 class Batches:
@@ -27,81 +56,93 @@ class Batches:
         self._ledger = ledger
         self._workload = workload
         self._rows_of = rows_of
-        #: Batches whose sending failed: to be revoked before anything else.
-        self._unconfirmed: list[int] = []
+        #: By membership.
+        self._deliveries: dict[str, _Delivery] = {}
 
-    @property
-    def unconfirmed(self) -> bool:
-        """It is not known of some batches whether they were sent."""
-        return bool(self._unconfirmed)
-
-    def cut(self, worker: WorkerHandle, numbers: Intervals, dues: bytes = b"") -> PlannedBatch:
-        """A batch of numbers for a worker, to be sent next."""
-        batch = PlannedBatch(
-            batch=self._port.next_batch_id(),
-            worker=worker.incarnation,
-            workload=self._workload,
-            intervals=list(numbers),
-            dues=dues,
-            rows=self._rows_of(numbers),
-        )
-        self._ledger.cut(batch.batch, worker.incarnation, numbers)
-        return batch
-
-    def send(self, batches: Sequence[PlannedBatch]) -> None:
-        """Journal batches, then send them. Raises StoreAway."""
-        if not batches:
+    def grant(self, grants: Sequence[Grant]) -> None:
+        """Journal grants, then send them as batches. Raises StoreAway."""
+        if not grants:
             return
-        self._port.journal(
+        seqs: dict[str, int] = {}
+        planned = []
+        for one in grants:
+            mid = one.worker.mid
+            seqs[mid] = seqs.get(mid, one.worker.membership.seq) + 1
+            planned.append(
+                PlannedBatch(
+                    worker=one.worker,
+                    seq=seqs[mid],
+                    workload=self._workload,
+                    intervals=list(one.numbers),
+                    dues=one.dues,
+                    rows=self._rows_of(one.numbers),
+                )
+            )
+        self._port.decide(
             {
                 "do": "cut",
-                "batch": batch.batch,
-                "worker": batch.worker,
+                "mid": batch.worker.mid,
+                "seq": batch.seq,
                 "workload": batch.workload,
                 "intervals": batch.intervals,
+                "dues": batch.dues,
             }
-            for batch in batches
+            for batch in planned
         )
-        for at, batch in enumerate(batches):
-            try:
-                self._port.publish(batch)
-            except StoreAway:
-                # whether it was delivered is not known: revoke it before its numbers move
-                self._unconfirmed.extend(rest.batch for rest in batches[at:])
-                raise
+        for batch in planned:
+            delivery = self._deliveries.setdefault(batch.worker.mid, _Delivery())
+            delivery.waiting[batch.seq] = batch
+            delivery.unsent.append(batch.seq)
+        self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
-    def revoke(self, batches: Sequence[int]) -> None:
-        """Take batches away; the numbers of those that no worker has claimed can move."""
-        asked = [number for number in batches if number in self._ledger.batches]
-        if not asked:
-            return
-        answers = self._port.revoke(asked)
-        won = [number for number, mine in zip(asked, answers, strict=True) if mine]
-        if won:
-            self._port.journal([{"do": "revoked", "batches": won}])
-        for number, mine in zip(asked, answers, strict=True):
-            if mine:
-                self._ledger.revoked(number)
-            else:
-                self._ledger.claimed(number)
+    def deliver(self, workers: Iterable[WorkerHandle]) -> None:
+        """Send what workers lack: what was not sent, or did not arrive. Raises StoreAway."""
+        now = time.monotonic()
+        for worker in workers:
+            delivery = self._deliveries.get(worker.mid)
+            if delivery is None or not delivery.waiting:
+                continue
+            self._forget_taken(worker, delivery)
+            overdue = worker.alive_at > delivery.sent_at + timers.RESEND_S
+            if overdue and not delivery.unsent and worker.present:
+                delivery.unsent = sorted(delivery.waiting)[:RESENT_MOST]
+            while delivery.unsent:
+                seq = delivery.unsent[0]
+                batch = delivery.waiting.get(seq)
+                if batch is not None and seq not in worker.recall:
+                    self._port.publish(batch)
+                    delivery.sent_at = now
+                del delivery.unsent[0]
 
-    def revoke_unconfirmed(self) -> None:
-        """Take back the batches whose sending failed."""
-        if self._unconfirmed:
-            self.revoke(self._unconfirmed)
-            self._unconfirmed = []
+    def _forget_taken(self, worker: WorkerHandle, delivery: _Delivery) -> None:
+        """Forget batches that were taken, or refused for good."""
+        for seq in list(delivery.waiting):
+            if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
+                del delivery.waiting[seq]
 
-    def revoke_open(self, incarnation: str) -> None:
-        """Take back what a worker is not known to have claimed."""
-        self.revoke(self._ledger.open_batches(incarnation))
+    def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
+        """Ask for what is not started of some batches; it is told with the next control record."""
+        worker.recall.update(seqs)
 
-    def drop(self, numbers: Intervals, dues_of: Callable[[Intervals], bytes]) -> None:
-        """Drop arrivals whose worker is lost and that no other can start in time.
+    def recall_all(self, workers: Iterable[WorkerHandle]) -> None:
+        """Ask for all that is not started."""
+        for worker in workers:
+            self.recall(worker, self._ledger.open_batches(worker.name))
+
+    def forget_recalls(self, worker: WorkerHandle) -> None:
+        """Forget those recalls that a worker has followed: it can have work again."""
+        beat, known = worker.beat, worker.membership
+        idle = not beat.queued and beat.made <= known.acknowledged
+        for seq in list(worker.recall):
+            if not self._ledger.batch(worker.name, seq) or (idle and beat.got >= seq):
+                worker.recall.discard(seq)
+
+    def drop(self, numbers: Intervals, why: Outcome, dues_of: Callable[[Intervals], bytes]) -> None:
+        """Drop arrivals that no worker can start in time.
 
         `dues_of` gives the instants at which they were due, as in batches.
         """
         dropped = self._ledger.droppable(numbers)
-        record = {"do": "drop", "workload": self._workload}
+        record = {"do": "drop", "workload": self._workload, "why": int(why)}
         record |= {"numbers": list(dropped), "dues": dues_of(dropped)}
-        self._port.journal([record])
-        self._ledger.drop(numbers, Outcome.DROPPED_WORKER_LOST)
+        self._port.decide([record])

@@ -1,23 +1,20 @@
-"""The dispatcher of one workload: places its iterations on workers and takes them away again."""
+"""The dispatcher of one workload: grants its iterations to workers and asks for them back."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 
+from osbench.common.intervals import Intervals
 from osbench.common.plugin.runner import Step
+from osbench.common.protocol.messages import Will
 from osbench.coordinator.data_file import DataFile
+from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.batches import Batches
 from osbench.coordinator.dispatch.closed_load import ClosedLoad
 from osbench.coordinator.dispatch.open_load import OpenLoad
 from osbench.coordinator.dispatch.port import DispatchPort
-from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
-
-LOG = logging.getLogger(__name__)
-
-#: A worker that has been idle for this long, with batches on their way to it, did not get them.
-IDLE_S = 3.0
 
 
 class Dispatcher:
@@ -55,11 +52,6 @@ class Dispatcher:
         """Arrivals a second that were planned; None for a closed load."""
         return self._load.rate_planned
 
-    @property
-    def unconfirmed(self) -> bool:
-        """It is not known of some batches whether they were sent."""
-        return self._batches.unconfirmed
-
     def has_work(self, step: Step) -> bool:
         """There is work that could be placed."""
         return self._ledger.available(step.budget) != 0
@@ -67,36 +59,44 @@ class Dispatcher:
     def place(
         self, step: Step, workers: Iterable[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Give workers what they should have now. Raises StoreAway."""
-        self._batches.revoke_unconfirmed()
+        """Grant workers what they should have now. Raises StoreAway."""
         with_users = [worker for worker in workers if worker.share]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
-    # taking away; all raise StoreAway, and can be repeated then
-
-    def reclaim(self, incarnation: str) -> None:
-        """Take away all open batches of a worker that was fenced."""
-        self._batches.revoke(self._ledger.batches_of(incarnation))
-
-    def rescue(self, workers: Sequence[WorkerHandle]) -> None:
-        """Take back what an idle worker was sent: the message never reached it."""
+    def deliver(self, workers: Sequence[WorkerHandle]) -> None:
+        """Send again what did not arrive, and see what was given back. Raises StoreAway."""
+        self._batches.deliver(workers)
         for worker in workers:
-            if worker.idle_s < IDLE_S:
-                continue
-            undelivered = self._ledger.open_batches(worker.incarnation)
-            if undelivered:
-                LOG.warning("batches %s did not reach worker %s", undelivered, worker.incarnation)
-                self._batches.revoke(undelivered)
-                worker.idle_s = 0.0
+            if worker.recall:
+                self._batches.forget_recalls(worker)
 
-    def take_back_unclaimed(self, workers: Sequence[WorkerHandle]) -> None:
-        """The load is over: what was not claimed will not start."""
-        self._batches.revoke_unconfirmed()
-        for worker in workers:
-            self._batches.revoke_open(worker.incarnation)
+    def recall_all(self, workers: Sequence[WorkerHandle]) -> None:
+        """Nothing more is to start: ask for what is not started."""
+        self._batches.recall_all(workers)
 
-    def drain_leaving(self, workers: Sequence[WorkerHandle]) -> None:
-        """What workers that leave have not claimed goes to others."""
-        for worker in workers:
-            if worker.leaving:
-                self._batches.revoke_open(worker.incarnation)
+    def recall_unreadable(self, workers: Sequence[WorkerHandle]) -> None:
+        """Ask workers whose results cannot be read for what they have not started."""
+        self._batches.recall_all(
+            [one for one in workers if one.leave_reason is LeaveReason.UNREADABLE]
+        )
+
+    def adopt(self, worker: WorkerHandle) -> None:
+        """A worker of an earlier coordinator: what it was sent and did not take is granted anew."""
+        open_batches = self._ledger.open_batches(worker.name)
+        self._batches.recall(worker, [seq for seq in open_batches if seq > worker.beat.got])
+
+    def restore(self, first: int, dues: Ints) -> None:
+        """Arrivals that an earlier coordinator gave out, from number `first` on."""
+        if isinstance(self._load, OpenLoad):
+            self._load.restore(first, dues)
+
+    def skip(self, step: Step, until_s: float) -> None:
+        """Drop the arrivals that were due while there was no coordinator."""
+        if isinstance(self._load, OpenLoad):
+            self._load.skip(step, until_s)
+
+    def unstarted(self, will: Will, name: str) -> Intervals:
+        """What a worker process that has ended cannot have started, by its will."""
+        if will.due_ns is not None and isinstance(self._load, OpenLoad):
+            return self._load.due_after(self._ledger.behind(name, 0, 0), will.due_ns)
+        return self._ledger.behind(name, will.seq, will.number)

@@ -1,13 +1,20 @@
-"""Placing the arrivals of an open load: dealt to workers some seconds before they are due."""
+"""Placing the arrivals of an open load: dealt to workers shortly before they are due.
+
+An arrival is granted at most `HORIZON_S` after the last sign of life of its worker, so that little
+is lost with a worker; what comes later is dealt to those that are heard.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
 
 from osbench.common.intervals import Intervals
+from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Step
+from osbench.common.protocol import timers
 from osbench.coordinator.dispatch.arrivals import (
     Dues,
     Ints,
@@ -16,13 +23,15 @@ from osbench.coordinator.dispatch.arrivals import (
     nanoseconds,
     slices,
 )
-from osbench.coordinator.dispatch.batches import Batches
-from osbench.coordinator.dispatch.port import PlannedBatch
+from osbench.coordinator.dispatch.batches import Batches, Grant
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
 
-#: Arrivals are given out no later than this before they are due, seconds.
-AHEAD_S = 13.0
+#: Arrivals are given out in parts that span this many seconds: each is a message to each worker.
+PART_S = 0.2
+PART_S_PER_WORKER = 0.004
+#: A worker heard longer ago is passed over while others were heard lately, seconds.
+PASSED_S = 0.7
 
 
 class OpenLoad:
@@ -31,7 +40,7 @@ class OpenLoad:
     def __init__(
         self, batches: Batches, ledger: Ledger, *, max_lag_s: float, warmup_ns: int
     ) -> None:
-        """Arrivals that move are dropped when later than `max_lag_s`."""
+        """Arrivals that no worker can be given are dropped when later than `max_lag_s`."""
         self._batches = batches
         self._ledger = ledger
         self._max_lag_s = max_lag_s
@@ -54,71 +63,115 @@ class OpenLoad:
             return None
         return (self._arrivals - 1) / ((self._last_due - self._first_due) / 1e9)
 
+    def restore(self, first: int, dues: Ints) -> None:
+        """Arrivals that were given out before this coordinator began, from number `first` on."""
+        self._dues.add(first, dues)
+        self._count(dues)
+
+    def skip(self, step: Step, until_s: float) -> None:
+        """Drop what was due while there was no coordinator: it is never made up."""
+        self._plan(step, None)
+        gone = self._coming[self._coming < int(until_s * 1e9)]
+        self._coming = self._coming[len(gone) :]
+        if not len(gone):
+            return
+        self._count(gone)
+        first = self._ledger.allotted + 1
+        self._dues.add(first, gone)
+        numbers = self._ledger.allot_new(len(gone))
+        self._ledger.pool.update(numbers)
+        self._batches.drop(numbers, Outcome.DROPPED_COORDINATOR_GONE, self._packed_dues)
+
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
         """Send workers the arrivals that are due next. Raises StoreAway."""
+        self._plan(step, stop_s)
+        now = time.monotonic()
+        hands = [worker for worker in workers if worker.age_s(now) < PASSED_S] or list(workers)
         self._drop_late(elapsed_s)
-        found = self._moved(workers)
-        dues = self._take_due(step, elapsed_s, stop_s)
+        found = self._moved(hands)
+        if hands:
+            heard_s = max(worker.age_s(now) for worker in hands)
+            found += self._deal(self._take_due(elapsed_s, heard_s, len(hands)), hands)
+        self._batches.grant(found)
+
+    def _plan(self, step: Step, stop_s: float | None) -> None:
+        coming = np.concatenate((self._coming, nanoseconds(step.arrivals)))
+        if stop_s is not None:
+            coming = coming[coming < int(stop_s * 1e9)]
+        self._coming = coming
+
+    def _take_due(self, elapsed_s: float, heard_s: float, hands: int) -> Ints:
+        """The instants of the arrivals that are to be given out now."""
+        limit_s = elapsed_s + timers.HORIZON_S - heard_s
+        count = int(np.searchsorted(self._coming, int(limit_s * 1e9)))
+        due = self._coming[:count]
+        part_s = max(PART_S, PART_S_PER_WORKER * hands)
+        # parts worth a message each, unless an arrival would be granted late
+        soon = count and due[0] < int((limit_s - part_s) * 1e9)
+        if not soon and not (count and count == len(self._coming)):
+            return due[:0]
+        self._coming = self._coming[count:]
+        self._count(due)
+        return due
+
+    def _count(self, dues: Ints) -> None:
         warm = dues[dues >= self._warmup_ns]
         if len(warm):
             if not self._arrivals:
                 self._first_due = int(warm[0])
-            self._last_due = int(warm[-1])
+            self._last_due = max(self._last_due, int(warm[-1]))
             self._arrivals += len(warm)
-        for part in slices(dues):
-            found.extend(self._deal(part, workers))
-        self._batches.send(found)
 
-    def _moved(self, workers: Sequence[WorkerHandle]) -> list[PlannedBatch]:
-        """Batches of the arrivals that were taken from another worker."""
+    def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
+        """Grants of the arrivals that came back from another worker."""
         if not workers or not self._ledger.pool:
             return []
-        moving = self._ledger.allot(len(self._ledger.pool), 0)
-        hands = zip(workers, deal_numbers(moving, len(workers)), strict=True)
-        return [self._cut(worker, numbers) for worker, numbers in hands if numbers]
-
-    def _take_due(self, step: Step, elapsed_s: float, stop_s: float | None) -> Ints:
-        """The instants of the arrivals that are to be given out now.
-
-        Runners plan a few more with every turn; while they are far ahead they are left to
-        become a batch that is worth its message.
-        """
-        coming = np.concatenate((self._coming, nanoseconds(step.arrivals)))
-        if stop_s is not None:
-            coming = coming[coming < int(stop_s * 1e9)]
-        far = len(coming) and coming[0] > int((elapsed_s + AHEAD_S) * 1e9)
-        now, self._coming = (coming[:0], coming) if far else (coming, coming[:0])
-        return now
-
-    def _deal(self, dues: Ints, workers: Sequence[WorkerHandle]) -> list[PlannedBatch]:
-        first = self._ledger.allotted + 1
-        hands = deal(dues, max(1, len(workers)), first)
-        # a worker's arrivals of a slice have one run of numbers: the ledger stays small
-        self._dues.add(first, np.concatenate(hands))
         found = []
-        for at, hand in enumerate(hands):
-            if not len(hand):
-                continue
-            numbers = self._ledger.allot_new(len(hand))
-            if workers:
-                found.append(self._cut(workers[at], numbers))
-            else:
-                self._ledger.pool.update(numbers)
+        for worker, numbers in zip(
+            workers, deal_numbers(self._ledger.pool, len(workers)), strict=True
+        ):
+            taken = self._ledger.allot(len(numbers), 0, worker.name)
+            if taken:
+                found.append(self._grant(worker, taken))
         return found
 
-    def _cut(self, worker: WorkerHandle, numbers: Intervals) -> PlannedBatch:
-        return self._batches.cut(worker, numbers, self._packed_dues(numbers))
+    def _deal(self, dues: Ints, workers: Sequence[WorkerHandle]) -> list[Grant]:
+        found = []
+        for part in slices(dues):
+            first = self._ledger.allotted + 1
+            hands = deal(part, len(workers), first)
+            # a worker's arrivals of a slice have one run of numbers: the ledger stays small
+            self._dues.add(first, np.concatenate(hands))
+            for worker, hand in zip(workers, hands, strict=True):
+                if len(hand):
+                    found.append(self._grant(worker, self._ledger.allot_new(len(hand))))
+        return found
+
+    def _grant(self, worker: WorkerHandle, numbers: Intervals) -> Grant:
+        return Grant(worker=worker, numbers=numbers, dues=self._packed_dues(numbers))
 
     def _packed_dues(self, numbers: Intervals) -> bytes:
         return self._dues.of(numbers.members()).astype("<i8").tobytes()
 
+    def due_after(self, numbers: Intervals, instant_ns: int) -> Intervals:
+        """Those of some numbers that are due after an instant, nanoseconds after t0."""
+        members = numbers.members()
+        return Intervals.of(members[self._dues.of(members) > instant_ns])
+
     def _drop_late(self, elapsed_s: float) -> None:
+        """Drop arrivals that no worker was there for in time."""
+        limit = int((elapsed_s - self._max_lag_s) * 1e9)
+        late = self._coming[self._coming < limit]
+        if len(late):
+            self._coming = self._coming[len(late) :]
+            self._count(late)
+            self._dues.add(self._ledger.allotted + 1, late)
+            self._ledger.pool.update(self._ledger.allot_new(len(late)))
         if not self._ledger.pool:
             return
         numbers = self._ledger.pool.members()
-        limit = int((elapsed_s - self._max_lag_s) * 1e9)
-        late = Intervals.of(numbers[self._dues.of(numbers) < limit])
-        if late:
-            self._batches.drop(late, self._packed_dues)
+        gone = Intervals.of(numbers[self._dues.of(numbers) < limit])
+        if gone:
+            self._batches.drop(gone, Outcome.DROPPED_WORKER_LOST, self._packed_dues)

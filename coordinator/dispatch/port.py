@@ -1,21 +1,22 @@
-"""What dispatch needs of the rest of a run: a port of four methods."""
+"""What dispatch needs of the rest of a run: a port of two methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from osbench.common.intervals import Interval
+from osbench.coordinator.fleet.worker import WorkerHandle
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedBatch:
-    """Iteration numbers of one workload for one worker, under an id of their own."""
+    """Iteration numbers of one workload, granted to one membership."""
 
-    batch: int
-    #: Incarnation of the worker.
-    worker: str
+    worker: WorkerHandle
+    #: Counts the batches of the membership from 1, without gaps.
+    seq: int
     workload: int
     #: Half-open intervals of iteration numbers, ascending.
     intervals: list[Interval]
@@ -28,14 +29,8 @@ class PlannedBatch:
 class DispatchPort(Protocol):
     """The run's side: the journal, and the wire to workers."""
 
-    def next_batch_id(self) -> int:
-        """An id that this run has not used."""
-
-    def journal(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions; returns when they are on disk."""
+    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write decisions, and when they are on disk, follow them."""
 
     def publish(self, batch: PlannedBatch) -> None:
         """Send a batch. Raises StoreAway where it is not known to have been sent."""
-
-    def revoke(self, batches: Sequence[int]) -> list[bool]:
-        """Take batches away; True where no worker had claimed it. Raises StoreAway."""

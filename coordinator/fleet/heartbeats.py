@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import redis
 
 from osbench.common.errors import Untrusted
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.store import read_records
+from osbench.common.text import text_of
+
+#: Names that are looked at, at most: who can write to Redis could add any number.
+NAMES_MOST = 10_000
 
 
 class HeartbeatReader:
@@ -17,43 +22,58 @@ class HeartbeatReader:
     def __init__(self, client: Client, sealer: Sealer) -> None:
         self._client = client
         self._sealer = sealer
+        #: The last heartbeat of each worker as it was read, and what it says: most do not change
+        #: between two polls.
+        self._known: dict[str, tuple[bytes, Heartbeat | None]] = {}
         #: Heartbeats that could not be verified: in all, and when all were last read.
         self.refused = 0
         self.unverified = 0
 
-    def present(self) -> list[tuple[Heartbeat, str]]:
-        """All workers with a valid heartbeat, and the run that holds each or ""."""
-        self.unverified = 0
+    def present(self) -> list[Heartbeat]:
+        """The valid heartbeats of all workers, by name."""
         with reached():
-            listed = cast(set[bytes], self._client.smembers(redis_keys.WORKERS))
-            names = sorted(name.decode() for name in listed)
-            if not names:
-                return []
-            beats = cast(list[Any], self._client.mget(map(redis_keys.worker, names)))
-            holders = cast(list[Any], self._client.mget(map(redis_keys.busy, names)))
-            gone = [name for name, data in zip(names, beats, strict=True) if data is None]
-            if gone:
-                self._client.srem(redis_keys.WORKERS, *gone)
-        found = []
-        for data, holder in zip(beats, holders, strict=True):
-            if data is None:
-                continue
-            beat = self._verified(data)
-            if beat is None:
-                self.unverified += 1
-            else:
-                found.append((beat, holder.decode() if holder else ""))
-        return found
+            listed = self._listed()
+            names = sorted(text_of(name) for name in listed)
+        found = self.of(names)
+        self.unverified = sum(
+            1 for name in names if name in self._known and self._known[name][1] is None
+        )
+        gone = [name for name in names if name not in self._known]
+        if gone:
+            with reached():
+                self._client.srem(
+                    redis_keys.WORKERS, *(one for one in listed if text_of(one) in gone)
+                )
+        return [beat for beat in found if beat is not None]
+
+    def _listed(self) -> list[bytes]:
+        try:
+            return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
+        except redis.ResponseError as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            # somebody put another value there; the workers add themselves again
+            self._client.delete(redis_keys.WORKERS)
+            return []
 
     def of(self, incarnations: list[str]) -> list[Heartbeat | None]:
         """The heartbeat of each worker, None where there is none that can be verified."""
-        with reached():
-            beats = cast(list[Any], self._client.mget(map(redis_keys.worker, incarnations)))
-        return [self._verified(data) if data is not None else None for data in beats]
+        records = read_records(self._client, [redis_keys.worker(name) for name in incarnations])
+        known = {}
+        for name, data in zip(incarnations, records, strict=True):
+            if data is not None:
+                before = self._known.get(name)
+                same = before is not None and before[0] == data
+                known[name] = before if same and before else (data, self._verified(name, data))
+        self._known = known
+        return [known[name][1] if name in known else None for name in incarnations]
 
-    def _verified(self, data: bytes) -> Heartbeat | None:
+    def _verified(self, name: str, data: bytes) -> Heartbeat | None:
         try:
-            return Heartbeat.parse(self._sealer.open(Heartbeat.KIND, data))
+            beat = Heartbeat.parse(self._sealer.open(Heartbeat.KIND, data))
+            if beat.incarnation != name:
+                raise Untrusted("the heartbeat of another worker")
         except Untrusted:
             self.refused += 1
             return None
+        return beat

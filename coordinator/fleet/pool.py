@@ -1,36 +1,70 @@
-"""The workers that a run has taken: gathered, polled, kept, released."""
+"""The workers of a run: invited, joined, polled. A worker decides whose offer it follows."""
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
 
-from osbench.common.errors import FleetError
-from osbench.common.protocol import broker, redis_keys
-from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.errors import FleetError, Superseded
+from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.fleet.worker_request import Shortage, WorkerRequest, processes
+from osbench.coordinator.results.membership import Membership
 
 #: A poll that comes later than this after the previous one counts as this long: a coordinator
 #: that slept declares no worker lost.
 LONGEST_POLL_S = 1.0
 #: A wait for workers that is longer than this is reported: those of local mode come in less.
 SILENT_S = 2.0
+#: How long a run that has enough workers waits for others that it has invited, seconds.
+STRAGGLERS_S = 1.5
+#: Between two looks while workers are gathered, seconds.
+GATHER_S = 0.05
+
+
+class FleetPort(Protocol):
+    """What the pool needs of the rest of a run."""
+
+    def join(self, mid: str, incarnation: str) -> Membership:
+        """A worker has joined: journal the membership."""
+
+    def offer(self, offers: Iterable[Offer]) -> None:
+        """Write offers. Raises StoreAway."""
+
+    def forget(self, incarnation: str) -> None:
+        """Delete the queue and the heartbeat of a process that has ended. Raises StoreAway."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Invitation:
+    """An offer that a worker has not followed yet."""
+
+    challenge: str
+    session: str
+    membership: str
 
 
 class WorkerPool:
-    """Takes workers for a run, keeps them marked as its own, and reads their heartbeats."""
+    """Invites workers, and follows what those that joined say of themselves."""
 
-    def __init__(self, client: Client, heartbeats: HeartbeatReader, run_id: str) -> None:
-        self._client = client
+    def __init__(self, port: FleetPort, heartbeats: HeartbeatReader, run_id: str) -> None:
+        self._port = port
         self._heartbeats = heartbeats
         self._run = run_id
-        #: By incarnation; a worker that is lost stays.
+        #: Counts the coordinator processes of the run; set when the run is opened.
+        self.epoch = 1
+        #: By membership; a worker that is lost or has left stays.
         self.workers: dict[str, WorkerHandle] = {}
+        #: By incarnation.
+        self._invited: dict[str, _Invitation] = {}
+        self._free: list[Heartbeat] = []
+        #: Runs that hold other workers, when workers were last read.
+        self._holders: set[str] = set()
         self._polled_at = time.monotonic()
-        self._renewed_at = 0.0
 
     @property
     def refused(self) -> int:
@@ -39,110 +73,188 @@ class WorkerPool:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The workers that are not fenced."""
+        """The workers that are heard."""
         return [worker for worker in self.workers.values() if worker.present]
 
     def serving(self, workload: int) -> list[WorkerHandle]:
-        """The workers of a workload that are not fenced."""
+        """The workers of a workload that are heard."""
         return [worker for worker in self.present if worker.workload == workload]
+
+    @property
+    def idle(self) -> list[WorkerHandle]:
+        """Workers that have joined and serve no workload."""
+        return [worker for worker in self.present if worker.workload < 0 and not worker.leaving]
+
+    # gathering
 
     def gather(
         self, request: WorkerRequest, check: Callable[[], None], say: Callable[[str], None]
     ) -> None:
-        """Take free workers until the request is met.
+        """Invite free workers until the request is met.
 
         Waits up to `wait_s`, and says so where it takes long; `check` may raise meanwhile. Raises
-        FleetError, which names the runs that hold other workers.
+        FleetError, which names the runs that hold other workers; StoreAway.
         """
         begun = time.monotonic()
+        met_s: float | None = None
         said = ""
         while True:
             check()
-            shortage = self._take_free(request)
+            self.poll()
+            self.invite(None if request.count is None else request.count - len(self._joined))
+            shortage = self._shortage(request)
             waited_s = time.monotonic() - begun
-            if shortage.got >= request.wanted and shortage.carried >= request.users:
+            met = shortage.got >= request.wanted and shortage.carried >= request.users
+            met_s = (waited_s if met_s is None else met_s) if met else None
+            # others that were invited may be about to join; some of them may have died
+            if met_s is not None and (not self._invited or waited_s - met_s > STRAGGLERS_S):
                 if said:
                     say(f"{processes(shortage.got)} after {waited_s:.0f} s: going on")
                 return
             # none of those taken is exchanged for a larger one
             full = request.count is not None and shortage.got >= request.count
-            if full or waited_s >= request.wait_s:
-                self.release()
+            if not met and (full or waited_s >= request.wait_s):
                 raise FleetError(shortage.refusal())
             line = shortage.waiting()
             if waited_s >= SILENT_S and line != said and not request.private:
                 said = line
                 say(line)
-            time.sleep(0.1)
+            time.sleep(GATHER_S)
 
-    def _take_free(self, request: WorkerRequest) -> Shortage:
-        present = self._heartbeats.present()
-        for beat, holder in present:
-            enough = request.count is not None and len(self.workers) >= request.count
-            if not holder and not enough and beat.state == "idle":
-                self._take(beat)
+    @property
+    def _joined(self) -> list[WorkerHandle]:
+        return [worker for worker in self.present if not worker.leaving]
+
+    def _shortage(self, request: WorkerRequest) -> Shortage:
+        joined = self._joined
         return Shortage(
             request=request,
-            got=len(self.workers),
-            carried=sum(worker.beat.capacity for worker in self.workers.values()),
-            holders={holder for _, holder in present if holder and holder != self._run},
+            got=len(joined),
+            carried=sum(worker.beat.capacity for worker in joined),
+            holders=self._holders,
             unverified=self._heartbeats.unverified,
         )
 
-    def _take(self, beat: Heartbeat) -> WorkerHandle | None:
-        with reached():
-            taken = self._client.set(
-                redis_keys.busy(beat.incarnation), self._run, nx=True, ex=redis_keys.BUSY_TTL_S
-            )
-            # a reply that was lost: the mark is ours all the same
-            if not taken:
-                taken = self._client.get(redis_keys.busy(beat.incarnation)) == self._run.encode()
-        if not taken or beat.incarnation in self.workers:
-            return None
-        worker = self.workers[beat.incarnation] = WorkerHandle(beat)
-        return worker
+    def invite(self, count: int | None) -> None:
+        """Have up to `count` free workers invited, None for all. Raises StoreAway."""
+        free = {beat.incarnation: beat for beat in self._free}
+        self._invited = {
+            name: one
+            for name, one in self._invited.items()
+            # those of an earlier coordinator are asked as long as they are heard
+            if one.session != one.membership
+            or (name in free and free[name].challenge == one.challenge)
+        }
+        asked = sum(1 for name in self._invited if name in free)
+        lacking = len(free) if count is None else max(0, count)
+        for name, beat in free.items():
+            if name not in self._invited and asked < lacking:
+                asked += 1
+                session = secrets.token_hex(16)
+                self._invited[name] = _Invitation(
+                    challenge=beat.challenge, session=session, membership=session
+                )
+        offers = [
+            self._offer(free[name], one) for name, one in self._invited.items() if name in free
+        ]
+        if offers:
+            self._port.offer(offers)
 
-    def adopt(self, count: int) -> list[WorkerHandle]:
-        """Take up to `count` of the workers that are free now."""
-        found: list[WorkerHandle] = []
-        for beat, holder in self._heartbeats.present():
-            if not holder and beat.state == "idle" and len(found) < count:
-                worker = self._take(beat)
-                if worker is not None:
-                    found.append(worker)
-        return found
+    def _offer(self, beat: Heartbeat, one: _Invitation) -> Offer:
+        return Offer(
+            run=self._run,
+            epoch=self.epoch,
+            incarnation=beat.incarnation,
+            challenge=one.challenge,
+            session=one.session,
+            membership=one.membership,
+            answers=beat.beat,
+        )
 
-    def poll(self) -> None:
-        """Read the workers' heartbeats. Raises StoreAway: then no worker's silence grows."""
-        if not self.workers:
-            return
-        names = list(self.workers)
-        beats = self._heartbeats.of(names)
-        if time.monotonic() - self._renewed_at > redis_keys.BUSY_TTL_S / 6:
-            self._renew(names)
+    def restore(self, membership: Membership) -> None:
+        """A membership that the journal knows, of which nothing was heard yet."""
+        host, _, rest = membership.incarnation.partition(".")
+        beat = Heartbeat(
+            incarnation=membership.incarnation,
+            beat=0,
+            host=host,
+            pid=int(rest.partition(".")[0] or 0) if rest.partition(".")[0].isdecimal() else 0,
+            label="",
+            version="",
+            capacity=0,
+            state="silent",
+            membership=membership.mid,
+        )
+        handle = self.workers[membership.mid] = WorkerHandle(beat, membership)
+        if membership.whole:
+            handle.left()
+
+    # polling
+
+    def poll(self) -> list[WorkerHandle]:
+        """Read the workers' heartbeats; returns those that joined, or came back.
+
+        Raises StoreAway: then no worker's silence grows. Raises Superseded where another
+        coordinator has resumed this run.
+        """
+        beats = {beat.incarnation: beat for beat in self._heartbeats.present()}
         now = time.monotonic()
         since_s = min(now - self._polled_at, LONGEST_POLL_S)
         self._polled_at = now
-        for name, beat in zip(names, beats, strict=True):
-            self.workers[name].hear(beat, since_s)
+        self._free, self._holders = [], set()
+        new = []
+        for beat in beats.values():
+            if beat.run == self._run:
+                found = self._member(beat, now)
+                if found is not None:
+                    new.append(found)
+            elif beat.run:
+                self._holders.add(beat.run)
+            elif beat.state == "idle":
+                self._free.append(beat)
+        for worker in self.workers.values():
+            if worker.state is not WorkerState.LEFT and worker not in new:
+                worker.hear(beats.get(worker.incarnation), since_s, now)
+        return new
 
-    def _renew(self, names: Sequence[str]) -> None:
-        with reached():
-            pipe = self._client.pipeline(transaction=False)
-            for name in names:
-                if self.workers[name].present:
-                    pipe.set(redis_keys.busy(name), self._run, ex=redis_keys.BUSY_TTL_S)
-            pipe.execute()
-        self._renewed_at = time.monotonic()
+    def _member(self, beat: Heartbeat, now: float) -> WorkerHandle | None:
+        """A worker says that it is in this run; returns it where that is news."""
+        if beat.epoch > self.epoch:
+            raise Superseded(
+                f"another coordinator has resumed run {self._run} (it is number {beat.epoch}, "
+                f"this one number {self.epoch}): this one ends"
+            )
+        worker = self.workers.get(beat.membership)
+        invited = self._invited.get(beat.incarnation)
+        ours = invited is not None and invited.session == beat.session
+        if worker is None and (ours or beat.epoch < self.epoch):
+            membership = self._port.join(beat.membership, beat.incarnation)
+            worker = self.workers[beat.membership] = WorkerHandle(beat, membership)
+        if worker is None:
+            return None
+        if beat.epoch < self.epoch:
+            self._take_over(beat)
+            return None
+        if ours and worker.session != beat.session:
+            del self._invited[beat.incarnation]
+            worker.session = beat.session
+            worker.beat = beat
+            worker.signed(now)
+            worker.found()
+            return worker
+        return None
+
+    def _take_over(self, beat: Heartbeat) -> None:
+        """Ask a worker of an earlier coordinator of this run to follow this one."""
+        one = self._invited.get(beat.incarnation)
+        if one is None or one.challenge != beat.challenge:
+            one = self._invited[beat.incarnation] = _Invitation(
+                challenge=beat.challenge,
+                session=secrets.token_hex(16),
+                membership=beat.membership,
+            )
+        self._port.offer([self._offer(beat, one)])
 
     def forget(self, incarnation: str) -> None:
-        """Delete the queue and the heartbeat of a worker that is lost."""
-        broker.forget(self._client, incarnation)
-
-    def release(self) -> None:
-        """Free the workers of this run."""
-        for name in self.workers:
-            with reached():
-                # a mark that expired may be another run's by now
-                if self._client.get(redis_keys.busy(name)) == self._run.encode():
-                    self._client.delete(redis_keys.busy(name))
+        """Delete the queue and the heartbeat of a process that has ended."""
+        self._port.forget(incarnation)

@@ -1,19 +1,23 @@
-"""A worker process as the coordinator of a run sees it: one state machine, no I/O.
+"""A membership of a worker process as the coordinator sees it: one state machine, no I/O.
 
-ACTIVE -> LEAVING -> FENCING -> FENCED -> RECLAIMED, where LEAVING may be skipped. `hear` enters
-LEAVING; `run/failover.py` drives the other transitions.
+ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` notes what a poll found;
+`run/failover.py` declares workers lost and takes them back.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Heartbeat
+from osbench.coordinator.results.membership import Membership
 
 #: Memory of the estimate of a worker's speed, seconds.
 RATE_MEMORY_S = 1.0
+#: A worker whose speed is not known gets at most this many times more with each report.
+GROWTH = 4
 
 
 class WorkerState(enum.Enum):
@@ -23,27 +27,22 @@ class WorkerState(enum.Enum):
     ACTIVE = enum.auto()
     #: Takes no more work, see `LeaveReason`.
     LEAVING = enum.auto()
-    #: Declared lost; its fence is in the result stream and was not read yet.
-    FENCING = enum.auto()
-    #: Its fence was read: results that follow are late or stale. Its batches are still its own.
-    FENCED = enum.auto()
-    #: Its batches were taken away and its queue deleted.
-    RECLAIMED = enum.auto()
+    #: Silent for long: its lease is over. It is a member again as soon as it is heard.
+    LOST = enum.auto()
+    #: All of its blocks up to the final one are on disk: it holds nothing.
+    LEFT = enum.auto()
 
 
 class LeaveReason(enum.Enum):
-    """Why a worker takes no more work; the values are the states of its heartbeat."""
+    """Why a worker takes no more work; the first values are the states of its heartbeat."""
 
     DRAINING = "draining"
     #: Too many of its threads run on after their iteration timed out.
     STUCK = "stuck"
-
-
-class LossReason(enum.Enum):
-    """Why a worker is declared lost; the values begin the sentence that reports it."""
-
-    SILENT = "fell silent"
-    PROTOCOL_ERROR = "sent results that cannot be read"
+    #: Some of its results cannot be read, so that nobody knows what it has done.
+    UNREADABLE = "sent results that cannot be read"
+    #: It is in another run, in none, or another process.
+    GONE = "left"
 
 
 class Readiness(enum.Enum):
@@ -54,30 +53,24 @@ class Readiness(enum.Enum):
     FAILED = enum.auto()
 
 
-_NEXT = {
-    WorkerState.ACTIVE: {WorkerState.LEAVING, WorkerState.FENCING},
-    WorkerState.LEAVING: {WorkerState.FENCING},
-    WorkerState.FENCING: {WorkerState.FENCED},
-    WorkerState.FENCED: {WorkerState.RECLAIMED},
-    WorkerState.RECLAIMED: set[WorkerState](),
-}
 _HEARD = {WorkerState.ACTIVE, WorkerState.LEAVING}
-_LEAVES = {reason.value: reason for reason in LeaveReason}
+_LEAVES = {reason.value: reason for reason in (LeaveReason.DRAINING, LeaveReason.STUCK)}
 
 
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
-    """Mutable: one object per worker and run. Equal only to itself."""
+    """Mutable: one object per membership. Equal only to itself."""
 
     beat: Heartbeat
+    membership: Membership
+    #: The session under this coordinator; "" before it has followed an offer of it.
+    session: str = ""
     state: WorkerState = WorkerState.ACTIVE
     leave_reason: LeaveReason | None = None
-    #: Why it is lost, or is to be declared lost.
-    loss_reason: LossReason | None = None
-    #: Seconds of successful polls in which the beat did not change.
+    #: Seconds of successful polls without a sign of life.
     silence_s: float = 0.0
-    #: Seconds for which its heartbeats have said that it runs nothing and has nothing claimed.
-    idle_s: float = 0.0
+    #: When it gave a sign of life last, and when its speed was reported last, monotonic.
+    alive_at: float = 0.0
     #: Number of the workload it serves.
     workload: int = -1
     readiness: Readiness = Readiness.PENDING
@@ -86,31 +79,48 @@ class WorkerHandle:
     share: int = 0
     held: int = 0
     generation: int = 0
-    #: Virtual users it had when its fence was read.
+    #: Virtual users it had when it was declared lost.
     lost_share: int = 0
+    #: How often it was declared lost.
+    losses: int = 0
     #: Generation and stop instant of the control record last written.
     granted: tuple[int, float | None] = (-1, None)
-    #: Result blocks on disk.
-    blocks: int = 0
-    #: Version of the control record last written.
-    version: int = 0
+    #: Batches that it is to give back.
+    recall: set[int] = field(default_factory=set)
     #: Iterations a second, estimated; 0 is unknown.
     rate: float = 0.0
+    #: Most iterations that it may have in hand; grows while its speed is not known well.
+    stock: int = 0
 
     @property
     def incarnation(self) -> str:
-        """Its name."""
+        """The name of its process."""
         return self.beat.incarnation
 
     @property
+    def name(self) -> str:
+        """Its name in ledger, statistics and report."""
+        return self.membership.name
+
+    @property
+    def mid(self) -> str:
+        """The id of its membership."""
+        return self.membership.mid
+
+    @property
     def present(self) -> bool:
-        """Its results count and its users may be busy."""
-        return self.state not in (WorkerState.FENCED, WorkerState.RECLAIMED)
+        """It is heard: its users may be busy."""
+        return self.state in _HEARD
 
     @property
     def leaving(self) -> bool:
-        """It takes no more work of its own accord."""
+        """It takes no more work."""
         return self.present and self.leave_reason is not None
+
+    @property
+    def gone(self) -> bool:
+        """Its process no longer says that it is in this membership."""
+        return self.leave_reason is LeaveReason.GONE
 
     @property
     def ready(self) -> bool:
@@ -119,68 +129,92 @@ class WorkerHandle:
 
     @property
     def has_users(self) -> bool:
-        """It can have virtual users; those of one that is being fenced still count."""
-        return self.present and self.ready and self.leave_reason is None
-
-    @property
-    def takes_work(self) -> bool:
-        """It can be sent batches."""
-        return self.has_users and self.state is WorkerState.ACTIVE
+        """It can have virtual users."""
+        return self.state is WorkerState.ACTIVE and self.ready
 
     @property
     def capacity(self) -> int:
         """Virtual users it can have; none where it cannot have users."""
         return self.beat.capacity if self.has_users else 0
 
+    @property
+    def holds_work(self) -> bool:
+        """By its last heartbeat it has work, or results that are not on disk."""
+        beat, known = self.beat, self.membership
+        undelivered = beat.got < known.seq or beat.made > known.acknowledged
+        return bool(beat.busy or beat.queued or undelivered)
+
+    def age_s(self, now: float) -> float:
+        """Seconds since its last sign of life; `now` is monotonic."""
+        return now - self.alive_at
+
+    def takes_work(self, now: float) -> bool:
+        """It can be granted work now: it was heard lately and has nothing to give back."""
+        return self.has_users and not self.recall and self.age_s(now) < timers.FRESH_S
+
     # transitions
 
-    def hear(self, beat: Heartbeat | None, since_s: float) -> None:
-        """A poll that reached Redis, `since_s` after the previous one, found this heartbeat."""
+    def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
+        """A poll that reached Redis, `since_s` after the previous one, found this heartbeat.
+
+        True where it is a new sign of life of this membership.
+        """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
-            return
-        self.silence_s = 0.0
-        self.idle_s = 0.0 if beat.busy or beat.queued else self.idle_s + since_s
+            return False
+        if beat.membership != self.mid:
+            self.silence_s += since_s
+            self._leave(LeaveReason.GONE)
+            return False
         self.beat = beat
+        if beat.session != self.session:
+            # under an earlier coordinator: it is asked to follow this one
+            return False
+        self.signed(now)
         leaves = _LEAVES.get(beat.state)
-        if leaves is not None and self.state in _HEARD:
-            self.leave_reason = leaves
-            self.state = WorkerState.LEAVING
+        if leaves is not None:
+            self._leave(leaves)
+        elif self.leave_reason is LeaveReason.GONE:
+            # heartbeats that were put back had said so
+            self.leave_reason = None
+            self.state = WorkerState.ACTIVE if self.state is WorkerState.LEAVING else self.state
         if beat.generation == self.generation and beat.busy <= self.share:
             self.held = self.share
+        return True
 
-    def record_protocol_error(self) -> None:
-        """Its results cannot be read: it is to be declared lost."""
-        if self.state in _HEARD:
-            self.loss_reason = LossReason.PROTOCOL_ERROR
+    def signed(self, now: float) -> None:
+        """It gave a sign of life: a heartbeat, or a block that was not known."""
+        self.silence_s = 0.0
+        self.alive_at = now
 
-    def due_loss(self, lost_after_s: float) -> LossReason | None:
-        """Why it has to be declared lost now, or None."""
-        if self.state not in _HEARD:
-            return None
-        if self.loss_reason is None and self.silence_s >= lost_after_s:
-            return LossReason.SILENT
-        return self.loss_reason
+    def _leave(self, reason: LeaveReason) -> None:
+        if self.leave_reason is not LeaveReason.UNREADABLE:
+            self.leave_reason = reason
+        if self.state is WorkerState.ACTIVE:
+            self.state = WorkerState.LEAVING
 
-    def declare_lost(self, reason: LossReason) -> None:
-        """Its fence was sent. Raises ValueError where it was declared lost before."""
-        self._enter(WorkerState.FENCING)
-        self.loss_reason = reason
+    def unreadable(self) -> None:
+        """Its results cannot be read: it gets no more work."""
+        self._leave(LeaveReason.UNREADABLE)
 
-    def fence_read(self) -> None:
-        """Its fence was read: it has no users any more. Raises ValueError out of order."""
-        self._enter(WorkerState.FENCED)
-        self.lost_share = self.share
+    def declare_lost(self) -> None:
+        """It was silent for so long that its lease is over: it has no users any more."""
+        if self.present:
+            self.state = WorkerState.LOST
+            self.losses += 1
+            self.lost_share = self.share
+            self.target = self.share = self.held = 0
+            self.generation += 1
+
+    def found(self) -> None:
+        """It was declared lost and is heard again."""
+        if self.state is WorkerState.LOST:
+            self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
+
+    def left(self) -> None:
+        """All of its blocks are on disk, the final one too."""
+        self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0
-
-    def reclaimed(self) -> None:
-        """Its batches were taken away. Raises ValueError out of order."""
-        self._enter(WorkerState.RECLAIMED)
-
-    def _enter(self, state: WorkerState) -> None:
-        if state not in _NEXT[self.state]:
-            raise ValueError(f"worker {self.incarnation}: {self.state.name} to {state.name}")
-        self.state = state
 
     # workloads
 
@@ -188,11 +222,15 @@ class WorkerHandle:
         """It serves a new workload."""
         self.workload = workload
         self.readiness = Readiness.PENDING
-        self.idle_s = 0.0
         self.generation = 0
         self.granted = (-1, None)
         self.target = self.share = self.held = 0
         self.rate = 0.0
+        self.stock = 0
+
+    def room(self) -> int:
+        """Iterations that it may have in hand."""
+        return max(timers.STOCK_PER_USER * self.share, self.stock)
 
     def measured(self, rows: int, busy_s: float) -> None:
         """Results arrived, of `rows` iterations that took `busy_s` user-seconds.
@@ -205,3 +243,4 @@ class WorkerHandle:
         wall_s = max(busy_s, 1e-9) / max(1, self.share)
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
+        self.stock = min(GROWTH * self.room(), int(self.rate * timers.STOCK_S))

@@ -105,11 +105,11 @@ class LiveFigures:
     def _row(self, worker: WorkerHandle) -> WorkerProgress:
         beat = worker.beat
         over_time = self._results.statistics.over_time
-        part = over_time.workers.get(beat.incarnation)
+        part = over_time.workers.get(worker.name)
         lag_ns = part.lag.percentile(99.0) if part is not None else math.nan
         state = beat.state
         if not worker.present:
-            state = "lost"
+            state = worker.state.name.lower()
         elif worker.silence_s >= SILENT_S:
             state = "silent"
         return WorkerProgress(
@@ -118,7 +118,7 @@ class LiveFigures:
             state=state,
             users=worker.share,
             busy=beat.busy if worker.present else 0,
-            rate=self._rates.rate(beat.incarnation),
+            rate=self._rates.rate(worker.name),
             cpu=beat.cpu if worker.present else 0.0,
             lag_p99_s=None if math.isnan(lag_ns) else lag_ns / 1e9,
         )

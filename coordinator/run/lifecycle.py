@@ -99,10 +99,9 @@ class Run:
 
         services = open_services(plan, connection, directory, on_context)
         try:
-            # the head is there before the first worker is marked: its session begins with it
-            services.channel.open(services.server.run_id)
-            session = {"epoch": services.channel.epoch, "boot": services.server.run_id}
-            directory.decide([{"do": "open", **session}])
+            services.channel.tend()
+            services.port.decide([{"do": "open", "epoch": services.accounts.epoch + 1}])
+            services.pool.epoch = services.controls.epoch = services.accounts.epoch
             builder = ReportBuilder(
                 run_id=plan.run_id,
                 task=plan.task,
@@ -209,8 +208,12 @@ class _Load:
 
     def _poll(self) -> None:
         """Keep the workers ours while contexts take their time."""
+        services = self._services
         with contextlib.suppress(StoreAway):
-            self._services.pool.poll()
+            services.channel.tend()
+            services.pool.poll()
+            self._failover.detect()
+            services.controls.answer(services.pool.present)
 
     def _run_group(self, group: Sequence[WorkloadPlan]) -> None:
         """Set the contexts of workloads up, load at once, and undo them, whatever happens."""
@@ -274,7 +277,7 @@ class _Load:
             sla=SlaEvaluator(workload.sla, plan.plugins),
             warmup_s=workload.warmup_s,
         )
-        services.receiver.register(one.number, results)
+        services.accounts.register(one.number, results)
         run = WorkloadRun(
             plan=one,
             specification=specification,
@@ -283,7 +286,7 @@ class _Load:
             failover=self._failover,
             results=results,
             dispatcher=Dispatcher(
-                services.dispatch,
+                services.port,
                 results.ledger,
                 one.number,
                 is_open=one.runner.OPEN,
@@ -291,9 +294,7 @@ class _Load:
                 data=one.data,
                 warmup_ns=results.warmup_ns,
             ),
-            workers=WorkloadWorkers(
-                services.pool, services.controls, one.number, one.name, plan.run_id
-            ),
+            workers=WorkloadWorkers(services.pool, services.controls, one.number, one.name),
             rules=StopRules(
                 self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
             ),

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from osbench.common.errors import FleetError, StoreAway, StoreLost
+from osbench.common.protocol import timers
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
@@ -14,12 +15,11 @@ from osbench.coordinator.run.workload import LEAD_S, WorkloadRun
 
 LOG = logging.getLogger(__name__)
 
-#: Length of a turn that waits for nothing but results, and the interval of heartbeats.
+#: Length of a turn that waits for nothing but results; while workers have little to do, shorter.
 READ_S = 0.1
-POLL_S = 0.5
-#: Results are acknowledged after this many seconds, or with the heartbeat after this many bytes.
-ACKNOWLEDGE_S = 2.0
-ACKNOWLEDGE_BYTES = 1 << 20
+EAGER_S = 0.005
+#: Specifications are written again this often, seconds.
+RESTATE_S = 1.0
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
 
@@ -38,7 +38,7 @@ class LoadLoop:
         self._status = status
         self._failover = failover
         self._workloads = tuple(workloads)
-        self._polled = self._read_at = self._acknowledged = 0.0
+        self._polled = self._read_at = self._restated = 0.0
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
 
@@ -94,8 +94,8 @@ class LoadLoop:
                 raise FleetError(f"within {PREPARE_S:g} s {slow}")
 
     def _await_workers(self) -> None:
-        self._services.receiver.receive(0.02, self._fence_read)
-        self._verify_server()
+        self._receive(0.02)
+        self._reached()
         self._poll()
         for workload in self._workloads:
             workload.await_workers()
@@ -111,49 +111,38 @@ class LoadLoop:
                 return
 
     def _turn(self, running: Sequence[WorkloadRun]) -> None:
-        self._receive(READ_S if running[0].elapsed() > 0 else 0.02)
-        self._verify_server()
-        now = time.monotonic()
-        poll = now - self._polled >= POLL_S
+        hungry = any(workload.hungry for workload in running)
+        self._receive(EAGER_S if hungry else READ_S if running[0].elapsed() > 0 else 0.02)
+        self._reached()
+        poll = time.monotonic() - self._polled >= timers.POLL_S
         if poll:
-            self._polled = now
             self._poll()
         for workload in running:
             workload.turn(poll=poll)
-        if poll:
-            self._acknowledge(now)
 
     def _receive(self, wait_s: float) -> None:
         """Read results, not more often than is of use: each read is a command to Redis."""
+        services = self._services
         pause_s = self._read_at + wait_s - time.monotonic()
-        if pause_s > 0 and not self._services.channel.behind:
+        if pause_s > 0 and not services.channel.behind:
             time.sleep(pause_s)
-        self._read_at = time.monotonic()
-        self._services.receiver.receive(wait_s, self._fence_read)
-
-    def _fence_read(self, nonce: str) -> None:
-        worker = self._failover.fence_read(nonce)
-        for workload in self._workloads:
-            if worker is not None and worker.workload == workload.plan.number:
-                workload.record_lost(worker)
-
-    def _acknowledge(self, now: float) -> None:
-        """Let workers and Redis forget what is on disk; workers that leave wait for it."""
-        channel, workers = self._services.channel, self._services.pool.present
-        much = channel.untrimmed >= ACKNOWLEDGE_BYTES
-        if not (
-            much
-            or now - self._acknowledged >= ACKNOWLEDGE_S
-            or any(worker.leaving for worker in workers)
-        ):
-            return
-        self._services.controls.change(workers)
-        channel.trim()
-        self._acknowledged = now
+        self._read_at = now = time.monotonic()
+        pool = services.pool
+        for arrival in services.receiver.receive(max(wait_s, READ_S)):
+            worker = pool.workers.get(arrival.mid)
+            if worker is None:
+                pool.restore(services.accounts.memberships[arrival.mid])
+                continue
+            worker.signed(now)
+            if arrival.problem:
+                LOG.warning("worker %s: %s", worker.name, arrival.problem)
+                worker.unreadable()
+            elif arrival.workload == worker.workload:
+                worker.measured(arrival.ran, arrival.busy_s)
 
     def _wait_for_store(self, error: StoreAway, running: Sequence[WorkloadRun]) -> None:
         if not self._status.store_away:
-            LOG.warning("%s; workers go on with what they have", error)
+            LOG.warning("%s; workers go on for as long as their lease lasts", error)
         self._status.store_away = True
         self._services.check()
         if self._status.interruption.stops:
@@ -170,13 +159,28 @@ class LoadLoop:
         if max(now - self._away_since, self._services.channel.broker_away_s) > patience_s:
             raise StoreLost(f"{error}, for {patience_s:g} s ([messaging] patience_s)")
 
-    def _verify_server(self) -> None:
-        """After Redis was away: it has to be the same server."""
+    def _reached(self) -> None:
+        """Redis answers."""
         if self._status.store_away:
             self._away_since = None
-            self._services.server.verify()
             self._status.store_away = False
 
     def _poll(self) -> None:
-        self._services.check()
-        self._services.pool.poll()
+        """Read heartbeats and answer them; write again what Redis may have lost."""
+        services = self._services
+        services.check()
+        self._polled = now = time.monotonic()
+        services.channel.tend()
+        for worker in services.pool.poll():
+            for workload in self._workloads:
+                workload.adopt(worker)
+        for worker in self._failover.detect():
+            for workload in self._workloads:
+                workload.record_lost(worker)
+        self._failover.invite(
+            workload.workers for workload in self._workloads if workload.wants_workers
+        )
+        if now - self._restated >= RESTATE_S:
+            self._restated = now
+            services.channel.restate(workload.plan.number for workload in self._workloads)
+        services.controls.answer(services.pool.present)

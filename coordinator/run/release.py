@@ -7,12 +7,13 @@ import logging
 import time
 
 from osbench.common.errors import OsbenchError
+from osbench.common.protocol import timers
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
 
 LOG = logging.getLogger(__name__)
 
-#: Longest wait for workers to write out their spans, and to leave, seconds.
+#: Longest wait for workers to write out their spans, seconds.
 RELEASE_S = 3.0
 #: Between two polls, seconds.
 POLL_S = 0.05
@@ -35,18 +36,19 @@ def await_spans(services: RunServices, status: RunStatus) -> None:
 
 
 def release(services: RunServices) -> None:
-    """Release the workers and delete the run's keys."""
-    pool, channel = services.pool, services.channel
-    workers = list(pool.workers.values())
+    """Tell the workers that the run is over for them, and delete the run's keys."""
+    pool, channel, controls = services.pool, services.channel, services.controls
+    workers = [worker for worker in pool.workers.values() if worker.session]
     try:
-        services.controls.change(workers, released=True)
-        deadline = time.monotonic() + RELEASE_S
+        controls.change(workers, over=True)
+        deadline = time.monotonic() + timers.FAREWELL_S
         while time.monotonic() < deadline:
             pool.poll()
-            if all(not one.present or one.beat.run != channel.run_id for one in workers):
+            if all(not one.present or one.gone for one in workers):
                 break
+            controls.restate(workers)
+            controls.change(())
             time.sleep(POLL_S)
-        pool.release()
-        channel.close([worker.incarnation for worker in workers])
+        channel.close()
     except OsbenchError as error:
         LOG.warning("the run's keys could not be removed: %s", error)

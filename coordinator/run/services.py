@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,21 +10,22 @@ from typing import Any
 from osbench.common.clock import ClockOffset, measure
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
-from osbench.common.protocol.messages import Batch
-from osbench.common.protocol.redis_client import connect
+from osbench.common.protocol.messages import Batch, Offer
+from osbench.common.protocol.redis_client import Client, connect
 from osbench.common.protocol.store import RedisStore
 from osbench.coordinator.contexts.context_stack import ContextStack, Tell
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.dispatch.port import PlannedBatch
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.pool import WorkerPool
+from osbench.coordinator.results.accounts import Accounts
+from osbench.coordinator.results.membership import Membership
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunPlan
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
 from osbench.coordinator.transport.receiver import Receiver
-from osbench.coordinator.transport.server_identity import Server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,40 +40,54 @@ class Limits:
     patience_s: float
 
 
-class RunDispatchPort:
-    """The port through which the dispatchers of all workloads journal and send."""
+class RunPort:
+    """The port through which fleet and dispatch decide and send."""
 
-    def __init__(self, directory: RunDirectory, channel: Channel) -> None:
+    def __init__(
+        self, directory: RunDirectory, accounts: Accounts, channel: Channel, client: Client
+    ) -> None:
         self._directory = directory
+        self._accounts = accounts
         self._channel = channel
-        self._ids = itertools.count(1)
+        self._client = client
 
-    def next_batch_id(self) -> int:
-        """Ids grow over the run and are never used twice."""
-        return next(self._ids)
+    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write decisions, and when they are on disk, follow them."""
+        decided = list(records)
+        self._directory.decide(decided)
+        for record in decided:
+            self._accounts.apply(record)
 
-    def journal(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions; returns when they are on disk."""
-        self._directory.decide(records)
+    def join(self, mid: str, incarnation: str) -> Membership:
+        """A worker has joined: journal the membership."""
+        found = self._accounts.memberships.get(mid)
+        if found is None:
+            self.decide([self._accounts.member_record(mid, incarnation)])
+            found = self._accounts.memberships[mid]
+        return found
+
+    def offer(self, offers: Iterable[Offer]) -> None:
+        """Write offers. Raises StoreAway."""
+        self._channel.offer(offers)
 
     def publish(self, batch: PlannedBatch) -> None:
         """Send a batch to its worker's queue. Raises StoreAway."""
         self._channel.publish(
             Batch(
                 run=self._channel.run_id,
-                epoch=self._channel.epoch,
-                incarnation=batch.worker,
+                incarnation=batch.worker.incarnation,
+                session=batch.worker.session,
                 workload=batch.workload,
-                batch=batch.batch,
+                seq=batch.seq,
                 intervals=batch.intervals,
                 dues=batch.dues,
                 rows=batch.rows,
             )
         )
 
-    def revoke(self, batches: Sequence[int]) -> list[bool]:
-        """Claim batches in the coordinator's name. Raises StoreAway."""
-        return self._channel.revoke(batches)
+    def forget(self, incarnation: str) -> None:
+        """Delete the queue and the heartbeat of a process that has ended. Raises StoreAway."""
+        broker.forget(self._client, incarnation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +99,10 @@ class RunServices:
     channel: Channel
     controls: Controls
     receiver: Receiver
-    dispatch: RunDispatchPort
+    #: What follows from journal and blocks.
+    accounts: Accounts
+    port: RunPort
     pool: WorkerPool
-    server: Server
     #: Redis time on this host.
     clock: ClockOffset
     contexts: ContextStack
@@ -104,24 +118,25 @@ def open_services(
     conf = plan.conf
     client = connect(connection.redis_url, conf.messaging.redis_timeout_s)
     sealer = Sealer(connection.keyring)
-    pool = WorkerPool(client, HeartbeatReader(client, sealer), plan.run_id)
     channel = Channel(
         store=RedisStore(client, plan.run_id),
+        client=client,
         sealer=sealer,
         vault=Vault(connection.keyring),
         app=broker.application(connection.broker_url),
         run_id=plan.run_id,
-        epoch=secrets.token_hex(8),
     )
+    accounts = Accounts()
+    port = RunPort(directory, accounts, channel, client)
     kept = ContextStateStore(directory.path, Path(conf.data_dir), plan.run_id, plan.deployment)
     return RunServices(
         directory=directory,
         channel=channel,
         controls=Controls(channel),
-        receiver=Receiver(channel, pool.workers, directory),
-        dispatch=RunDispatchPort(directory, channel),
-        pool=pool,
-        server=Server(client),
+        receiver=Receiver(channel, accounts, directory),
+        accounts=accounts,
+        port=port,
+        pool=WorkerPool(port, HeartbeatReader(client, sealer), plan.run_id),
         clock=measure(client),
         contexts=ContextStack(kept, plan.plugins, on_context),
         limits=Limits(

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from osbench.common.errors import FleetError, StoreAway, StoreError
+from osbench.common.errors import FleetError, StoreAway
 from osbench.common.plugin.runner import Step, Totals, split
+from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Specification
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.shares import regrant
@@ -66,6 +67,10 @@ class WorkloadRun:
     _shown: float = 0.0
     #: Since when there is no worker, monotonic.
     _alone_since: float | None = None
+    #: Since when nothing was settled and no worker that is heard had work, monotonic; and how many
+    #: iterations were settled then.
+    _quiet_since: float = 0.0
+    _settled_before: int = -1
     _figures: LiveFigures = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +80,7 @@ class WorkloadRun:
 
     def prepare(self) -> None:
         """Publish the specification and have the workers prepare it. Raises StoreAway."""
-        self.services.channel.specify(self.specification)
+        self.workers.specification = self.services.channel.specify(self.specification)
         self.workers.begin()
 
     def await_workers(self) -> None:
@@ -84,8 +89,6 @@ class WorkloadRun:
         Raises FleetError where one cannot prepare, or none is left; StoreAway.
         """
         self.workers.note_prepared(strict=True)
-        self.failover.detect(self.workers.present)
-        self.failover.reclaim(self.plan.number, self.dispatcher)
         if not self.workers.present:
             raise FleetError("all workers of the run have died before the load")
         self.show()
@@ -99,7 +102,7 @@ class WorkloadRun:
         """Begin the load at an instant, Redis time in seconds since 1970. Raises StoreAway."""
         self._t0_at = self.results.t0_at = t0_at
         started = {"do": "start", "workload": self.plan.number, "t0_at": t0_at}
-        self.services.directory.decide([started])
+        self.services.port.decide([started])
         self._phase = "running"
         self._ask_runner()
         self._write_controls()
@@ -111,28 +114,47 @@ class WorkloadRun:
         """Do what is to be done now; `poll`: there are new heartbeats. Raises StoreAway."""
         self.rules.watch_sla(self._planned)
         self._fire_hooks()
-        self.failover.reclaim(self.plan.number, self.dispatcher)
         if poll:
-            self.failover.detect(self.workers.present)
-            if self._phase != "stopping" and not self.status.interruption.drains:
+            if self.wants_workers:
                 self._replace_workers()
             self.workers.note_prepared(strict=False)
             self._note_cpu()
         self._ask_runner()
         self._write_controls()
+        present = self.workers.present
         if self.rules.reached(self.elapsed()):
             self._phase = "stopping"
-            self.dispatcher.take_back_unclaimed(self.workers.present)
+            self.dispatcher.recall_all(present)
         else:
             self._place()
-        self.dispatcher.drain_leaving(self.workers.present)
-        if poll and self.elapsed() > 0:
-            self.dispatcher.rescue(self.workers.present)
+            self.dispatcher.recall_unreadable(present)
+        self.dispatcher.deliver(present)
         self.show()
 
+    @property
+    def wants_workers(self) -> bool:
+        """Workers that were lost or left are to be replaced."""
+        return self._phase == "running" and not self.status.interruption.drains
+
+    @property
+    def hungry(self) -> bool:
+        """Some worker runs out of work before the next turn, so that turns have to be short."""
+        if self._phase != "running" or self.plan.runner.OPEN or self.elapsed() < 0:
+            return False
+        ledger = self.results.ledger
+        return any(
+            worker.share and (not worker.rate or worker.stock < int(worker.rate * timers.STOCK_S))
+            for worker in self.workers.takers
+        ) and bool(ledger.available(self._step.budget) != 0)
+
+    def adopt(self, worker: WorkerHandle) -> None:
+        """A worker has come back, after it or its coordinator was away."""
+        if worker.workload == self.plan.number:
+            self.dispatcher.adopt(worker)
+
     def record_lost(self, worker: WorkerHandle) -> None:
-        """A worker's fence was read: its users were missing since it fell silent."""
-        if self.results.ledger.closed:
+        """A worker was declared lost: its users were missing since it fell silent."""
+        if worker.workload != self.plan.number or worker.gone or self.results.ledger.closed:
             return
         elapsed_s = self.elapsed()
         silent_from_s = max(0.0, elapsed_s - worker.silence_s)
@@ -166,7 +188,7 @@ class WorkloadRun:
     def _note_cpu(self) -> None:
         elapsed_s = self.elapsed()
         for worker in self.workers.present:
-            self.cpu.add(worker.incarnation, elapsed_s, worker.beat.cpu)
+            self.cpu.add(worker.name, elapsed_s, worker.beat.cpu)
 
     def _ask_runner(self) -> None:
         """Ask the runner what should be offered, and grant virtual users accordingly."""
@@ -227,13 +249,13 @@ class WorkloadRun:
         """Nothing more will start or be reported."""
         if self.status.interruption.stops:
             return True
-        ledger = self.results.ledger
-        unsettled = self.failover.unsettled(self.plan.number)
-        if unsettled or ledger.open or self.dispatcher.unconfirmed:
-            return False
+        return self._ended() and (not self.results.ledger.open or self._waited_enough())
+
+    def _ended(self) -> bool:
+        """No more work will be granted."""
         if self.rules.reached(self.elapsed() - self._linger_s):
             return True
-        if self._step.done and not ledger.pool:
+        if self._step.done and not self.results.ledger.pool:
             return True
         if self.workers.active:
             self._alone_since = None
@@ -242,6 +264,17 @@ class WorkloadRun:
         now = time.monotonic()
         self._alone_since = self._alone_since or now
         return now - self._alone_since > self.services.limits.wait_s
+
+    def _waited_enough(self) -> bool:
+        """Nobody who is heard has anything, and what was on its way has had time to come."""
+        now, ledger = time.monotonic(), self.results.ledger
+        pool = self.services.pool
+        holders = [worker for worker in pool.workers.values() if ledger.outstanding(worker.name)]
+        lively = any(one.present and not one.gone and one.holds_work for one in holders)
+        if lively or self.services.channel.behind or ledger.settled != self._settled_before:
+            self._settled_before = ledger.settled
+            self._quiet_since = now
+        return now - self._quiet_since > timers.SETTLE_S
 
     @property
     def _linger_s(self) -> float:
@@ -256,7 +289,6 @@ class WorkloadRun:
         self._close_ledger()
         not_started = self.results.ledger.accounting().not_started
         self.rules.judge_end(complete=self._planned is not None and not not_started)
-        self.services.directory.decide([{"do": "close", "workload": self.plan.number}])
         # what Redis does not take now goes with the next change
         with contextlib.suppress(StoreAway):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
@@ -270,17 +302,12 @@ class WorkloadRun:
         self.hooks.stop()
 
     def _close_ledger(self) -> None:
-        # what no worker has claimed was not started; without Redis that cannot be known
-        with contextlib.suppress(StoreAway, StoreError):
-            self.dispatcher.take_back_unclaimed(self.workers.present)
-        ledger = self.results.ledger
         # where a time ends the load, rows that were not reached are no part of the plan
         timed = self._step.stop_s is not None
         is_open = self.plan.runner.OPEN
         budget = self.plan.runner.planned if is_open or timed else self._step.budget
-        if budget is None:
-            ledger.release_unused()
-        ledger.close(budget)
+        close = {"do": "close", "workload": self.plan.number, "budget": budget}
+        self.services.port.decide([{**close, "unused": budget is None}])
 
     # hooks
 

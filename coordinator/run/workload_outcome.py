@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Tracing, Warmup
 from osbench.coordinator.run.workload import WorkloadRun
@@ -71,19 +71,19 @@ def _tracing(run: WorkloadRun) -> Tracing:
 def _worker(worker: WorkerHandle, run: WorkloadRun) -> dict[str, Any]:
     beat = worker.beat
     statistics = run.results.statistics
-    part = statistics.part_of(beat.incarnation)
+    part = statistics.part_of(worker.name)
     return {
-        "incarnation": beat.incarnation,
+        "incarnation": worker.name,
         "host": beat.host,
         "pid": beat.pid,
         "label": beat.label,
         "version": beat.version,
-        "lost": not worker.present,
+        "lost": worker.state is WorkerState.LOST,
         "offset_s": beat.offset_s,
         "uncertainty_s": beat.uncertainty_s,
         "stuck": beat.stuck,
         "refused": beat.refused,
         "iterations": part.iterations if part else 0,
-        "cpu_mean": run.cpu.mean(beat.incarnation),
-        "cpu_max": run.cpu.greatest(beat.incarnation),
+        "cpu_mean": run.cpu.mean(worker.name),
+        "cpu_max": run.cpu.greatest(worker.name),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from osbench.common.errors import FleetError
 from osbench.coordinator.fleet.pool import WorkerPool
@@ -15,23 +16,22 @@ LOG = logging.getLogger(__name__)
 class WorkloadWorkers:
     """Those of the run's workers that serve one workload."""
 
-    def __init__(
-        self, pool: WorkerPool, controls: Controls, workload: int, name: str, run_id: str
-    ) -> None:
+    def __init__(self, pool: WorkerPool, controls: Controls, workload: int, name: str) -> None:
         """`name` is the workload's, for messages."""
         self._pool = pool
         self._controls = controls
         self._workload = workload
         self._name = name
-        self._run_id = run_id
         #: Workers it began with.
         self._size = len(self.present)
-        self._spans_before: dict[str, tuple[int, int]] = {}
-        self._spans_after: dict[str, list[int]] = {}
+        self._spans_before: dict[WorkerHandle, tuple[int, int]] = {}
+        self._spans_after: dict[WorkerHandle, list[int]] = {}
+        #: SHA-256 of the sealed specification.
+        self.specification = b""
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """All that are not fenced: a worker that is being fenced is among them."""
+        """All that are heard."""
         return self._pool.serving(self._workload)
 
     @property
@@ -41,13 +41,14 @@ class WorkloadWorkers:
 
     @property
     def takers(self) -> list[WorkerHandle]:
-        """Those that can be sent batches."""
-        return [worker for worker in self.present if worker.takes_work]
+        """Those that can be granted work now."""
+        now = time.monotonic()
+        return [worker for worker in self.present if worker.takes_work(now)]
 
     @property
     def served(self) -> list[WorkerHandle]:
         """All that took part, lost ones too, by name."""
-        return [self._pool.workers[name] for name in sorted(self._spans_before)]
+        return sorted(self._spans_before, key=lambda worker: worker.name)
 
     @property
     def lacking(self) -> int:
@@ -64,6 +65,7 @@ class WorkloadWorkers:
         self._controls.change(
             workers,
             workload=self._workload,
+            specification=self.specification,
             t0_at=None,
             share=0,
             generation=0,
@@ -73,13 +75,14 @@ class WorkloadWorkers:
     def add(self, worker: WorkerHandle) -> None:
         """Have a new worker prepare the workload. Raises StoreAway."""
         self._enlist(worker)
-        self._controls.change([worker], workload=self._workload, t0_at=None)
+        fields = {"workload": self._workload, "specification": self.specification}
+        self._controls.change([worker], t0_at=None, share=0, generation=0, stop_s=None, **fields)
 
     def _enlist(self, worker: WorkerHandle) -> None:
         worker.begin(self._workload)
         # counted since the process began, perhaps for another run
         written, dropped, *_ = worker.beat.spans
-        self._spans_before[worker.incarnation] = (written, dropped)
+        self._spans_before[worker] = (written, dropped)
 
     @property
     def ready(self) -> bool:
@@ -101,7 +104,7 @@ class WorkloadWorkers:
             beat = worker.beat
             if worker.readiness is not Readiness.PENDING:
                 continue
-            if beat.run != self._run_id or beat.prepared != self._workload:
+            if beat.membership != worker.mid or beat.prepared != self._workload:
                 continue
             if not beat.problem:
                 worker.readiness = Readiness.READY
@@ -116,14 +119,14 @@ class WorkloadWorkers:
 
     def freeze_spans(self) -> None:
         """Another workload begins: spans written from now on are counted for it."""
-        for name in self._spans_before:
-            self._spans_after.setdefault(name, self._pool.workers[name].beat.spans)
+        for worker in self._spans_before:
+            self._spans_after.setdefault(worker, worker.beat.spans)
 
     def spans(self) -> tuple[int, int]:
         """Spans written and dropped for this workload."""
         written = dropped = 0
-        for name, (written_before, dropped_before) in self._spans_before.items():
-            after = self._spans_after.get(name, self._pool.workers[name].beat.spans)
+        for worker, (written_before, dropped_before) in self._spans_before.items():
+            after = self._spans_after.get(worker, worker.beat.spans)
             written += after[0] - written_before
             dropped += after[1] - dropped_before
         return written, dropped

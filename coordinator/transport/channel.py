@@ -1,21 +1,26 @@
-"""The coordinator's side of the wire: batches out by Celery, controls and results by Redis."""
+"""The coordinator's side of the wire: batches out by Celery, everything else by Redis."""
 
 from __future__ import annotations
 
-import secrets
+import hashlib
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import kombu.exceptions
 from celery import Celery
 
 from osbench.common.errors import StoreAway, Untrusted
-from osbench.common.protocol import broker
+from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
-from osbench.common.protocol.messages import Batch, Block, Control, Fence, Specification
+from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
+from osbench.common.protocol.redis_client import Client, reached
 from osbench.common.protocol.store import Store
 
-#: Stream entries read at once.
+LOG = logging.getLogger(__name__)
+
+#: Result entries read at once.
 READ_LIMIT = 32
 #: Longest wait for a broker to confirm a message, seconds.
 CONFIRM_S = 10.0
@@ -25,42 +30,68 @@ class Channel:
     """One run's traffic. Verifies what comes in and counts what it refuses."""
 
     def __init__(
-        self, *, store: Store, sealer: Sealer, vault: Vault, app: Celery, run_id: str, epoch: str
+        self,
+        *,
+        store: Store,
+        client: Client,
+        sealer: Sealer,
+        vault: Vault,
+        app: Celery,
+        run_id: str,
     ) -> None:
         self._store = store
+        self._client = client
         self.run_id = run_id
-        self.epoch = epoch
         self._sealer = sealer
         self._vault = vault
         self._app = app
-        self._position = self._trimmed = "0"
+        #: Sealed specifications by workload.
+        self._specifications: dict[int, bytes] = {}
         #: The last read did not take all there was.
         self.behind = False
-        #: Bytes that were read and not trimmed.
-        self.untrimmed = 0
-        #: Stream entries that could not be verified or belong to another run.
-        self.refused = 0
+        #: How often Redis had lost what was written to it: it was restarted, rolled back, emptied.
+        self.rollbacks = 0
+        self._turn = 0
+        #: Entries that were refused, by reason.
+        self.refusals: Counter[str] = Counter()
         #: When the broker first refused what was sent since; None while it takes messages.
         self._refused_since: float | None = None
+
+    @property
+    def refused(self) -> int:
+        """Entries that could not be verified or belong to another run."""
+        return sum(self.refusals.values())
 
     @property
     def broker_away_s(self) -> float:
         """Seconds for which the broker has taken no message that it was sent; 0 where it does."""
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
-    def open(self, server_run_id: str) -> None:
-        """Write the head of the run: a worker that is marked for it begins with that."""
-        self._store.open({"epoch": self.epoch, "boot": server_run_id, "state": "running"})
+    def tend(self) -> None:
+        """Make sure that workers can deliver results. Raises StoreAway."""
+        turn = self._store.tend()
+        if turn <= self._turn:
+            self.rollbacks += 1
+            LOG.warning("Redis has lost what was written to it; the run goes on")
+        self._turn = turn
 
-    def close(self, incarnations: Sequence[str]) -> None:
+    def close(self) -> None:
         """Remove all that the run has in Redis."""
-        self._store.close(incarnations)
+        self._store.close()
 
-    def specify(self, specification: Specification) -> None:
-        """Publish a workload's specification, encrypted."""
+    def specify(self, specification: Specification) -> bytes:
+        """Publish a workload's specification, encrypted; returns the digest that names it."""
         token = self._vault.encrypt(specification.body())
         data = self._sealer.seal(Specification.KIND, {"vault": token})
-        self._store.put_specification(specification.workload, data)
+        self._specifications[specification.workload] = data
+        self.restate([specification.workload])
+        return hashlib.sha256(data).digest()
+
+    def restate(self, workloads: Iterable[int]) -> None:
+        """Write the specifications of some workloads once more. Raises StoreAway."""
+        self._store.put_specifications(
+            {number: self._specifications[number] for number in workloads}
+        )
 
     def publish(self, batch: Batch) -> None:
         """Send a batch. Raises StoreAway where the broker does not take it."""
@@ -82,54 +113,51 @@ class Channel:
             raise StoreAway(f"the broker does not take messages: {error}") from None
         self._refused_since = None
 
-    def revoke(self, batches: Sequence[int]) -> list[bool]:
-        """Take batches away; True where no worker had claimed it, so that none can start it."""
-        return self._store.take_away(batches)
+    def offer(self, offers: Iterable[Offer]) -> None:
+        """Write offers; each expires soon. Raises StoreAway."""
+        with reached():
+            pipe = self._client.pipeline(transaction=False)
+            for one in offers:
+                key = redis_keys.offer(one.incarnation)
+                pipe.set(key, self._sealer.seal(Offer.KIND, one.body()), ex=redis_keys.OFFER_TTL_S)
+            pipe.execute()
 
     def control(self, records: Mapping[str, Control]) -> None:
-        """Write control records by incarnation."""
+        """Write control records by membership. Raises StoreAway."""
         if records:
-            self._store.put_controls(
-                {
-                    name: self._sealer.seal(Control.KIND, record.body())
-                    for name, record in records.items()
-                }
-            )
+            sealed = {
+                mid: self._sealer.seal(Control.KIND, record.body())
+                for mid, record in records.items()
+            }
+            over = [mid for mid, record in records.items() if record.over]
+            self._store.put_controls(sealed, over=over)
 
-    def read(self, wait_s: float) -> list[Block | Fence]:
-        """New blocks and fences in stream order; `trim` once they are on disk."""
-        entries = self._store.read(self._position, wait_s, READ_LIMIT)
+    def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
+        """What lies in the bag, oldest first, with its id; None where it is not for this run.
+
+        It stays there until `delete`. Raises StoreAway.
+        """
+        entries = self._store.read(wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT
-        found: list[Block | Fence] = []
-        for position, data in entries:
-            self._position = position
-            self.untrimmed += len(data)
-            try:
-                message = self._open(data)
-            except Untrusted:
-                self.refused += 1
-                continue
-            if message.run == self.run_id and message.epoch == self.epoch:
-                found.append(message)
-            else:
-                self.refused += 1
-        return found
+        return [(place, self._verified(data)) for place, data in entries]
 
-    def trim(self) -> None:
-        """Drop what has been read from the stream: it is on disk."""
-        if self._position != self._trimmed:
-            self._store.trim(self._position)
-            self._trimmed, self.untrimmed = self._position, 0
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove entries that are on disk, or not for us. Raises StoreAway."""
+        self._store.delete(ids)
 
-    def _open(self, data: bytes) -> Block | Fence:
+    def _verified(self, data: bytes) -> Block | Will | None:
+        try:
+            message = self._open(data)
+        except Untrusted:
+            self.refusals["bad seal"] += 1
+            return None
+        if message.run != self.run_id:
+            self.refusals["other run"] += 1
+            return None
+        return message
+
+    def _open(self, data: bytes) -> Block | Will:
         try:
             return Block.parse(self._sealer.open(Block.KIND, data))
         except Untrusted:
-            return Fence.parse(self._sealer.open(Fence.KIND, data))
-
-    def fence(self, incarnation: str) -> str:
-        """Put a fence for a worker into the stream; returns its nonce."""
-        nonce = secrets.token_hex(8)
-        fence = Fence(run=self.run_id, epoch=self.epoch, incarnation=incarnation, nonce=nonce)
-        self._store.append(self._sealer.seal(Fence.KIND, fence.body()))
-        return nonce
+            return Will.parse(self._sealer.open(Will.KIND, data))

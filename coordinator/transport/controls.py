@@ -1,4 +1,4 @@
-"""The control record of each worker: kept, changed, and written when it differs."""
+"""The control record of each membership: kept, changed, and written again and again."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from osbench.common.protocol.messages import Control
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.transport.channel import Channel
 
+#: Blocks behind a gap, and batches to be given back, that a record names at most.
+NAMED_MOST = 64
+
 
 class Controls:
     """What the coordinator wants of each worker."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
+        #: Counts the coordinator processes of the run; set when the run is opened.
+        self.epoch = 1
+        #: By session.
         self._records: dict[str, Control] = {}
-        #: Changed and not known to be written.
+        #: Sessions whose record was changed and is not known to be written.
         self._unwritten: set[str] = set()
 
     def change(self, workers: Iterable[WorkerHandle], **fields: Any) -> None:
@@ -29,18 +35,48 @@ class Controls:
 
         Raises StoreAway; what could not be written goes with the next call.
         """
+        self._write(changes, answered=False)
+
+    def answer(self, workers: Iterable[WorkerHandle]) -> None:
+        """Answer the last heartbeat of some workers: it renews their leases. Raises StoreAway.
+
+        A lost worker is not to be among them.
+        """
+        self._write({worker: {} for worker in workers}, answered=True)
+
+    def _write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]], *, answered: bool) -> None:
         for worker, fields in changes.items():
-            name = worker.incarnation
-            before = self._records.get(name) or Control(
-                run=self._channel.run_id,
-                epoch=self._channel.epoch,
-                incarnation=name,
-                version=0,
+            if not worker.session:
+                continue
+            before = self._records.get(worker.session) or self._first(worker)
+            known = worker.membership
+            after = replace(
+                before,
+                acknowledged=known.acknowledged,
+                have=sorted(known.have)[:NAMED_MOST],
+                recall=sorted(worker.recall)[:NAMED_MOST],
+                **({"answers": worker.beat.beat} if answered else {}),
+                **fields,
             )
-            after = replace(before, acknowledged=worker.blocks, **fields)
             if after != before:
-                worker.version += 1
-                self._records[name] = replace(after, version=worker.version)
-                self._unwritten.add(name)
-        self._channel.control({name: self._records[name] for name in self._unwritten})
+                self._records[worker.session] = replace(after, version=before.version + 1)
+                self._unwritten.add(worker.session)
+        written = [self._records[session] for session in self._unwritten]
+        self._channel.control({record.membership: record for record in written})
         self._unwritten.clear()
+
+    def _first(self, worker: WorkerHandle) -> Control:
+        return Control(
+            run=self._channel.run_id,
+            epoch=self.epoch,
+            incarnation=worker.incarnation,
+            session=worker.session,
+            membership=worker.mid,
+            version=0,
+        )
+
+    def restate(self, workers: Iterable[WorkerHandle]) -> None:
+        """Write the records of some workers once more: Redis may have lost them."""
+        self._unwritten.update(
+            worker.session for worker in workers if worker.session in self._records
+        )

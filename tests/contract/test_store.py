@@ -6,19 +6,27 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import redis
 
+from osbench.common.errors import StoreAway, StoreError
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import connect
-from osbench.common.protocol.store import MemoryStore, RedisStore, Store
+from osbench.common.protocol.store import RECORD_BYTES, MemoryStore, RedisStore, Store, read_records
 from servers import RedisServer, redis_server
-
-HEAD = {"epoch": "e1", "boot": "b1", "state": "running"}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RedisServer]:
     with redis_server(unixsocket=True) as found:
         yield found
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redis.Redis]:
+    found = connect(server.url, timeout_s=5.0)
+    found.flushall()
+    yield found
+    found.close()
 
 
 @pytest.fixture(params=["memory", "redis", "redis-resp2"])
@@ -37,268 +45,208 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
 @pytest.fixture
 def run(store: Store) -> Store:
     """A store whose run is open."""
-    store.open(HEAD)
+    store.tend()
     return store
 
 
-def entries(store: Store, after: str = "0", limit: int = 100) -> list[bytes]:
-    return [entry for _, entry in store.read(after, 0, limit)]
+@pytest.fixture
+def in_redis(client: redis.Redis) -> RedisStore:
+    found = RedisStore(client, "r1")
+    found.tend()
+    return found
 
 
-# head
-
-
-def test_a_run_that_is_not_there_has_no_head(store):
-    assert store.head() == {}
-
-
-def test_the_head_is_what_was_written_and_can_be_changed(run):
-    run.open({"state": "stopping"})
-
-    assert run.head() == {**HEAD, "state": "stopping"}
-
-
-def test_opening_again_keeps_results_and_claims(run):
-    run.append(b"one")
-    run.claim("e1", "b1", "w1", [1])
-
-    run.open(HEAD)
-
-    assert entries(run) == [b"one"]
-    assert run.claim("e1", "b1", "w2", [1]) == ["w1"]
-
-
-# claims
-
-
-def test_the_first_to_claim_a_batch_owns_it(run):
-    assert run.claim("e1", "b1", "w1", [1, 2]) == ["w1", "w1"]
-    assert run.claim("e1", "b1", "w2", [2, 3]) == ["w1", "w2"]
-
-
-def test_claiming_again_after_a_lost_reply_has_the_same_answer(run):
-    run.claim("e1", "b1", "w1", [1])
-
-    assert run.claim("e1", "b1", "w1", [1]) == ["w1"]
-
-
-def test_nothing_is_claimed_without_batches(run):
-    assert run.claim("e1", "b1", "w1", []) == []
-
-
-@pytest.mark.parametrize(("epoch", "boot"), [("e2", "b1"), ("e1", "b2"), ("", "")])
-def test_nobody_claims_for_another_epoch_or_after_a_restart(run, epoch, boot):
-    assert run.claim(epoch, boot, "w1", [1]) is None
-
-    assert run.claim("e1", "b1", "w2", [1]) == ["w2"]
-
-
-def test_nobody_claims_where_the_run_is_not_there(store):
-    assert store.claim("e1", "b1", "w1", [1]) is None
-
-
-# taking away
-
-
-def test_what_nobody_has_claimed_can_be_taken_away_and_then_not_be_claimed(run):
-    assert run.take_away([1, 2]) == [True, True]
-
-    assert run.claim("e1", "b1", "w1", [1, 2, 3]) == ["-", "-", "w1"]
-
-
-def test_what_was_claimed_cannot_be_taken_away(run):
-    run.claim("e1", "b1", "w1", [2])
-
-    assert run.take_away([1, 2, 3]) == [True, False, True]
-
-
-def test_taking_away_again_after_a_lost_reply_has_the_same_answer(run):
-    run.claim("e1", "b1", "w1", [1])
-    run.take_away([1, 2])
-
-    assert run.take_away([1, 2]) == [False, True]
-
-
-def test_taking_nothing_away_is_possible(run):
-    assert run.take_away([]) == []
+def entries(store: Store, limit: int = 100) -> list[bytes]:
+    return [entry for _, entry in store.read(0, limit)]
 
 
 # results
 
 
-def test_entries_come_in_order_and_as_they_were(run):
-    written = [b"", b"\x00\xff", b"x" * 100_000]
-    for entry in written:
+def test_entries_come_in_order_and_stay_until_they_are_deleted(run):
+    for entry in (b"one", b"two", b"three"):
         run.append(entry)
 
-    assert entries(run) == written
+    first = run.read(0, 2)
+
+    assert [entry for _, entry in first] == [b"one", b"two"]
+    assert entries(run) == [b"one", b"two", b"three"]
+    run.delete([place for place, _ in first])
+    assert entries(run) == [b"three"]
+    run.delete([])
+    run.delete([first[0][0]])
+    assert entries(run) == [b"three"]
 
 
-def test_reading_goes_on_behind_a_position(run):
-    for entry in (b"1", b"2", b"3"):
-        run.append(entry)
+def test_nothing_is_added_to_a_run_that_is_not_there(store):
+    store.append(b"lost")
 
-    (first, one), (second, two) = run.read("0", 0, 2)
-    rest = run.read(second, 0, 2)
-
-    assert (one, two) == (b"1", b"2")
-    assert [entry for _, entry in rest] == [b"3"]
-    assert [entry for _, entry in run.read(first, 0, 9)] == [b"2", b"3"]
+    assert entries(store) == []
+    store.tend()
+    assert entries(store) == []
 
 
-def test_an_empty_stream_has_nothing_even_after_a_wait(run):
-    assert run.read("0", 0, 10) == []
-    assert run.read("0", 0.01, 10) == []
+def test_nothing_is_added_to_a_run_that_is_closed(run):
+    run.append(b"one")
+    run.close()
+
+    run.append(b"two")
+
+    assert entries(run) == []
 
 
-def test_trimmed_entries_are_gone_and_positions_stay_good(run):
-    for entry in (b"1", b"2", b"3"):
-        run.append(entry)
-    (_, _), (second, _) = run.read("0", 0, 2)
+def test_tending_keeps_what_is_there(run):
+    run.append(b"one")
 
-    run.trim(second)
-    run.trim(second)
+    run.tend()
 
-    assert entries(run) == [b"3"]
-    assert entries(run, after=second) == [b"3"]
+    assert entries(run) == [b"one"]
 
 
-def test_what_was_not_trimmed_is_read_again_from_the_beginning(run):
-    run.append(b"1")
-    (position, _), *_ = run.read("0", 0, 10)
+def test_a_count_of_turns_grows_as_long_as_the_store_loses_nothing(run):
+    first = run.tend()
 
-    assert run.read("0", 0, 10) == [(position, b"1")]
+    assert [run.tend(), run.tend()] == [first + 1, first + 2]
 
 
-def test_entries_after_everything_was_trimmed_are_found(run):
-    run.append(b"1")
-    (position, _), *_ = run.read("0", 0, 10)
-    run.trim(position)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda client, key: client.delete(key),
+        lambda client, key: client.set(key, b"3"),
+        lambda client, key: client.set(key, b"no number"),
+        lambda client, key: client.delete(key) and client.lpush(key, b"a list"),
+    ],
+    ids=["deleted", "rolled back", "no number", "another type"],
+)
+def test_a_count_that_does_not_grow_shows_a_loss(client, in_redis, spoil):
+    last = [in_redis.tend() for _ in range(5)][-1]
+    spoil(client, redis_keys.run("r1", "turns"))
 
-    run.append(b"2")
+    assert in_redis.tend() <= last
 
-    assert entries(run, after=position) == [b"2"]
-    assert entries(run) == [b"2"]
+
+def test_a_read_waits_for_the_first_entry(server, client, in_redis):
+    other = connect(server.url, timeout_s=5.0)
+    adding = threading.Timer(0.2, lambda: RedisStore(other, "r1").append(b"late"))
+    adding.start()
+
+    assert [entry for _, entry in in_redis.read(4.0, 10)] == [b"late"]
+    adding.join()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda client, key: client.delete(key),
+        lambda client, key: client.flushall(),
+        lambda client, key: client.delete(key) and client.set(key, b"a string"),
+        lambda client, key: client.xadd(key, {b"d": b"x"}, id="18446744073709551615-5"),
+        lambda client, key: client.xadd(key, {b"d": b"x"}, id=f"{(1 << 63)}-1"),
+    ],
+    ids=["deleted", "flushed", "another type", "last id of all", "id far ahead"],
+)
+def test_a_result_stream_that_is_gone_or_unusable_is_made_again(client, in_redis, spoil):
+    spoil(client, redis_keys.run("r1", "results"))
+
+    in_redis.read(0, 10)
+    in_redis.tend()
+    in_redis.append(b"one")
+
+    assert entries(in_redis) == [b"one"]
+    assert client.ttl(redis_keys.run("r1", "results")) > redis_keys.RUN_TTL_S - 60
+
+
+def test_an_entry_of_another_shape_is_empty(client, in_redis):
+    client.xadd(redis_keys.run("r1", "results"), {b"other": b"x"})
+
+    assert entries(in_redis) == [b""]
 
 
 # control records and specifications
 
 
-def test_control_records_are_kept_by_worker_and_replaced(run):
-    run.put_controls({"w1": b"one", "w2": b"two"})
-    run.put_controls({"w1": b"new"})
+def test_control_records_replace_earlier_ones(run):
+    run.put_controls({"m1": b"one", "m2": b"two"})
+    run.put_controls({"m1": b"three"})
 
-    assert run.control("w1") == b"new"
-    assert run.control("w2") == b"two"
-    assert run.control("w3") is None
+    assert (run.control("m1"), run.control("m2"), run.control("m3")) == (b"three", b"two", None)
 
 
-def test_no_control_records_are_written_without_any(run):
-    run.put_controls({})
+def test_the_last_control_record_outlives_its_run_for_a_while(client, in_redis):
+    in_redis.put_controls({"m1": b"one", "m2": b"two"}, over=["m2"])
+    in_redis.close()
 
-    assert run.control("w1") is None
+    assert client.ttl(redis_keys.control("r1", "m1")) > redis_keys.OVER_TTL_S
+    assert 0 < client.ttl(redis_keys.control("r1", "m2")) <= redis_keys.OVER_TTL_S
 
 
 def test_specifications_are_kept_by_workload(run):
-    run.put_specification(0, b"zero")
-    run.put_specification(1, b"one")
+    run.put_specifications({0: b"zero", 1: b"one"})
+    run.put_specifications({1: b"changed"})
+    run.put_specifications({})
 
-    assert [run.specification(number) for number in (0, 1, 2)] == [b"zero", b"one", None]
-
-
-# the end
-
-
-def fill(store: Store) -> None:
-    store.claim("e1", "b1", "w1", [1])
-    store.append(b"1")
-    store.put_controls({"w1": b"one"})
-    store.put_specification(0, b"zero")
+    assert run.specification(0) == b"zero"
+    assert run.specification(1) == b"changed"
+    assert run.specification(2) is None
 
 
-def test_nothing_of_a_closed_run_is_left(run):
-    fill(run)
+def test_a_specification_key_of_another_type_is_replaced(client, in_redis):
+    client.set(redis_keys.run("r1", "specs"), b"a string")
+    assert in_redis.specification(0) is None
 
-    run.close(["w1"])
+    in_redis.put_specifications({0: b"zero"})
 
-    assert run.head() == {}
-    assert run.read("0", 0, 10) == []
-    assert run.control("w1") is None
-    assert run.specification(0) is None
+    assert in_redis.specification(0) == b"zero"
 
 
-def test_a_worker_that_comes_back_after_the_end_changes_nothing(run):
-    run.close(["w1"])
+def test_closing_leaves_nothing_but_records_that_expire(client, in_redis):
+    in_redis.append(b"one")
+    in_redis.put_specifications({0: b"zero"})
 
-    run.append(b"late")
+    in_redis.close()
 
-    assert run.read("0", 0, 10) == []
-    assert run.claim("e1", "b1", "w1", [1]) is None
-
-
-# what only Redis has
+    assert client.keys("osbench:run:*") == []
 
 
-@pytest.fixture
-def client(server):
-    client = connect(server.url, timeout_s=5.0)
-    client.flushall()
-    yield client
-    client.close()
+# records of unknown senders
 
 
-def test_a_closed_run_leaves_no_key_whoever_comes_back(client):
+def test_records_are_read_at_once_and_bounded(client):
+    client.set("a", b"one")
+    client.lpush("b", b"a list")
+    client.set("d", b"x" * (RECORD_BYTES + 1000))
+
+    found = read_records(client, ["a", "b", "c", "d"])
+
+    assert found[:3] == [b"one", None, None]
+    assert found[3] is not None
+    assert len(found[3]) == RECORD_BYTES + 1
+    assert read_records(client, []) == []
+
+
+# the server
+
+
+def test_without_a_server_the_store_is_away(server):
+    client = connect("redis://127.0.0.1:1", timeout_s=0.5)
     store = RedisStore(client, "r1")
-    store.open(HEAD)
-    fill(store)
 
-    store.close(["w1"])
-    store.append(b"late")
-    store.claim("e1", "b1", "w1", [1])
-
-    assert client.keys("*") == []
+    for call in (store.tend, lambda: store.read(0, 1), lambda: store.append(b"x"), store.close):
+        with pytest.raises(StoreAway):
+            call()
+    with pytest.raises(StoreAway):
+        read_records(client, ["a"])
 
 
-def test_runs_do_not_see_each_other(client):
-    one, two = RedisStore(client, "r1"), RedisStore(client, "r2")
-    one.open(HEAD)
-    two.open(HEAD)
-    fill(one)
+def test_without_permission_the_store_says_so(server, client):
+    client.acl_setuser(
+        "reader", enabled=True, passwords=["+secret"], keys=["other:*"], commands=["+@all"]
+    )
+    limited = connect(server.url.replace("unix://", "unix://reader:secret@"), timeout_s=5.0)
 
-    one.take_away([7])
-
-    assert two.claim("e1", "b1", "w2", [1, 7]) == ["w2", "w2"]
-    assert entries(two) == []
-    assert two.control("w1") is None
-
-
-def test_every_key_of_a_run_expires_when_its_coordinator_is_gone(client):
-    store = RedisStore(client, "r1")
-    store.open(HEAD)
-    fill(store)
-    (position, _), *_ = store.read("0", 0, 10)
-    store.trim(position)
-
-    names = client.keys("*")
-
-    assert sorted(name.decode().partition(":r1:")[2] for name in names) == [
-        "claims",
-        "ctl:w1",
-        "head",
-        "results",
-        "specs",
-    ]
-    assert all(0 < client.ttl(name) <= redis_keys.RUN_TTL_S for name in names)
-
-
-def test_a_waiting_reader_gets_what_comes_meanwhile(server, client):
-    store = RedisStore(client, "r1")
-    store.open(HEAD)
-    other = RedisStore(connect(server.url, timeout_s=5.0), "r1")
-    later = threading.Timer(0.05, other.append, [b"1"])
-
-    later.start()
-    found = store.read("0", 4.0, 10)
-    later.join()
-
-    assert [entry for _, entry in found] == [b"1"]
+    with pytest.raises(StoreError, match="refuses access"):
+        RedisStore(limited, "r1").append(b"x")
+    client.acl_deluser("reader")
+    limited.close()

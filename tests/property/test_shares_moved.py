@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle as joined
 from osbench.common.plugin.runner import split
-from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 
 
 def handle(name: int, capacity: int) -> WorkerHandle:
-    return WorkerHandle(heartbeat(f"w{name}", beat=0, capacity=capacity), readiness=Readiness.READY)
+    return joined(f"w{name}", beat=0, capacity=capacity)
 
 
 class Worker:
@@ -34,20 +35,8 @@ class Worker:
 
     def beat(self) -> None:
         beat = self.handle.beat
-        fields = {name: getattr(beat, name) for name in ("incarnation", "host", "capacity")}
-        self.handle.hear(
-            Heartbeat(
-                **fields,
-                beat=beat.beat + 1,
-                pid=1,
-                label="",
-                version="1",
-                state="running",
-                generation=self.generation,
-                busy=self.busy,
-            ),
-            0.5,
-        )
+        said = replace(beat, beat=beat.beat + 1, generation=self.generation, busy=self.busy)
+        self.handle.hear(said, 0.5, 0.0)
 
 
 class Sharing(RuleBasedStateMachine):

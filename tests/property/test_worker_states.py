@@ -1,22 +1,15 @@
-"""A worker goes through its states in one direction, whatever is received from it and when."""
+"""Whatever is heard of a worker and whenever, it is in one state and has users only where heard."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from helpers.heartbeats import heartbeat
-from osbench.coordinator.fleet.worker import (
-    LossReason,
-    Readiness,
-    WorkerHandle,
-    WorkerState,
-)
+from helpers.memberships import handle
+from osbench.coordinator.fleet.worker import Readiness, WorkerState
 
-ORDER = list(WorkerState)
 LOST_AFTER_S = 2.0
 
 
@@ -25,37 +18,37 @@ class States(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.worker = WorkerHandle(heartbeat(beat=1))
-        self.seen = [self.worker.state]
-        self.silent_s = 0.0
-        self.shares: list[int] = []
-
-    def moved(self) -> None:
-        if self.worker.state is not self.seen[-1]:
-            self.seen.append(self.worker.state)
+        self.worker = handle()
+        self.now = 100.0
+        self.left = False
 
     @rule(
         number=st.integers(0, 30),
         state=st.sampled_from(["idle", "running", "draining", "stuck"]),
         busy=st.integers(0, 4),
+        ours=st.booleans(),
+        session=st.sampled_from(["s-w", "other"]),
     )
-    def hear(self, number: int, state: str, busy: int) -> None:
-        fresh = number > self.worker.beat.beat
-        before = self.worker.state
-        self.worker.hear(replace(heartbeat(), beat=number, state=state, busy=busy), 0.5)
-        self.silent_s = 0.0 if fresh else self.silent_s + 0.5
-        self.moved()
-        left = before is WorkerState.ACTIVE and self.worker.state is WorkerState.LEAVING
-        assert left == (fresh and state in ("draining", "stuck") and before is WorkerState.ACTIVE)
+    def hear(self, number: int, state: str, busy: int, ours: bool, session: str) -> None:
+        self.now += 0.5
+        before, known = self.worker.silence_s, self.worker.beat.beat
+        mid = self.worker.mid if ours else "another"
+        said = replace(
+            self.worker.beat, beat=number, state=state, busy=busy, membership=mid, session=session
+        )
+        heard = self.worker.hear(said, 0.5, self.now)
+        assert heard == (number > known and ours and session == "s-w")
+        if number <= known:
+            assert self.worker.silence_s == before + 0.5
 
     @rule()
     def hear_nothing(self) -> None:
-        self.worker.hear(None, 0.5)
-        self.silent_s += 0.5
+        self.now += 0.5
+        self.worker.hear(None, 0.5, self.now)
 
     @rule()
     def unreadable(self) -> None:
-        self.worker.record_protocol_error()
+        self.worker.unreadable()
 
     @rule(workload=st.integers(0, 3), readiness=st.sampled_from(Readiness))
     def prepare(self, workload: int, readiness: Readiness) -> None:
@@ -70,58 +63,36 @@ class States(RuleBasedStateMachine):
 
     @rule()
     def detect(self) -> None:
-        reason = self.worker.due_loss(LOST_AFTER_S)
-        if reason is None:
-            return
-        assert self.worker.state in (WorkerState.ACTIVE, WorkerState.LEAVING)
-        if reason is LossReason.SILENT:
-            assert self.silent_s >= LOST_AFTER_S
-        self.worker.declare_lost(reason)
-        self.moved()
+        if self.worker.present and self.worker.silence_s >= LOST_AFTER_S:
+            self.worker.declare_lost()
 
-    @rule(step=st.sampled_from(["declare_lost", "fence_read", "reclaimed"]))
-    def any_step(self, step: str) -> None:
-        """A step out of order is refused and changes nothing."""
-        before = (self.worker.state, self.worker.share, self.worker.loss_reason)
-        allowed = {
-            "declare_lost": (WorkerState.ACTIVE, WorkerState.LEAVING),
-            "fence_read": (WorkerState.FENCING,),
-            "reclaimed": (WorkerState.FENCED,),
-        }[step]
-        call = getattr(self.worker, step)
-        arguments = [LossReason.SILENT] if step == "declare_lost" else []
-        if self.worker.state in allowed:
-            if step == "fence_read":
-                self.shares.append(self.worker.share)
-            call(*arguments)
-            self.moved()
+    @rule()
+    def found(self) -> None:
+        if not self.worker.silence_s:
+            self.worker.found()
+
+    @rule()
+    def leave(self) -> None:
+        self.worker.left()
+        self.left = True
+
+    @invariant()
+    def users_belong_to_those_who_are_heard(self) -> None:
+        if not self.worker.present:
+            assert self.worker.share == self.worker.held == 0
+            assert not self.worker.takes_work(self.now)
+            assert self.worker.capacity == 0
+
+    @invariant()
+    def who_has_left_never_comes_back(self) -> None:
+        assert (self.worker.state is WorkerState.LEFT) == self.left
+
+    @invariant()
+    def who_leaves_gets_nothing(self) -> None:
+        if self.worker.state is WorkerState.ACTIVE:
+            assert self.worker.leave_reason is None
         else:
-            with pytest.raises(ValueError, match=self.worker.state.name):
-                call(*arguments)
-            assert (self.worker.state, self.worker.share, self.worker.loss_reason) == before
-
-    @invariant()
-    def states_only_advance(self) -> None:
-        places = [ORDER.index(state) for state in self.seen]
-        assert places == sorted(set(places))
-        if WorkerState.FENCED in self.seen:
-            assert WorkerState.FENCING in self.seen
-
-    @invariant()
-    def what_it_may_do_follows_from_its_state(self) -> None:
-        worker, state = self.worker, self.worker.state
-        assert worker.present == (state not in (WorkerState.FENCED, WorkerState.RECLAIMED))
-        assert not worker.takes_work or state is WorkerState.ACTIVE
-        assert not worker.takes_work or worker.has_users
-        assert not worker.has_users or (worker.ready and not worker.leaving)
-        assert worker.capacity == (worker.beat.capacity if worker.has_users else 0)
-        assert worker.leaving == (worker.leave_reason is not None and worker.present)
-        lost = state in (WorkerState.FENCING, WorkerState.FENCED, WorkerState.RECLAIMED)
-        assert not lost or worker.loss_reason is not None
-        assert not lost or worker.due_loss(0.0) is None
-        if not worker.present:
-            assert worker.share == worker.held == worker.target == 0
-            assert [worker.lost_share] == self.shares
+            assert not self.worker.takes_work(self.now)
 
 
 TestStates = States.TestCase

@@ -1,123 +1,312 @@
-"""Where iterations are placed: what did not arrive is sent again, arrivals in large batches."""
+"""What is granted to whom and when, what is sent again, what is asked back."""
 
 from __future__ import annotations
 
-import itertools
-from types import SimpleNamespace
+import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
+from osbench.common.errors import StoreAway
+from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Step
-from osbench.common.protocol.store import MemoryStore
-from osbench.coordinator.dispatch.dispatcher import IDLE_S, Dispatcher
-from osbench.coordinator.dispatch.open_load import AHEAD_S
+from osbench.common.protocol import timers
+from osbench.common.protocol.messages import Will
+from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.port import PlannedBatch
-from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
+from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
-
-EPOCH, BOOT = "e", "b"
 
 
 class Desk:
-    """A dispatcher whose messages go into a list, and whose workers claim from a real store."""
+    """A dispatcher whose decisions reach a ledger and whose messages go into a list."""
 
     def __init__(self, *, open_: bool = False, idempotent: bool = False) -> None:
-        self.store = MemoryStore()
-        self.store.open({"epoch": EPOCH, "boot": BOOT})
         self.sent: list[PlannedBatch] = []
         self.decisions: list[dict[str, Any]] = []
         self.ledger = Ledger(idempotent=idempotent)
-        ids = itertools.count(1)
-        port: Any = SimpleNamespace(
-            next_batch_id=lambda: next(ids),
-            journal=self.decisions.extend,
-            publish=self.sent.append,
-            revoke=self.store.take_away,
-        )
-        self.dispatcher = Dispatcher(port, self.ledger, 0, is_open=open_, max_lag_s=1.0)
+        self.handles: dict[str, WorkerHandle] = {}
+        self.away = False
+        self.dispatcher = Dispatcher(self, self.ledger, 0, is_open=open_, max_lag_s=1.0)
 
-    def claim(self, batch: PlannedBatch) -> bool:
-        owners = self.store.claim(EPOCH, BOOT, batch.worker, [batch.batch])
-        return owners == [batch.worker]
+    def worker(self, name: str, share: int = 2, **fields: Any) -> WorkerHandle:
+        found = self.handles[f"m-{name}"] = handle(name, share=share, **fields)
+        return found
+
+    def decide(self, records: Iterable[dict[str, Any]]) -> None:
+        for record in records:
+            self.decisions.append(record)
+            if record["do"] == "cut":
+                worker = self.handles[record["mid"]]
+                self.ledger.cut(worker.name, record["seq"], Intervals(record["intervals"]))
+                worker.membership.seq = record["seq"]
+            elif record["do"] == "drop":
+                self.ledger.drop(Intervals(record["numbers"]), Outcome(record["why"]))
+
+    def publish(self, batch: PlannedBatch) -> None:
+        if self.away:
+            raise StoreAway("the broker does not take messages")
+        self.sent.append(batch)
+
+    def place(self, step: Step, *workers: WorkerHandle, at: float = 0.0) -> list[PlannedBatch]:
+        self.dispatcher.place(step, workers, at, None)
+        return self.told()
 
     def finish(self, *batches: PlannedBatch) -> None:
         for batch in batches:
-            numbers = np.concatenate([np.arange(*pair) for pair in batch.intervals])
-            self.ledger.report(batch.worker, numbers, np.full(len(numbers), Outcome.OK, np.uint8))
+            done = np.concatenate([np.arange(*pair) for pair in batch.intervals])
+            codes = np.full(len(done), Outcome.OK, np.uint8)
+            self.ledger.report(batch.worker.name, done, codes)
 
     def told(self) -> list[PlannedBatch]:
         sent, self.sent[:] = list(self.sent), []
         return sent
 
 
-def worker(name: str, share: int = 2) -> WorkerHandle:
-    return WorkerHandle(heartbeat(name), readiness=Readiness.READY, share=share)
-
-
 def size(batch: PlannedBatch) -> int:
     return sum(high - low for low, high in batch.intervals)
 
 
-def numbers(batches: list[PlannedBatch]) -> set[int]:
+def numbers(batches: Iterable[PlannedBatch]) -> set[int]:
     return {n for batch in batches for low, high in batch.intervals for n in range(low, high)}
 
 
-def test_what_never_reached_an_idle_worker_goes_to_one_that_works():
-    desk, lost, other = Desk(), worker("w1"), worker("w2")
-    desk.dispatcher.place(Step(budget=40), [lost, other], 0.0, None)
-    batches = desk.told()
-    astray = [batch for batch in batches if batch.worker == "w1"]
-    arrived = [batch for batch in batches if batch.worker == "w2"]
-    assert all(map(desk.claim, arrived))
-    desk.finish(*arrived)
-    lost.idle_s = IDLE_S
+def silent(worker: WorkerHandle, seconds: float) -> None:
+    worker.alive_at = time.monotonic() - seconds
 
-    desk.dispatcher.rescue([lost, other])
-    desk.dispatcher.place(Step(budget=40), [other], 0.0, None)
+
+def beats(worker: WorkerHandle, *, got: int, queued: int = 0, made: int = 0) -> None:
+    """A heartbeat that says what the worker has taken, a while after the last message."""
+    fields = {**vars(worker.beat), "beat": worker.beat.beat + 1}
+    fields |= {"got": got, "queued": queued, "made": made}
+    worker.hear(type(worker.beat)(**fields), 0.2, time.monotonic() + timers.RESEND_S + 0.1)
+
+
+# closed loads
+
+
+def test_at_first_each_user_gets_two_iterations_and_no_more():
+    desk = Desk()
+    one, two = desk.worker("w1", share=2), desk.worker("w2", share=3)
+
+    batches = desk.place(Step(budget=1000), one, two)
+
+    assert sum(size(batch) for batch in batches if batch.worker is one) == 4
+    assert sum(size(batch) for batch in batches if batch.worker is two) == 6
+    assert desk.place(Step(budget=1000), one, two) == []
+
+
+def test_a_short_plan_is_shared_out():
+    desk = Desk()
+    workers = [desk.worker("w1"), desk.worker("w2")]
+
+    batches = desk.place(Step(budget=4), *workers)
+
+    assert [size(batch) for batch in batches] == [2, 2]
+    assert {batch.worker.name for batch in batches} == {"w1", "w2"}
+
+
+def test_a_worker_whose_speed_is_known_has_two_seconds_of_work():
+    desk = Desk()
+    worker = desk.worker("w1", rate=100.0, stock=200)
+
+    batches = desk.place(Step(budget=10_000), worker)
+
+    assert [size(batch) for batch in batches] == [100, 100]
+    assert [batch.seq for batch in batches] == [1, 2]
+
+
+def test_each_grant_is_journalled_before_it_is_sent():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.away = True
+
+    with pytest.raises(StoreAway):
+        desk.place(Step(budget=4), worker)
+
+    cuts = [one for one in desk.decisions if one["do"] == "cut"]
+    assert [one["seq"] for one in cuts] == [1, 2]
+    assert desk.ledger.outstanding("w1") == 4
+
+
+def test_what_the_broker_did_not_take_is_sent_once_it_does():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.away = True
+    with pytest.raises(StoreAway):
+        desk.place(Step(budget=4), worker)
+    desk.away = False
+
+    desk.dispatcher.deliver([worker])
+
+    assert [batch.seq for batch in desk.told()] == [1, 2]
+    assert desk.place(Step(budget=4), worker) == []
+
+
+def test_a_batch_that_did_not_arrive_is_sent_again_as_it_was():
+    desk = Desk()
+    worker = desk.worker("w1")
+    first = desk.place(Step(budget=4), worker)
+    beats(worker, got=1)
+
+    desk.dispatcher.deliver([worker])
+
     again = desk.told()
-
-    assert numbers(again) == numbers(astray)
-    assert {batch.worker for batch in again} == {"w2"}
-    # whoever finds the message now may not start it
-    assert not any(map(desk.claim, astray))
-    desk.finish(*again)
-    assert not desk.ledger.open
-    assert desk.ledger.accounting().ok == 40
-    assert lost.idle_s == 0.0
+    assert again == first[1:]
+    beats(worker, got=2)
+    desk.dispatcher.deliver([worker])
+    assert desk.told() == []
 
 
-def test_what_an_idle_worker_has_claimed_after_all_stays_with_it():
-    desk, slow = Desk(), worker("w1")
-    desk.dispatcher.place(Step(budget=8), [slow], 0.0, None)
-    batches = desk.told()
-    desk.claim(batches[0])
-    slow.idle_s = IDLE_S
+def test_a_batch_is_not_sent_again_before_a_heartbeat_could_show_it():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.place(Step(budget=4), worker)
 
-    desk.dispatcher.rescue([slow])
+    desk.dispatcher.deliver([worker])
 
-    left = numbers(batches) - numbers(batches[:1])
-    assert set(desk.ledger.pool.members().tolist()) == left
-    assert desk.ledger.outstanding("w1") == size(batches[0])
+    assert desk.told() == []
 
 
-def test_a_worker_is_not_robbed_before_it_was_idle_for_long():
-    desk, busy = Desk(), worker("w1")
-    desk.dispatcher.place(Step(budget=8), [busy], 0.0, None)
-    busy.idle_s = IDLE_S - 0.5
+def test_nothing_is_sent_again_to_a_worker_that_is_lost():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.place(Step(budget=4), worker)
+    beats(worker, got=0)
+    worker.declare_lost()
 
-    desk.dispatcher.rescue([busy])
+    desk.dispatcher.deliver([worker])
 
-    assert not desk.ledger.pool
+    assert desk.told() == []
 
 
-def plan(desk: Desk, workers: list[WorkerHandle], horizon_s: float, rate: float = 100.0) -> Any:
+def test_silence_moves_nothing():
+    desk = Desk()
+    lost, other = desk.worker("w1"), desk.worker("w2")
+    batches = desk.place(Step(budget=8), lost, other)
+    lost.declare_lost()
+    desk.ledger.lost("w1")
+    desk.finish(*(batch for batch in batches if batch.worker is other))
+
+    assert desk.place(Step(budget=8), other) == []
+    assert desk.ledger.outstanding("w1") == 4
+
+
+def test_idempotent_work_of_a_lost_worker_goes_to_another_and_never_to_itself():
+    desk = Desk(idempotent=True)
+    lost, other = desk.worker("w1"), desk.worker("w2")
+    batches = desk.place(Step(budget=8), lost, other)
+    desk.finish(*(batch for batch in batches if batch.worker is other))
+    desk.ledger.lost("w1")
+    desk.ledger.again("w1")
+
+    assert desk.place(Step(budget=8), lost) == []
+    again = desk.place(Step(budget=8), other)
+
+    astray = numbers(batch for batch in batches if batch.worker is lost)
+    assert numbers(again) == astray
+    assert desk.ledger.reruns == len(astray)
+
+
+def test_at_the_end_the_fullest_worker_is_asked_for_what_it_has_not_started():
+    desk = Desk()
+    full, idle = desk.worker("w1", rate=10.0, stock=20), desk.worker("w2")
+    batches = desk.place(Step(budget=20), full)
+    beats(full, got=len(batches), queued=18)
+
+    assert desk.place(Step(budget=20), full, idle) == []
+
+    newest = [batch.seq for batch in batches[::-1]]
+    assert full.recall == set(newest[: max(1, len(newest) // 2)])
+    back = Intervals()
+    for seq in full.recall:
+        back.update(desk.ledger.batch("w1", seq))
+    desk.ledger.give_back("w1", list(back))
+    desk.dispatcher.deliver([full])
+    assert not full.recall
+    moved = desk.place(Step(budget=20), full, idle)
+    assert {batch.worker.name for batch in moved} >= {"w2"}
+
+
+def test_a_recall_is_over_once_the_worker_has_nothing_left_to_give_back():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.place(Step(budget=4), worker)
+    desk.dispatcher.recall_all([worker])
+    assert worker.recall == {1, 2}
+
+    beats(worker, got=2, queued=1)
+    desk.dispatcher.deliver([worker])
+    assert worker.recall == {1, 2}
+    beats(worker, got=2, made=1)
+    desk.dispatcher.deliver([worker])
+    assert worker.recall == {1, 2}
+    worker.membership.acknowledged = 1
+    desk.dispatcher.deliver([worker])
+
+    assert worker.recall == set()
+    assert desk.ledger.outstanding("w1") == 4
+
+
+def test_a_batch_that_is_recalled_before_it_was_sent_is_not_sent():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.away = True
+    with pytest.raises(StoreAway):
+        desk.place(Step(budget=4), worker)
+    desk.dispatcher.recall_all([worker])
+    desk.away = False
+
+    desk.dispatcher.deliver([worker])
+
+    assert desk.told() == []
+
+
+def test_only_workers_whose_results_cannot_be_read_are_asked_to_stop():
+    desk = Desk()
+    fine, damaged = desk.worker("w1"), desk.worker("w2")
+    desk.place(Step(budget=8), fine, damaged)
+    damaged.unreadable()
+
+    desk.dispatcher.recall_unreadable([fine, damaged])
+
+    assert (fine.recall, damaged.recall) == (set(), {1, 2})
+    assert damaged.leave_reason is LeaveReason.UNREADABLE
+
+
+def test_a_worker_of_an_earlier_coordinator_is_asked_for_what_it_never_took():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.place(Step(budget=4), worker)
+    beats(worker, got=1)
+
+    desk.dispatcher.adopt(worker)
+
+    assert worker.recall == {2}
+
+
+def test_a_will_gives_back_what_lies_behind_the_last_number_taken():
+    desk = Desk()
+    worker = desk.worker("w1", rate=10.0, stock=20)
+    desk.place(Step(budget=20), worker)
+    will = Will(run="r", incarnation="w1", membership="m-w1", workload=0, seq=1, number=4)
+
+    found = desk.dispatcher.unstarted(will, "w1")
+
+    assert list(found) == [(5, 21)]
+
+
+# open loads
+
+
+def plan(desk: Desk, horizon_s: float, rate: float = 100.0) -> Any:
     """Ask as a runner that plans arrivals up to `horizon_s` after now answers."""
 
-    def at(elapsed_s: float, stop_s: float | None = None) -> list[PlannedBatch]:
+    def at(elapsed_s: float, *workers: WorkerHandle, stop_s: float | None = None) -> Any:
         begin = desk.dispatcher.planned
         end = max(begin, int((elapsed_s + horizon_s) * rate))
         step = Step(arrivals=[number / rate for number in range(begin, end)])
@@ -127,55 +316,121 @@ def plan(desk: Desk, workers: list[WorkerHandle], horizon_s: float, rate: float 
     return at
 
 
-def test_arrivals_far_ahead_wait_until_they_make_a_large_batch():
+def dues(batches: Iterable[PlannedBatch]) -> list[float]:
+    return sorted(due / 1e9 for one in batches for due in np.frombuffer(one.dues, "<i8").tolist())
+
+
+def test_arrivals_are_granted_at_most_a_second_ahead_of_the_last_sign_of_life():
     desk = Desk(open_=True)
-    at = plan(desk, [worker("w1")], AHEAD_S + 2)
-    first = at(0.0)
+    worker = desk.worker("w1")
+    at = plan(desk, 15.0)
+    silent(worker, 0.4)
 
-    later = [at(turn / 10) for turn in range(1, 101)]
+    sent = at(0.0, worker)
 
-    assert numbers(first) == set(range(1, 1501))
-    sizes = [sum(map(size, sent)) for sent in later if sent]
-    assert all(180 <= size <= 220 for size in sizes)
-    assert 4 <= len(sizes) <= 5
-    assert desk.dispatcher.planned == 2500
-    assert all(len(sent) <= 1 for sent in later)
+    assert 0.5 < dues(sent)[-1] < timers.HORIZON_S - 0.4 + 0.01
+    assert desk.dispatcher.planned == 1500
 
 
-def test_arrivals_that_are_near_go_at_once():
+def test_arrivals_are_given_out_in_parts_worth_a_message():
     desk = Desk(open_=True)
-    at = plan(desk, [worker("w1")], 1.0)
+    worker = desk.worker("w1")
+    at = plan(desk, 15.0)
+    at(0.0, worker)
+
+    turns = []
+    for turn in range(1, 41):
+        silent(worker, 0.0)
+        turns.append(at(turn / 20, worker))
+
+    sizes = [sum(map(size, sent)) for sent in turns if sent]
+    assert 6 <= len(sizes) <= 12
+    assert all(len(sent) <= 1 for sent in turns)
+
+
+def test_a_worker_that_was_not_heard_lately_is_passed_over():
+    desk = Desk(open_=True)
+    quiet, heard = desk.worker("w1"), desk.worker("w2")
+    at = plan(desk, 15.0)
+    silent(quiet, 0.9)
+
+    sent = at(0.0, quiet, heard)
+
+    assert {batch.worker.name for batch in sent} == {"w2"}
+    assert len(numbers(sent)) > 70
+
+
+def test_arrivals_that_nobody_was_there_for_are_dropped_when_too_late():
+    desk = Desk(open_=True)
+    at = plan(desk, 15.0)
     at(0.0)
+    assert desk.ledger.allotted == 0
 
-    assert [sum(map(size, at(turn / 10))) for turn in range(1, 6)] == [10] * 5
+    at(3.0)
 
-
-@pytest.mark.parametrize("stop_s", [15.05, 3.0])
-def test_arrivals_that_wait_and_come_after_the_stop_are_never_given_out(stop_s):
-    desk = Desk(open_=True)
-    at = plan(desk, [worker("w1")], AHEAD_S + 2)
-    at(0.0)
-
-    sent = [batch for turn in range(1, 40) for batch in at(turn / 10, stop_s)]
-
-    assert all(due < stop_s * 1e9 for batch in sent for due in np.frombuffer(batch.dues, "<i8"))
-    assert len(numbers(sent)) == max(0, round((stop_s - 15) * 100))
-
-
-def test_the_journal_has_the_arrivals_that_are_dropped_and_not_those_that_may_have_started():
-    desk, lost = Desk(open_=True, idempotent=True), worker("w1")
-    for due in (0.1, 0.2):
-        desk.dispatcher.place(Step(arrivals=(due,)), [lost], 0.0, None)
-    claimed, unclaimed = desk.told()
-    assert desk.claim(claimed)
-    desk.ledger.fence("w1")
-    desk.dispatcher.reclaim("w1")
-
-    desk.dispatcher.place(Step(), [], 5.0, None)
-
+    assert desk.ledger.accounting().drops == {"worker_lost": 200}
     (dropped,) = [one for one in desk.decisions if one["do"] == "drop"]
-    assert [tuple(pair) for pair in dropped["numbers"]] == [tuple(*unclaimed.intervals)]
-    assert np.frombuffer(dropped["dues"], "<i8").tolist() == [200_000_000]
-    assert desk.ledger.accounting().drops == {"worker_lost": 1}
-    desk.ledger.close(2)
-    assert desk.ledger.accounting().lost == 1
+    assert np.frombuffer(dropped["dues"], "<i8")[-1] == 1_990_000_000
+
+
+def test_arrivals_after_the_stop_are_never_given_out():
+    desk = Desk(open_=True)
+    worker = desk.worker("w1")
+    at = plan(desk, 15.0)
+
+    sent = at(0.0, worker, stop_s=0.3)
+
+    assert dues(sent)[-1] < 0.3
+    assert desk.dispatcher.planned == 30
+
+
+def test_arrivals_that_came_back_go_to_another_worker_with_their_instants():
+    desk = Desk(open_=True)
+    gone, other = desk.worker("w1"), desk.worker("w2")
+    at = plan(desk, 1.0)
+    (first,) = at(0.0, gone)
+    desk.ledger.consent("w1")
+
+    moved = at(0.1, other)
+
+    assert set(numbers([first])) <= numbers(moved)
+    assert dues([first])[0] in dues(moved)
+
+
+@pytest.mark.parametrize(("idempotent", "state"), [(True, "dropped"), (False, "lost")])
+def test_an_arrival_that_may_have_started_is_dropped_only_where_that_does_no_harm(
+    idempotent, state
+):
+    desk = Desk(open_=True, idempotent=idempotent)
+    gone = desk.worker("w1")
+    desk.place(Step(arrivals=(0.1,)), gone)
+    desk.ledger.lost("w1")
+    if idempotent:
+        desk.ledger.again("w1")
+
+    desk.place(Step(), at=5.0)
+    desk.ledger.close(1)
+
+    assert desk.ledger.accounting().state(state) == 1
+
+
+def test_the_gap_of_a_resumed_load_is_dropped_and_never_made_up():
+    desk = Desk(open_=True)
+    step = Step(arrivals=[number / 100 for number in range(300)])
+
+    desk.dispatcher.skip(step, 2.0)
+
+    assert desk.ledger.accounting().drops == {"coordinator_gone": 200}
+    worker = desk.worker("w1")
+    sent = desk.place(Step(), worker, at=2.0)
+    assert dues(sent)[0] == pytest.approx(2.0)
+    assert desk.dispatcher.planned == 300
+
+
+def test_the_will_of_an_open_load_names_the_last_instant_taken():
+    desk = Desk(open_=True)
+    worker = desk.worker("w1")
+    desk.place(Step(arrivals=[0.1, 0.2, 0.3, 0.4]), worker)
+    will = Will(run="r", incarnation="w1", membership="m-w1", workload=0, due_ns=200_000_000)
+
+    assert list(desk.dispatcher.unstarted(will, "w1")) == [(3, 5)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
 from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import WorkerHandle
 
 
 def member(**fields) -> WorkerHandle:
-    return WorkerHandle(heartbeat(), **fields)
+    return handle(**fields)
 
 
 def test_users_are_given_to_another_worker_only_once_they_are_free():

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
 from osbench.common.errors import FleetError
 from osbench.coordinator.fleet.assignment import divide, needs, split_workers
-from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.rps import Rps
 
@@ -73,7 +72,7 @@ def test_an_open_runner_needs_one_user():
 
 
 def test_too_few_workers_for_workloads_at_once_are_refused_with_what_is_asked_and_there():
-    workers = [WorkerHandle(heartbeat(name, capacity=8)) for name in ("w1", "w2")]
+    workers = [handle(name, capacity=8) for name in ("w1", "w2")]
 
     with pytest.raises(FleetError) as raised:
         divide(workers, "Both", [("A.a", closed(20)), ("B.b", OPEN)])

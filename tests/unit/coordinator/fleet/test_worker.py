@@ -1,191 +1,174 @@
-"""How the coordinator sees one worker process: silence, shares, speed."""
+"""How the coordinator sees one membership: silence, loss and return, shares, speed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
+from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Heartbeat
-from osbench.coordinator.fleet.worker import (
-    LossReason,
-    Readiness,
-    WorkerHandle,
-    WorkerState,
-)
-
-BEAT = heartbeat("w1", capacity=10)
+from osbench.coordinator.fleet.worker import GROWTH, LeaveReason, WorkerHandle, WorkerState
 
 
-def beat(number: int, **fields) -> Heartbeat:
-    return replace(BEAT, beat=number, **fields)
+def beat(worker: WorkerHandle, number: int, **fields: Any) -> Heartbeat:
+    return replace(worker.beat, beat=number, **fields)
 
 
 def test_silence_grows_only_while_the_beat_stands_still():
-    worker = WorkerHandle(BEAT)
+    worker = handle()
 
-    worker.hear(None, 0.5)
-    worker.hear(beat(1), 0.5)
+    worker.hear(None, 0.5, 10.0)
+    worker.hear(beat(worker, 1), 0.5, 10.5)
     assert worker.silence_s == 1.0
-    worker.hear(beat(2), 0.5)
+    heard = worker.hear(beat(worker, 2), 0.5, 11.0)
 
-    assert worker.silence_s == 0.0
+    assert (heard, worker.silence_s, worker.alive_at) == (True, 0.0, 11.0)
 
 
-def test_an_old_beat_that_is_sent_again_is_not_heard():
-    worker = WorkerHandle(beat(5, state="draining"))
+def test_an_old_beat_that_is_put_back_is_no_sign_of_life():
+    worker = handle(beat=5)
 
-    worker.hear(beat(4), 0.5)
+    heard = worker.hear(beat(worker, 4, state="draining"), 0.5, 10.0)
 
-    assert worker.silence_s == 0.5
-    assert worker.beat.beat == 5
+    assert not heard
+    assert (worker.silence_s, worker.beat.beat, worker.leaving) == (0.5, 5, False)
 
 
 @pytest.mark.parametrize("state", ["draining", "stuck"])
 def test_a_worker_that_leaves_has_no_capacity(state):
-    worker = WorkerHandle(BEAT, readiness=Readiness.READY)
+    worker = handle(capacity=10)
     assert worker.capacity == 10
 
-    worker.hear(beat(2, state=state), 0.5)
+    worker.hear(beat(worker, 2, state=state), 0.5, 10.0)
 
     assert (worker.state, worker.leaving) == (WorkerState.LEAVING, True)
-    assert not worker.takes_work
+    assert not worker.takes_work(10.0)
     assert worker.capacity == 0
 
 
-def lost(state: WorkerState, **fields) -> WorkerHandle:
-    """A worker that has come so far on its way out."""
-    worker = WorkerHandle(BEAT, readiness=Readiness.READY, **fields)
-    worker.declare_lost(LossReason.SILENT)
-    if state is not WorkerState.FENCING:
-        worker.fence_read()
-    if state is WorkerState.RECLAIMED:
-        worker.reclaimed()
-    return worker
+@pytest.mark.parametrize("where", [{"run": "", "membership": ""}, {"membership": "other"}])
+def test_a_process_that_says_it_is_elsewhere_has_left_and_is_silent(where):
+    worker = handle()
+
+    heard = worker.hear(beat(worker, 2, **where), 0.5, 10.0)
+
+    assert not heard
+    assert worker.gone
+    assert worker.leaving
+    assert worker.silence_s == 0.5
 
 
-@pytest.mark.parametrize("state", [WorkerState.FENCED, WorkerState.RECLAIMED])
-def test_a_worker_that_is_not_prepared_or_lost_has_no_capacity(state):
-    assert WorkerHandle(BEAT).capacity == 0
-    assert lost(state).capacity == 0
+def test_who_had_left_by_a_heartbeat_that_was_put_back_is_taken_back():
+    worker = handle(beat=1)
+    worker.hear(beat(worker, 2, membership="earlier"), 0.5, 10.0)
+
+    worker.hear(beat(worker, 3), 0.5, 10.5)
+
+    assert (worker.state, worker.leave_reason) == (WorkerState.ACTIVE, None)
 
 
-def test_users_of_a_worker_that_is_being_fenced_still_count_and_it_gets_no_work():
-    worker = lost(WorkerState.FENCING, share=3)
+def test_a_heartbeat_of_an_earlier_session_is_no_sign_of_life_under_this_coordinator():
+    worker = handle()
 
-    assert (worker.has_users, worker.takes_work) == (True, False)
-    assert (worker.present, worker.capacity, worker.share) == (True, 10, 3)
+    heard = worker.hear(beat(worker, 2, session="earlier"), 0.5, 10.0)
 
-
-def test_a_fenced_worker_has_no_users_and_those_it_had_are_known():
-    worker = lost(WorkerState.FENCED, share=3, held=4, target=3)
-
-    assert (worker.share, worker.held, worker.target) == (0, 0, 0)
-    assert worker.lost_share == 3
+    assert not heard
+    assert worker.beat.beat == 2
 
 
-def test_a_worker_is_to_be_declared_lost_once_it_was_silent_for_long():
-    worker = WorkerHandle(BEAT)
-    worker.hear(None, 1.5)
+def test_a_lost_worker_has_no_users_and_gets_a_new_generation_when_it_is_back():
+    worker = handle(share=4, held=4, generation=3)
 
-    assert worker.due_loss(2.0) is None
-    worker.hear(None, 0.5)
+    worker.declare_lost()
 
-    assert worker.due_loss(2.0) is LossReason.SILENT
-
-
-def test_a_worker_whose_results_cannot_be_read_is_to_be_declared_lost_at_once():
-    worker = WorkerHandle(BEAT)
-
-    worker.record_protocol_error()
-
-    assert worker.due_loss(2.0) is LossReason.PROTOCOL_ERROR
+    assert (worker.state, worker.present) == (WorkerState.LOST, False)
+    assert (worker.share, worker.held, worker.lost_share, worker.losses) == (0, 0, 4, 1)
+    assert worker.generation == 4
+    worker.found()
+    assert worker.state is WorkerState.ACTIVE
 
 
-def test_a_worker_is_declared_lost_once():
-    worker = lost(WorkerState.FENCING)
-    worker.hear(None, 9.0)
+def test_who_was_leaving_when_it_was_lost_is_leaving_when_it_is_back():
+    worker = handle()
+    worker.hear(beat(worker, 2, state="draining"), 0.5, 10.0)
+    worker.declare_lost()
 
-    assert worker.due_loss(2.0) is None
-    with pytest.raises(ValueError, match="FENCING to FENCING"):
-        worker.declare_lost(LossReason.SILENT)
+    worker.found()
+
+    assert (worker.state, worker.leave_reason) == (WorkerState.LEAVING, LeaveReason.DRAINING)
 
 
-def test_users_count_as_held_until_the_worker_shows_that_it_let_go():
-    worker = WorkerHandle(BEAT, share=2, held=5, generation=3)
+def test_who_has_left_stays_so():
+    worker = handle()
+    worker.left()
 
-    worker.hear(beat(2, generation=2, busy=1), 0.5)
-    assert worker.held == 5
-    worker.hear(beat(3, generation=3, busy=4), 0.5)
-    assert worker.held == 5
-    worker.hear(beat(4, generation=3, busy=2), 0.5)
+    worker.declare_lost()
+    worker.found()
+
+    assert (worker.state, worker.losses) == (WorkerState.LEFT, 0)
+
+
+def test_work_is_for_those_heard_lately_with_nothing_to_give_back():
+    worker = handle(alive_at=10.0)
+
+    assert worker.takes_work(10.0 + timers.FRESH_S - 0.01)
+    assert not worker.takes_work(10.0 + timers.FRESH_S + 0.01)
+    worker.recall.add(3)
+    assert not worker.takes_work(10.0)
+
+
+def test_a_worker_holds_work_until_its_last_block_is_on_disk():
+    worker = handle(got=2, made=5)
+    known = worker.membership
+    known.seq, known.acknowledged = 2, 5
+    assert not worker.holds_work
+
+    known.acknowledged = 4
+    assert worker.holds_work
+    known.acknowledged, known.seq = 5, 3
+    assert worker.holds_work
+    known.seq = 2
+    worker.hear(beat(worker, 2, queued=1), 0.5, 10.0)
+    assert worker.holds_work
+
+
+def test_shares_count_as_held_until_the_heartbeat_shows_the_generation():
+    worker = handle(share=2, held=6, generation=3)
+
+    worker.hear(beat(worker, 2, generation=3, busy=4), 0.5, 10.0)
+    assert worker.held == 6
+    worker.hear(beat(worker, 3, generation=3, busy=2), 0.5, 10.5)
 
     assert worker.held == 2
 
 
-def test_speed_is_users_by_the_length_of_an_iteration():
-    worker = WorkerHandle(BEAT, share=4)
+def test_speed_is_that_of_a_worker_with_enough_to_do():
+    worker = handle(share=4)
 
-    worker.measured(0, 0.0)
-    assert worker.rate == 0.0
-    worker.measured(40, 20.0)
+    worker.measured(40, 2.0)
 
-    assert worker.rate == pytest.approx(8.0)
+    assert worker.rate == pytest.approx(80.0)
 
 
-def test_speed_follows_a_change_within_seconds():
-    worker = WorkerHandle(BEAT, share=1)
-    worker.measured(100, 1.0)
+def test_the_stock_grows_by_reports_up_to_two_seconds_of_work():
+    worker = handle(share=4)
+    first = timers.STOCK_PER_USER * 4
+    assert worker.room() == first
+    grown = []
+    for _ in range(8):
+        worker.measured(1000, 0.04)
+        grown.append(worker.room())
 
-    for _ in range(5):
-        worker.measured(10, 1.0)
-
-    assert 10 < worker.rate < 12
-
-
-def test_a_new_workload_starts_from_nothing():
-    worker = WorkerHandle(
-        BEAT,
-        readiness=Readiness.READY,
-        share=3,
-        held=3,
-        target=3,
-        generation=4,
-        rate=9.0,
-        blocks=7,
-    )
-
-    worker.begin(1)
-
-    assert (worker.share, worker.held, worker.target, worker.generation) == (0, 0, 0, 0)
-    assert (worker.ready, worker.rate, worker.granted) == (False, 0.0, (-1, None))
-    assert worker.blocks == 7
+    assert grown[:3] == [first * GROWTH, first * GROWTH**2, first * GROWTH**3]
+    assert grown[-1] == int(worker.rate * timers.STOCK_S)
 
 
-def test_a_worker_equals_only_itself():
-    assert WorkerHandle(BEAT) != WorkerHandle(BEAT)
+def test_a_slow_worker_has_two_iterations_a_user():
+    worker = handle(share=4)
 
+    worker.measured(4, 80.0)
 
-def test_a_worker_is_idle_while_it_has_nothing_in_hand_and_nothing_waiting():
-    worker = WorkerHandle(BEAT)
-
-    worker.hear(beat(2), 0.5)
-    worker.hear(beat(3), 0.5)
-    assert worker.idle_s == 1.0
-    worker.hear(beat(4, queued=1), 0.5)
-    assert worker.idle_s == 0.0
-    worker.hear(beat(5), 0.5)
-    worker.hear(beat(6, busy=1), 0.5)
-
-    assert worker.idle_s == 0.0
-
-
-def test_a_worker_that_cannot_prepare_is_not_used_for_this_workload():
-    worker = WorkerHandle(BEAT, readiness=Readiness.FAILED)
-    assert worker.capacity == 0
-    assert worker.incarnation == "w1"
-
-    worker.begin(1)
-
-    assert worker.readiness is Readiness.PENDING
+    assert worker.room() == timers.STOCK_PER_USER * 4

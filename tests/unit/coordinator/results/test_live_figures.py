@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
-from osbench.coordinator.fleet.worker import LossReason, WorkerHandle
 from osbench.coordinator.results.live_figures import RATE_S, LiveFigures, RecentRates
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
@@ -116,11 +115,10 @@ def test_they_are_computed_once_a_second_at_most(results: WorkloadResults) -> No
 
 
 def test_each_worker_has_a_row(results: WorkloadResults) -> None:
-    at_work = WorkerHandle(heartbeat("w1", label="rack", cpu=0.5, busy=3), share=4)
-    silent = WorkerHandle(heartbeat("w2", pid=8), share=4, silence_s=3.0)
-    lost = WorkerHandle(heartbeat("w3", pid=9, busy=2, cpu=0.9), share=4)
-    lost.declare_lost(LossReason.SILENT)
-    lost.fence_read()
+    at_work = handle("w1", label="rack", cpu=0.5, busy=3, share=4)
+    silent = handle("w2", pid=8, share=4, silence_s=3.0)
+    lost = handle("w3", pid=9, busy=2, cpu=0.9, share=4)
+    lost.declare_lost()
     figures = LiveFigures(results, is_open=False)
     figures.fields(0.0, ())
     add(results, range(1, 51))

@@ -1,4 +1,4 @@
-"""A lost worker, step by step: fenced, its batches reclaimed, replaced."""
+"""Workers that fall silent, come back, leave, and are replaced."""
 
 from __future__ import annotations
 
@@ -7,52 +7,26 @@ from typing import Any
 
 import pytest
 
-from helpers.heartbeats import heartbeat
-from osbench.common.errors import StoreAway
-from osbench.coordinator.fleet.worker import LossReason, WorkerHandle, WorkerState
-from osbench.coordinator.run.failover import Failover
+from helpers.memberships import handle
+from osbench.coordinator.fleet.worker import WorkerState
+from osbench.coordinator.run.failover import Failover, loss_sentence
 
 
 class Desk:
-    """A failover whose services note what they are asked for, in order."""
+    """A failover of two workers whose decisions are noted."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, Any]] = []
-        self.workers = {name: WorkerHandle(heartbeat(name), workload=0) for name in ("w1", "w2")}
-        self.away: set[str] = set()
-
-        def noted(name: str, answer: Any = None) -> Any:
-            def call(first: Any = None, **fields: Any) -> Any:
-                if name in self.away:
-                    raise StoreAway("Redis does not answer")
-                self.calls.append((name, fields or first))
-                return answer(first) if callable(answer) else answer
-
-            return call
-
+        self.decisions: list[dict[str, Any]] = []
+        self.workers = {f"m-{name}": handle(name, share=3) for name in ("w1", "w2")}
+        self.invited: list[int] = []
+        self.idle: list[Any] = []
+        pool = SimpleNamespace(workers=self.workers, idle=self.idle, invite=self.invited.append)
         services: Any = SimpleNamespace(
-            directory=SimpleNamespace(decide=noted("journal")),
-            channel=SimpleNamespace(fence=noted("fence", lambda name: f"nonce of {name}")),
-            receiver=SimpleNamespace(fence=noted("results fenced")),
-            pool=SimpleNamespace(
-                workers=self.workers,
-                forget=noted("queue deleted"),
-                adopt=noted("adopt", lambda count: [WorkerHandle(heartbeat("w3"))] * count),
-            ),
-            controls=SimpleNamespace(change=noted("control")),
-            limits=SimpleNamespace(lost_after_s=2.0),
+            port=SimpleNamespace(decide=self.decisions.extend),
+            pool=pool,
+            limits=SimpleNamespace(lost_after_s=3.0),
         )
-        self.dispatcher: Any = SimpleNamespace(reclaim=noted("reclaim"))
         self.failover = Failover(services)
-
-    def fence(self, name: str) -> None:
-        self.workers[name].silence_s = 2.5
-        self.failover.detect(self.workers.values())
-        self.failover.fence_read(f"nonce of {name}")
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name, _ in self.calls]
 
 
 @pytest.fixture
@@ -60,92 +34,73 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_a_worker_is_fenced_once_it_was_silent_for_long(desk):
-    desk.workers["w1"].silence_s = 2.0
+def test_who_is_silent_for_long_is_lost_and_the_journal_says_so(desk):
+    desk.workers["m-w1"].silence_s = 3.0
+    desk.workers["m-w2"].silence_s = 2.9
 
-    desk.failover.detect(desk.workers.values())
-    desk.failover.detect(desk.workers.values())
+    lost = desk.failover.detect()
 
-    assert desk.calls == [("journal", [{"do": "fence", "worker": "w1"}]), ("fence", "w1")]
-    assert [one.state for one in desk.workers.values()] == [
-        WorkerState.FENCING,
-        WorkerState.ACTIVE,
-    ]
-    assert desk.failover.unsettled(0)
+    assert lost == [desk.workers["m-w1"]]
+    assert desk.decisions == [{"do": "lost", "mid": "m-w1"}, {"do": "again", "mid": "m-w1"}]
+    assert desk.workers["m-w1"].state is WorkerState.LOST
+    assert desk.failover.detect() == []
 
 
-def test_where_the_fence_cannot_be_sent_the_worker_stays_as_it_was_and_is_fenced_later(desk):
-    desk.workers["w1"].record_protocol_error()
-    desk.away = {"fence"}
-    with pytest.raises(StoreAway):
-        desk.failover.detect(desk.workers.values())
+def test_who_is_heard_again_goes_on(desk):
+    worker = desk.workers["m-w1"]
+    worker.silence_s = 3.0
+    desk.failover.detect()
+    worker.silence_s = 0.0
+    desk.decisions.clear()
 
-    assert desk.workers["w1"].state is WorkerState.ACTIVE
-    desk.away = set()
-    desk.failover.detect(desk.workers.values())
+    assert desk.failover.detect() == []
 
-    assert desk.workers["w1"].state is WorkerState.FENCING
-    assert desk.workers["w1"].loss_reason is LossReason.PROTOCOL_ERROR
-
-
-def test_only_a_fence_that_was_sent_counts_and_only_once(desk):
-    desk.workers["w1"].silence_s = 2.5
-    desk.failover.detect(desk.workers.values())
-
-    assert desk.failover.fence_read("of somebody else") is None
-    assert desk.failover.fence_read("nonce of w1") is desk.workers["w1"]
-    assert desk.failover.fence_read("nonce of w1") is None
-    assert desk.names.count("results fenced") == 1
+    assert worker.state is WorkerState.ACTIVE
+    assert desk.decisions == [{"do": "heard", "mid": "m-w1"}]
 
 
-def test_batches_are_reclaimed_before_the_queue_is_deleted_and_the_worker_told(desk):
-    desk.fence("w1")
+def test_who_was_never_heard_by_this_coordinator_is_not_heard_again(desk):
+    worker = desk.workers["m-w1"]
+    worker.session = ""
+    worker.declare_lost()
 
-    desk.failover.reclaim(0, desk.dispatcher)
+    desk.failover.detect()
 
-    assert desk.names[-3:] == ["reclaim", "queue deleted", "control"]
-    assert desk.calls[-1] == ("control", {"fenced": True})
-    assert desk.workers["w1"].state is WorkerState.RECLAIMED
-    assert not desk.failover.unsettled(0)
-
-
-@pytest.mark.parametrize("away", ["reclaim", "queue deleted", "control"])
-def test_reclaiming_goes_on_where_redis_was_away_in_the_middle(desk, away):
-    desk.fence("w1")
-    desk.away = {away}
-    with pytest.raises(StoreAway):
-        desk.failover.reclaim(0, desk.dispatcher)
-    assert desk.failover.unsettled(0)
-    desk.away = set()
-
-    desk.failover.reclaim(0, desk.dispatcher)
-
-    assert desk.workers["w1"].state is WorkerState.RECLAIMED
+    assert worker.state is WorkerState.LOST
 
 
-def test_workers_of_other_workloads_are_left_alone(desk):
-    desk.workers["w2"].workload = 1
-    desk.fence("w1")
+def test_who_has_delivered_its_final_block_has_left_however_silent_it_is(desk):
+    worker = desk.workers["m-w1"]
+    worker.silence_s = 60.0
+    worker.membership.final = worker.membership.acknowledged = 4
 
-    desk.failover.reclaim(1, desk.dispatcher)
+    assert desk.failover.detect() == []
 
-    assert "reclaim" not in desk.names
-    assert not desk.failover.unsettled(1)
-
-
-def test_as_many_workers_are_adopted_as_are_lacking(desk):
-    added: list[WorkerHandle] = []
-    workers: Any = SimpleNamespace(lacking=2, add=added.append)
-
-    desk.failover.replace(workers)
-
-    assert ("adopt", 2) in desk.calls
-    assert len(added) == 2
+    assert worker.state is WorkerState.LEFT
+    assert desk.decisions == []
 
 
-def test_no_worker_is_adopted_where_none_is_lacking(desk):
-    workers: Any = SimpleNamespace(lacking=0)
+def test_idle_workers_take_the_place_of_those_that_lack(desk):
+    desk.idle += [handle("w3"), handle("w4")]
+    added: list[Any] = []
+    workload: Any = SimpleNamespace(lacking=1, add=added.append)
 
-    desk.failover.replace(workers)
+    desk.failover.replace(workload)
 
-    assert desk.calls == []
+    assert added == desk.idle[:1]
+
+
+@pytest.mark.parametrize(("lacking", "invited"), [((2, 1), 2), ((-1, 0), 0), ((1, 0), 0)])
+def test_as_many_are_invited_as_lack_and_are_not_there(desk, lacking, invited):
+    desk.idle.append(handle("w3"))
+
+    desk.failover.invite([SimpleNamespace(lacking=one) for one in lacking])  # type: ignore[misc]
+
+    assert desk.invited == [invited]
+
+
+def test_the_report_says_when_a_worker_fell_silent():
+    assert loss_sentence(handle(), 7.0, 10.0) == (
+        "worker h:7 fell silent 7 s into the load and was declared lost 3 s later"
+    )
+    assert loss_sentence(handle(), 0.0, -0.3) == "worker h:7 fell silent before the load"

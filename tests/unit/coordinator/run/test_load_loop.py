@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from helpers.memberships import handle
 from osbench.common.errors import StoreAway, StoreLost
+from osbench.coordinator.fleet.worker import LeaveReason
 from osbench.coordinator.run.load_loop import LoadLoop
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.transport.receiver import Arrival
 
 
 class Workload:
@@ -20,6 +23,12 @@ class Workload:
         self.workers = SimpleNamespace(ready=False)
         self.plan = SimpleNamespace(number=0)
         self.lost: list[Any] = []
+        self.back: list[Any] = []
+        self.hungry = False
+        self.wants_workers = True
+
+    def adopt(self, worker: Any) -> None:
+        self.back.append(worker)
 
     def prepare(self) -> None:
         self.steps.append("prepare")
@@ -71,28 +80,29 @@ def nothing(*args: Any) -> None:
     """A step that does not matter here."""
 
 
-def another_server() -> None:
-    raise StoreLost("Redis was restarted")
-
-
 class Desk:
     """A loop with one workload."""
 
-    def __init__(self, verify: Any = nothing) -> None:
+    def __init__(self) -> None:
         self.workload = Workload()
         self.status = RunStatus()
+        self.arrivals: list[Arrival] = []
+        self.workers: dict[str, Any] = {}
+        self.lost: list[Any] = []
+        self.restored: list[Any] = []
         self.services: Any = SimpleNamespace(
-            receiver=SimpleNamespace(receive=nothing),
-            pool=SimpleNamespace(poll=nothing, present=[]),
-            controls=SimpleNamespace(change=nothing),
-            channel=SimpleNamespace(trim=nothing, behind=False, untrimmed=0, broker_away_s=0.0),
+            receiver=SimpleNamespace(receive=lambda _: self.arrivals),
+            pool=SimpleNamespace(
+                poll=list, present=[], workers=self.workers, restore=self.restored.append
+            ),
+            controls=SimpleNamespace(answer=nothing),
+            channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
             clock=SimpleNamespace(now_s=lambda: 0.0),
-            server=SimpleNamespace(verify=verify),
             limits=SimpleNamespace(patience_s=60.0),
+            accounts=SimpleNamespace(memberships={"m-x": "membership"}),
             check=nothing,
         )
-        self.lost: dict[str, Any] = {}
-        failover: Any = SimpleNamespace(fence_read=self.lost.get)
+        failover: Any = SimpleNamespace(detect=lambda: self.lost, invite=nothing)
         workload: Any = self.workload
         self.loop = LoadLoop(self.services, self.status, failover, [workload])
 
@@ -112,28 +122,68 @@ def test_a_moment_without_redis_changes_nothing(where):
     assert desk.workload.steps[-3:] == ["turn", "settle", "end"]
 
 
-def test_another_redis_before_the_load_ends_the_run():
-    desk = Desk(another_server)
-    desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
+def test_redis_that_is_away_for_longer_than_patience_ends_the_run():
+    desk = Desk()
+    desk.services.limits.patience_s = 0.1
+    desk.services.pool.poll = Failing(desk.services.pool.poll, 1000)
 
-    with pytest.raises(StoreLost, match="restarted"):
+    with pytest.raises(StoreLost, match="patience_s"):
         desk.loop.run(lambda: None)
 
     assert "start" not in desk.workload.steps
 
 
-def test_a_worker_whose_fence_is_read_is_recorded_as_lost_by_its_workload():
+def test_lost_workers_and_those_that_came_back_are_told_to_their_workloads():
     desk = Desk()
-    desk.lost = {"n1": SimpleNamespace(workload=0), "n2": SimpleNamespace(workload=1)}
-    desk.loop._failover.fence_read = desk.lost.get
-    fences = iter(["n1", "n2", "forged"])
-
-    def receive(_: float, on_fence: Any) -> None:
-        for nonce in fences:
-            on_fence(nonce)
-
-    desk.services.receiver.receive = receive
+    back = SimpleNamespace()
+    desk.lost = [SimpleNamespace()]
+    desk.services.pool.poll = lambda: [back]
 
     desk.loop.run(lambda: None)
 
-    assert desk.workload.lost == [desk.lost["n1"]]
+    assert desk.workload.lost[0] is desk.lost[0]
+    assert desk.workload.back[0] is back
+
+
+def arrival(mid: str, workload: int = 0, problem: str = "") -> Arrival:
+    return Arrival(mid=mid, workload=workload, ran=4, busy_s=2.0, problem=problem)
+
+
+def test_a_block_is_a_sign_of_life_and_says_how_fast_a_worker_is():
+    desk = Desk()
+    worker = desk.workers["m-w"] = handle(silence_s=2.0, share=2)
+    desk.arrivals = [arrival("m-w")]
+
+    desk.loop.run(lambda: None)
+
+    assert worker.silence_s == 0.0
+    assert worker.rate == pytest.approx(4.0)
+
+
+def test_a_block_of_an_earlier_workload_says_nothing_of_the_speed():
+    desk = Desk()
+    worker = desk.workers["m-w"] = handle(share=2, workload=1)
+    desk.arrivals = [arrival("m-w")]
+
+    desk.loop.run(lambda: None)
+
+    assert worker.rate == 0.0
+
+
+def test_who_sends_what_cannot_be_read_gets_no_more_work():
+    desk = Desk()
+    worker = desk.workers["m-w"] = handle()
+    desk.arrivals = [arrival("m-w", problem="malformed")]
+
+    desk.loop.run(lambda: None)
+
+    assert worker.leave_reason is LeaveReason.UNREADABLE
+
+
+def test_a_block_of_a_worker_that_nobody_saw_join_makes_it_known():
+    desk = Desk()
+    desk.arrivals = [arrival("m-x")]
+
+    desk.loop.run(lambda: None)
+
+    assert desk.restored[0] == "membership"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
 from osbench.common.plugin.runner import Step
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
-from osbench.coordinator.fleet.worker import LossReason, WorkerHandle
+from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.stop_rules import StopRules
@@ -39,6 +39,15 @@ class Timed:
         return 2
 
 
+def follow(results: WorkloadResults, records: Any) -> None:
+    """What accounts do with the decision to close."""
+    for record in records:
+        if record["do"] == "close":
+            if record["unused"]:
+                results.ledger.release_unused()
+            results.ledger.close(record["budget"])
+
+
 def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> WorkloadRun:
     status = status or RunStatus()
     pool: Any = SimpleNamespace(serving=lambda _: [], workers={})
@@ -46,14 +55,16 @@ def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> Worklo
     services: Any = SimpleNamespace(
         pool=pool,
         controls=controls,
-        directory=SimpleNamespace(decide=lambda _: None),
+        port=SimpleNamespace(decide=lambda records: follow(results, records)),
+        limits=SimpleNamespace(wait_s=30.0),
+        channel=SimpleNamespace(behind=False),
         clock=SimpleNamespace(now_s=lambda: NOW_S),
     )
+    results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Any))
     specification: Any = SimpleNamespace(workload=0, open=False, max_lag_s=1.0)
     plan: Any = SimpleNamespace(number=0, name="A.b", runner=runner, data=None)
-    port: Any = SimpleNamespace(revoke=lambda batches: [True] * len(batches))
+    port: Any = SimpleNamespace()
     failover: Any = None
-    results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Any))
     return WorkloadRun(
         plan=plan,
         specification=specification,
@@ -62,7 +73,7 @@ def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> Worklo
         failover=failover,
         results=results,
         dispatcher=Dispatcher(port, results.ledger, 0, is_open=False, max_lag_s=1.0),
-        workers=WorkloadWorkers(pool, controls, 0, "A.b", "r"),
+        workers=WorkloadWorkers(pool, controls, 0, "A.b"),
         rules=StopRules(status, results, "A.b", abort_on_sla=False),
         hooks=hooks,
         progress=lambda _: None,
@@ -90,7 +101,7 @@ def test_a_run_that_breaks_under_load_closes_the_ledger():
     hooks = SimpleNamespace(look=lambda *_: None, stop=lambda: None)
     one = workload(runner, hooks)
     one.start(99.5)
-    one.results.ledger.cut(1, "w", one.results.ledger.allot(5, 10))
+    one.results.ledger.cut("w", 1, one.results.ledger.allot(5, 10))
 
     one.abandon()
 
@@ -98,10 +109,9 @@ def test_a_run_that_breaks_under_load_closes_the_ledger():
     assert one.results.ledger.closed
 
 
-def lost(silence_s: float, users: int, reason: LossReason = LossReason.SILENT) -> WorkerHandle:
-    worker = WorkerHandle(heartbeat(), share=users, silence_s=silence_s)
-    worker.declare_lost(reason)
-    worker.fence_read()
+def lost(silence_s: float, users: int) -> WorkerHandle:
+    worker = handle(share=users, silence_s=silence_s)
+    worker.declare_lost()
     return worker
 
 
@@ -120,13 +130,6 @@ def lost(silence_s: float, users: int, reason: LossReason = LossReason.SILENT) -
             lost(0.25, 4),
             1.0,
             "A.b: worker h:7 fell silent 0 s into the load and was declared lost 0 s later",
-        ),
-        (
-            99.5,
-            lost(0.0, 4, LossReason.PROTOCOL_ERROR),
-            0.0,
-            "A.b: worker h:7 sent results that cannot be read 0 s into the load and was "
-            "declared lost 0 s later",
         ),
     ],
 )
@@ -163,3 +166,62 @@ def test_a_worker_that_is_lost_after_the_end_of_its_workload_is_none_of_it():
     one.record_lost(lost(3.0, 4))
 
     assert status.losses == []
+
+
+def under_load() -> tuple[WorkloadRun, WorkerHandle]:
+    """A load whose time is over, and a worker of it that has an iteration."""
+    one = workload(Timed(), SimpleNamespace(look=lambda *_: None))
+    one.start(90.0)
+    worker = handle("w", got=1)
+    worker.membership.seq = 1
+    one.services.pool.workers["m-w"] = worker
+    one.results.ledger.cut("w", 1, one.results.ledger.allot(1, 10))
+    one.rules.apply(one._step, 10.0)
+    return one, worker
+
+
+def test_a_load_ends_when_nobody_has_anything_any_more():
+    one, _ = under_load()
+    assert not one.finished()
+
+    one.results.ledger.consent("w")
+
+    assert one.finished()
+
+
+@pytest.mark.parametrize("state", ["busy", "queued"])
+def test_a_load_waits_for_a_worker_that_is_heard_and_has_work(monkeypatch, state):
+    one, worker = under_load()
+    worker.beat = handle("w", got=1, **{state: 1}).beat
+    now = iter(range(0, 10_000, 100))
+    monkeypatch.setattr("osbench.coordinator.run.workload.time.monotonic", lambda: next(now))
+
+    assert not any(one.finished() for _ in range(5))
+
+
+def test_a_load_does_not_wait_for_ever_for_what_nobody_has(monkeypatch):
+    one, _ = under_load()
+    now = iter([0.0, 9.0, 11.0])
+    monkeypatch.setattr("osbench.coordinator.run.workload.time.monotonic", lambda: next(now))
+
+    assert [one.finished() for _ in range(3)] == [False, False, True]
+
+
+def test_a_load_does_not_wait_for_ever_for_a_worker_that_is_lost(monkeypatch):
+    one, worker = under_load()
+    worker.beat = handle("w", got=1, busy=1).beat
+    worker.declare_lost()
+    now = iter([0.0, 11.0])
+    monkeypatch.setattr("osbench.coordinator.run.workload.time.monotonic", lambda: next(now))
+
+    assert [one.finished() for _ in range(2)] == [False, True]
+
+
+def test_who_left_of_its_own_accord_is_reported_only_where_it_is_lost():
+    one, worker = under_load()
+    worker.leave_reason = LeaveReason.GONE
+    worker.declare_lost()
+
+    one.record_lost(worker)
+
+    assert one.status.losses == []

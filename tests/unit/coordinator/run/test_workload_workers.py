@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from helpers.heartbeats import heartbeat
+from helpers.memberships import handle
 from osbench.common.errors import FleetError
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 
-RUN = "r1"
-
 
 def worker(name: str, **fields: Any) -> WorkerHandle:
-    return WorkerHandle(heartbeat(name, **{"run": RUN, **fields}), workload=0)
+    return handle(name, readiness=Readiness.PENDING, **fields)
 
 
 class Desk:
@@ -27,14 +26,16 @@ class Desk:
         self.handles = {one.incarnation: one for one in workers}
         pool: Any = SimpleNamespace(workers=self.handles, serving=self.serving)
         controls: Any = SimpleNamespace(change=lambda *_, **__: None)
-        self.workers = WorkloadWorkers(pool, controls, 0, "A.b", RUN)
+        self.workers = WorkloadWorkers(pool, controls, 0, "A.b")
 
     def serving(self, workload: int) -> list[WorkerHandle]:
         return [one for one in self.handles.values() if one.present and one.workload == workload]
 
     def hear(self, name: str, **fields: Any) -> None:
         handle = self.handles[name]
-        handle.hear(replace(handle.beat, beat=handle.beat.beat + 1, **fields), 0.5)
+        handle.hear(
+            replace(handle.beat, beat=handle.beat.beat + 1, **fields), 0.5, time.monotonic()
+        )
 
 
 def test_spans_count_from_where_they_were_when_the_workload_began():
@@ -73,7 +74,7 @@ def test_workers_are_ready_once_they_report_this_workload_of_this_run():
     desk = Desk(worker("w1"), worker("w2"))
     desk.workers.begin()
     desk.hear("w1", prepared=0)
-    desk.hear("w2", prepared=0, run="another")
+    desk.hear("w2", prepared=0, membership="another")
 
     desk.workers.note_prepared(strict=True)
 
