@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
+from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol import timers
 from osbench.coordinator.dispatch.port import DispatchPort, PlannedBatch
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -143,6 +143,6 @@ class Batches:
         `dues_of` gives the instants at which they were due, as in batches.
         """
         dropped = self._ledger.droppable(numbers)
-        record = {"do": "drop", "workload": self._workload, "why": int(why)}
+        record = {"do": "drop", "workload": self._workload, "why": DROP_REASONS[why]}
         record |= {"numbers": list(dropped), "dues": dues_of(dropped)}
         self._port.decide([record])

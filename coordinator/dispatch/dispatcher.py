@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from osbench.common.intervals import Intervals
 from osbench.common.plugin.runner import Step
-from osbench.common.protocol.messages import Will
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.batches import Batches
@@ -94,9 +92,3 @@ class Dispatcher:
         """Drop the arrivals that were due while there was no coordinator."""
         if isinstance(self._load, OpenLoad):
             self._load.skip(step, until_s)
-
-    def unstarted(self, will: Will, name: str) -> Intervals:
-        """What a worker process that has ended cannot have started, by its will."""
-        if will.due_ns is not None and isinstance(self._load, OpenLoad):
-            return self._load.due_after(self._ledger.behind(name, 0, 0), will.due_ns)
-        return self._ledger.behind(name, will.seq, will.number)

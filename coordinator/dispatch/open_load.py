@@ -155,11 +155,6 @@ class OpenLoad:
     def _packed_dues(self, numbers: Intervals) -> bytes:
         return self._dues.of(numbers.members()).astype("<i8").tobytes()
 
-    def due_after(self, numbers: Intervals, instant_ns: int) -> Intervals:
-        """Those of some numbers that are due after an instant, nanoseconds after t0."""
-        members = numbers.members()
-        return Intervals.of(members[self._dues.of(members) > instant_ns])
-
     def _drop_late(self, elapsed_s: float) -> None:
         """Drop arrivals that no worker was there for in time."""
         limit = int((elapsed_s - self._max_lag_s) * 1e9)

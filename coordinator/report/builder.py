@@ -27,6 +27,8 @@ class RunEnd:
     #: Sentences on workers that were lost, and on contexts that could not be undone.
     losses: Sequence[str] = ()
     left_behind: Sequence[str] = ()
+    #: Sentences on Redis, and on messages that were refused.
+    remarks: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ class ReportBuilder:
         if end.interrupted and not any(one.begun for one in outcomes):
             notes.append("interrupted before there was load")
         notes += self._aborted(outcomes, end.breach)
-        notes += [*end.losses, *limits, *collected.notes]
+        notes += [*end.losses, *end.remarks, *limits, *collected.notes]
         notes += left_behind(self.run_id, end.left_behind)
         notes += [f"{one.name}: {remark}" for one in outcomes for remark in one.remarks]
         return RunReport(

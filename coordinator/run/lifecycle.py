@@ -24,6 +24,7 @@ from osbench.coordinator.run import release
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.load_loop import LoadLoop
+from osbench.coordinator.run.disturbances import remarks_of
 from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.specification import specify
@@ -181,6 +182,7 @@ class _Load:
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
             losses=tuple(self._status.losses),
+            remarks=tuple(remarks_of(self._services)),
             left_behind=tuple(self._services.contexts.left),
         )
 
@@ -255,6 +257,7 @@ class _Load:
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
             losses=tuple(self._status.losses),
+            remarks=tuple(remarks_of(self._services)),
         )
         report = self._builder.build(outcomes, Collected(), end)
         return to_timeline(report, to_json(report), self._builder.lag_limit_s)

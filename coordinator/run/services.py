@@ -62,7 +62,7 @@ class RunPort:
         """A worker has joined: journal the membership."""
         found = self._accounts.memberships.get(mid)
         if found is None:
-            self.decide([self._accounts.member_record(mid, incarnation)])
+            self.decide([self._accounts.enrolment(mid, incarnation)])
             found = self._accounts.memberships[mid]
         return found
 

@@ -306,8 +306,9 @@ class WorkloadRun:
         timed = self._step.stop_s is not None
         is_open = self.plan.runner.OPEN
         budget = self.plan.runner.planned if is_open or timed else self._step.budget
-        close = {"do": "close", "workload": self.plan.number, "budget": budget}
-        self.services.port.decide([{**close, "unused": budget is None}])
+        services, number = self.services, self.plan.number
+        unused = budget is None
+        services.port.decide([services.accounts.closing(number, budget, unused=unused)])
 
     # hooks
 

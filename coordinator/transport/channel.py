@@ -57,6 +57,10 @@ class Channel:
         #: When the broker first refused what was sent since; None while it takes messages.
         self._refused_since: float | None = None
 
+    def refuse(self, reason: str) -> None:
+        """Count an entry that cannot be used."""
+        self.refusals[reason] += 1
+
     @property
     def refused(self) -> int:
         """Entries that could not be verified or belong to another run."""
@@ -149,10 +153,10 @@ class Channel:
         try:
             message = self._open(data)
         except Untrusted:
-            self.refusals["bad seal"] += 1
+            self.refuse("bad seal")
             return None
         if message.run != self.run_id:
-            self.refusals["other run"] += 1
+            self.refuse("other run")
             return None
         return message
 

@@ -12,10 +12,9 @@ import pytest
 from helpers.memberships import handle
 from osbench.common.errors import StoreAway
 from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
+from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.plugin.runner import Step
 from osbench.common.protocol import timers
-from osbench.common.protocol.messages import Will
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.port import PlannedBatch
 from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
@@ -45,7 +44,8 @@ class Desk:
                 self.ledger.cut(worker.name, record["seq"], Intervals(record["intervals"]))
                 worker.membership.seq = record["seq"]
             elif record["do"] == "drop":
-                self.ledger.drop(Intervals(record["numbers"]), Outcome(record["why"]))
+                why = next(one for one, word in DROP_REASONS.items() if word == record["why"])
+                self.ledger.drop(Intervals(record["numbers"]), why)
 
     def publish(self, batch: PlannedBatch) -> None:
         if self.away:
@@ -289,17 +289,6 @@ def test_a_worker_of_an_earlier_coordinator_is_asked_for_what_it_never_took():
     assert worker.recall == {2}
 
 
-def test_a_will_gives_back_what_lies_behind_the_last_number_taken():
-    desk = Desk()
-    worker = desk.worker("w1", rate=10.0, stock=20)
-    desk.place(Step(budget=20), worker)
-    will = Will(run="r", incarnation="w1", membership="m-w1", workload=0, seq=1, number=4)
-
-    found = desk.dispatcher.unstarted(will, "w1")
-
-    assert list(found) == [(5, 21)]
-
-
 # open loads
 
 
@@ -425,12 +414,3 @@ def test_the_gap_of_a_resumed_load_is_dropped_and_never_made_up():
     sent = desk.place(Step(), worker, at=2.0)
     assert dues(sent)[0] == pytest.approx(2.0)
     assert desk.dispatcher.planned == 300
-
-
-def test_the_will_of_an_open_load_names_the_last_instant_taken():
-    desk = Desk(open_=True)
-    worker = desk.worker("w1")
-    desk.place(Step(arrivals=[0.1, 0.2, 0.3, 0.4]), worker)
-    will = Will(run="r", incarnation="w1", membership="m-w1", workload=0, due_ns=200_000_000)
-
-    assert list(desk.dispatcher.unstarted(will, "w1")) == [(3, 5)]
