@@ -15,6 +15,7 @@ class Outcome(enum.IntEnum):
     DROPPED_CAPACITY = 5
     DROPPED_LATE = 6
     DROPPED_WORKER_LOST = 7
+    DROPPED_COORDINATOR_GONE = 8
 
 
 #: Outcomes of iterations that ran.
@@ -26,6 +27,7 @@ DROP_REASONS = {
     Outcome.DROPPED_CAPACITY: "capacity",
     Outcome.DROPPED_LATE: "late",
     Outcome.DROPPED_WORKER_LOST: "worker_lost",
+    Outcome.DROPPED_COORDINATOR_GONE: "coordinator_gone",
 }
 
 #: The states whose counts sum to the plan, in the order reports print them.
