@@ -1,17 +1,17 @@
 """The ledger of one workload: which iteration is where, and how each ended. Decides; does no I/O.
 
-planned -> batched -> claimed -> ok | failed | timed_out; or dropped, lost, not_started.
+planned -> granted -> ok | failed | timed_out; or dropped, lost, not_started.
 
-One interval set holds what has been settled, counts say how: a set for each state would grow
-with every failure. Work that moves gets new batch ids; only numbers whose batch was revoked
-before anybody claimed it move, or suspect ones where the workload is idempotent.
+A granted number is open at its member (one stay of a worker process in the run) until that
+reports it or gives it back, and moves only then: silence says nothing of what was started. Where
+the workload is idempotent it may be open at several members. One interval set holds what has
+been settled, counts say how: a set for each state would grow with every failure.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,40 +21,60 @@ from osbench.common.outcomes import DROP_REASONS, RAN, Outcome
 from osbench.coordinator.results.totals import Accounting
 
 Ints = NDArray[np.int64]
+#: Greater than every iteration number.
+_BEYOND = 1 << 62
 
 
 @dataclass(slots=True)
-class OpenBatch:
-    """A batch that may still start or report."""
+class _Holding:
+    """What a member was granted and has neither reported nor given back."""
 
-    worker: str
-    #: Those that its worker has neither given back nor, as far as looked at, reported.
-    numbers: Intervals
-    #: Known to be claimed: it cannot be taken away.
-    claimed: bool = False
+    open: Intervals = field(default_factory=Intervals)
+    #: Numbers by batch, oldest first, without those given back; some were reported.
+    batches: dict[int, Intervals] = field(default_factory=dict)
+    #: Open here, and others may start them too.
+    released: Intervals = field(default_factory=Intervals)
+    #: Granted here while they were open elsewhere.
+    again: Intervals = field(default_factory=Intervals)
+    lost: bool = False
+
+    def take(self, numbers: Iterable[Interval]) -> Intervals:
+        """Those of some numbers that were open; they are so no more."""
+        found = self.open.intersection(numbers)
+        self.open.subtract(found)
+        if self.released:
+            self.released.subtract(found)
+        return found
+
+    def forget_over(self) -> None:
+        """Drop the oldest batches once all their numbers are reported or given back."""
+        while self.batches:
+            oldest = next(iter(self.batches))
+            if self.open.intersection(self.batches[oldest]):
+                return
+            del self.batches[oldest]
 
 
 class Ledger:
-    """Iteration numbers from 1. Workers are named by incarnation."""
+    """Iteration numbers from 1. Members are named by the names of their memberships."""
 
     def __init__(self, *, idempotent: bool = False) -> None:
-        self._idempotent = idempotent
+        #: What may have started may be started again.
+        self.idempotent = idempotent
         self._next = 1
         #: Given out once, to be placed (again).
         self.pool = Intervals()
-        self.batches: dict[int, OpenBatch] = {}
-        #: Batch ids by worker, oldest first; some may be over.
-        self._order: dict[str, deque[int]] = {}
-        self._outstanding: dict[str, Intervals] = {}
-        #: Perhaps started, by workers that were fenced.
-        self._suspect = Intervals()
-        #: Suspect ones that were put back into the pool.
-        self._rerun = Intervals()
+        #: From `allot`, and not cut into a batch yet.
+        self._placing = Intervals()
+        self._held: dict[str, _Holding] = {}
+        #: All that may be open at more than one member, or open and in the pool.
+        self._shared = Intervals()
         self._settled = Intervals()
-        self._fenced: set[str] = set()
         self._counts = [0] * (len(Outcome) + 1)
         self._closed = False
         self._plan = 0
+        #: Perhaps started; since the ledger was closed.
+        self._lost = Intervals()
         self._not_started = 0
         self._unused = 0
         self.reruns = 0
@@ -75,8 +95,22 @@ class Ledger:
 
     @property
     def decided(self) -> int:
-        """Settled numbers and suspect ones: nothing will be started for them any more."""
-        return self.settled + len(self._suspect)
+        """Settled numbers and those that lost members alone have: nothing is started for them."""
+        return self.settled + len(self._suspect())
+
+    def _suspect(self) -> Intervals:
+        found = Intervals()
+        for held in self._held.values():
+            if held.lost:
+                found.update(held.open)
+        if found:
+            found.subtract(self._settled.intersection(found))
+            found.subtract(self.pool)
+            found.subtract(self._placing)
+            for held in self._held.values():
+                if not held.lost:
+                    found.subtract(held.open)
+        return found
 
     def available(self, budget: int | None) -> int | None:
         """Numbers that can be placed now; None is without end."""
@@ -84,9 +118,18 @@ class Ledger:
             return None
         return len(self.pool) + max(0, budget - self.allotted)
 
-    def allot(self, count: int, budget: int | None) -> Intervals:
-        """Up to `count` numbers: first those to be placed again, then new ones."""
+    def allot(self, count: int, budget: int | None, member: str = "") -> Intervals:
+        """Up to `count` numbers: first those to be placed again, then new ones.
+
+        None of them is open at `member`.
+        """
+        own = Intervals()
+        if self._shared and member in self._held:
+            own = self._held[member].open.intersection(self.pool)
+            self.pool.subtract(own)
         numbers = self.pool.take(count)
+        self.pool.update(own)
+        self._placing.update(numbers)
         fresh = count - len(numbers)
         if budget is not None:
             fresh = min(fresh, budget - self.allotted)
@@ -97,54 +140,106 @@ class Ledger:
         """`count` numbers that were never given out; none where count is not positive."""
         numbers = Intervals([(self._next, self._next + count)])
         self._next += len(numbers)
+        self._placing.update(numbers)
         return numbers
 
-    def cut(self, batch: int, worker: str, numbers: Intervals) -> None:
-        """Numbers from `allot` go to a worker as a batch with a new id."""
-        self.batches[batch] = OpenBatch(worker, numbers.copy())
-        self._order.setdefault(worker, deque()).append(batch)
-        self._outstanding.setdefault(worker, Intervals()).update(numbers)
+    def allot_up_to(self, number: int) -> None:
+        """All numbers up to this one are given out: those that are not yet go to the pool."""
+        if number >= self._next:
+            self.pool.add(self._next, number + 1)
+            self._next = number + 1
 
-    def outstanding(self, worker: str) -> int:
-        """Numbers that a worker has and has not reported."""
-        found = self._outstanding.get(worker)
-        return len(found) if found is not None else 0
+    def cut(self, member: str, seq: int, numbers: Intervals) -> None:
+        """Numbers are granted to a member as its batch `seq`, which grows with every batch."""
+        for _, end in numbers:
+            self.allot_up_to(end - 1)
+        self.pool.subtract(numbers)
+        self._placing.subtract(numbers)
+        held = self._held.setdefault(member, _Holding())
+        if self._shared:
+            again = self._elsewhere(member, numbers)
+            held.again.update(again)
+            self.reruns += len(again)
+        held.batches[seq] = numbers.copy()
+        held.open.update(numbers)
+
+    # where numbers are
+
+    def outstanding(self, member: str) -> int:
+        """Numbers that a member has open."""
+        held = self._held.get(member)
+        return len(held.open) if held is not None and not self._closed else 0
 
     @property
     def open(self) -> bool:
-        """Somebody may still start or report something."""
-        return any(self._outstanding.values())
+        """Somebody may still start or report something that counts before the close."""
+        return not self._closed and any(held.open for held in self._held.values())
 
-    def open_batches(self, worker: str) -> list[int]:
-        """Batches of a worker that are not known to be claimed or over, newest first."""
-        left = self._outstanding.get(worker, Intervals())
-        found = [
-            number
-            for number in self._order.get(worker, ())
-            if number in self.batches and left.intersection(self.batches[number].numbers)
-        ]
-        return [number for number in reversed(found) if not self.batches[number].claimed]
+    def open_batches(self, member: str) -> list[int]:
+        """Batches of a member that it has numbers of open, newest first."""
+        held = self._held.get(member, _Holding())
+        found = [seq for seq, numbers in held.batches.items() if held.open.intersection(numbers)]
+        return found[::-1]
 
-    def _forget_over(self, worker: str) -> None:
-        """Drop a worker's oldest batches once all their numbers are reported or given back."""
-        left, order = self._outstanding[worker], self._order[worker]
-        while order:
-            batch = self.batches.get(order[0])
-            if batch is not None and left.intersection(batch.numbers):
-                return
-            self.batches.pop(order.popleft(), None)
+    def batch(self, member: str, seq: int) -> Intervals:
+        """The numbers of a batch that its member has open."""
+        held = self._held.get(member, _Holding())
+        return held.open.intersection(held.batches.get(seq, ()))
+
+    def behind(self, member: str, seq: int, number: int) -> Intervals:
+        """What a member has open of later batches, and of greater numbers of this one."""
+        held = self._held.get(member, _Holding())
+        found = Intervals()
+        for one, numbers in held.batches.items():
+            if one > seq:
+                found.update(numbers)
+            elif one == seq:
+                found.update(numbers.within(number + 1, _BEYOND))
+        return held.open.intersection(found)
+
+    def held(self, member: str) -> Intervals:
+        """All numbers that a member has open."""
+        return self._held.get(member, _Holding()).open.copy()
+
+    def lost_from(self, member: str) -> int:
+        """Numbers that are lost and that a member may have started."""
+        return len(self._lost.intersection(self.held(member)))
+
+    def _elsewhere(self, member: str, numbers: Iterable[Interval]) -> Intervals:
+        """Those of some numbers that are open at another member."""
+        found = Intervals()
+        for name, held in self._held.items():
+            if name != member:
+                found.update(held.open.intersection(numbers))
+        return found
+
+    def _kept_elsewhere(self, member: str, numbers: Intervals) -> Intervals:
+        """Those of some numbers that are open at another member, and there alone to be started."""
+        found = Intervals()
+        for name, held in self._held.items():
+            if name != member:
+                kept = held.open.intersection(numbers)
+                kept.subtract(held.released)
+                found.update(kept)
+        return found
 
     # what comes back
 
-    def report(self, worker: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def report(self, member: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Settle the rows of a block; True for each row that counts.
 
-        Rows of a fenced worker count (as late) where no other worker has settled the number;
-        everything else that comes twice is stale.
+        A row counts where its member has the number open and nobody has settled it. One that says
+        dropped does not where another member has the number open, and may have started it.
+        Rows that do not count are stale; rows of a lost member, or after the close, are late.
         """
         fresh = Intervals.of(numbers)
-        gone = worker in self._fenced or self._closed
-        expected = self._doubtful(worker, fresh) if gone else self._expected(worker, fresh)
+        held = self._held.get(member)
+        expected = held.take(fresh) if held is not None else Intervals()
+        if held is not None and expected:
+            held.forget_over()
+            expected.subtract(self._settled.intersection(expected))
+            if self._shared:
+                self._report_shared(member, held, expected, numbers, outcomes)
         if len(expected) == len(numbers):
             accepted = np.ones(len(numbers), np.bool_)
         else:
@@ -155,132 +250,129 @@ class Ledger:
                 first[np.unique(numbers, return_index=True)[1]] = True
                 accepted &= first
             self.stale += len(numbers) - len(expected)
-        if gone:
+        if self._closed or (held is not None and held.lost):
             self.late += len(expected)
+        if self._closed:
+            self._lost.subtract(expected)
         self._settled.update(expected)
         for code, count in enumerate(np.bincount(outcomes[accepted]).tolist()):
             if count:
                 self._counts[code] += count
         return accepted
 
-    def _expected(self, worker: str, fresh: Intervals) -> Intervals:
-        """Those of some reported numbers that the worker has and no other has settled."""
-        known = self._outstanding.get(worker)
-        if known is None:
-            return Intervals()
-        expected = known.intersection(fresh)
-        known.subtract(expected)
-        self._forget_over(worker)
-        # a first start may have settled it late, while the rerun was under way
-        expected.subtract(self._settled.intersection(expected))
-        return expected
-
-    def _doubtful(self, worker: str, fresh: Intervals) -> Intervals:
-        """Those of a given-up worker's numbers that are still without a state."""
-        waiting = self._suspect.intersection(fresh)
-        self._suspect.subtract(waiting)
-        waiting.update(self._rerun.intersection(fresh))
-        # its batches may not have been taken away yet
-        known = self._outstanding.get(worker, Intervals())
-        waiting.update(known.intersection(fresh))
-        known.subtract(fresh)
-        waiting.subtract(self._settled.intersection(waiting))
+    def _report_shared(
+        self,
+        member: str,
+        held: _Holding,
+        expected: Intervals,
+        numbers: Ints,
+        outcomes: NDArray[np.uint8],
+    ) -> None:
+        """Take out of `expected` what is dropped here and was perhaps started elsewhere."""
+        known, first = np.unique(numbers, return_index=True)
+        dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
+        not_again = held.again.intersection(dropped)
+        self.reruns -= len(not_again)
+        held.again.subtract(not_again)
+        expected.subtract(self._elsewhere(member, dropped))
         # what waits to be run again need not be
-        spared = self.pool.intersection(waiting)
-        self.reruns -= len(self._rerun.intersection(spared))
-        self.pool.subtract(spared)
-        return waiting
+        self.pool.subtract(self.pool.intersection(expected))
 
-    def give_back(self, worker: str, numbers: Iterable[Interval]) -> None:
-        """A worker will not start these: they can be placed again."""
-        known = self._outstanding.get(worker, Intervals())
-        back = known.intersection(numbers)
-        if back:
-            known.subtract(back)
-            # they may come to the same worker again, in another batch
-            for number in self._order[worker]:
-                if number in self.batches:
-                    self.batches[number].numbers.subtract(back)
-            self._forget_over(worker)
-        if worker in self._fenced or self._closed:
-            doubtful = self._suspect.intersection(numbers)
-            # not started here, but perhaps by the worker that had it first
-            doubtful.subtract(self._rerun.intersection(doubtful))
-            self._suspect.subtract(doubtful)
-            back.update(doubtful)
+    def give_back(self, member: str, numbers: Iterable[Interval]) -> None:
+        """A member will not start these: they can be placed again, once nobody has them open."""
+        held = self._held.get(member)
+        if held is None:
+            return
+        back = held.take(numbers)
+        if not back:
+            return
+        # they may come to the same member again, in another batch
+        for batch in held.batches.values():
+            batch.subtract(back)
+        held.forget_over()
+        not_again = held.again.intersection(back)
+        held.again.subtract(not_again)
+        self.reruns -= len(not_again)
         back.subtract(self._settled.intersection(back))
+        if self._shared and self._closed:
+            back.subtract(self._elsewhere(member, back))
+        elif self._shared:
+            back.subtract(self._kept_elsewhere(member, back))
         if self._closed:
+            self._lost.subtract(back)
             self._not_started += len(back)
         else:
             self.pool.update(back)
 
-    # taking away
+    def void(self, member: str, seqs: Iterable[int]) -> None:
+        """A member never took these batches and refuses them if they come."""
+        for seq in seqs:
+            self.give_back(member, self.batch(member, seq))
 
-    def fence(self, worker: str) -> None:
-        """From here on, results of this worker are late or stale."""
-        self._fenced.add(worker)
+    def consent(self, member: str) -> None:
+        """A member starts nothing any more and has reported all that it started."""
+        self.give_back(member, self.held(member))
 
-    def batches_of(self, worker: str) -> list[int]:
-        """All open batches of a worker, claimed ones too."""
-        return [number for number, batch in self.batches.items() if batch.worker == worker]
+    # members that are not heard
 
-    def revoked(self, batch: int) -> Intervals:
-        """Nobody can start a batch any more: its numbers can be placed again."""
-        found = self.batches.pop(batch)
-        known = self._outstanding[found.worker]
-        back = known.intersection(found.numbers)
-        known.subtract(back)
-        # settled late by a first start: it need not be run again
-        back.subtract(self._settled.intersection(back))
-        self.pool.update(back)
-        return back
+    def lost(self, member: str) -> None:
+        """From here on, results of this member are late."""
+        self._held.setdefault(member, _Holding()).lost = True
 
-    def claimed(self, batch: int) -> None:
-        """A batch cannot be taken away. If its worker is fenced, its numbers are suspect."""
-        found = self.batches[batch]
-        found.claimed = True
-        if found.worker not in self._fenced:
+    def heard(self, member: str) -> None:
+        """A lost member is there again."""
+        self._held.setdefault(member, _Holding()).lost = False
+
+    def again(self, member: str) -> None:
+        """What a member has open may be started by others, too: the workload is idempotent.
+
+        Doing it again changes nothing.
+        """
+        held = self._held.get(member)
+        if held is None or self._closed:
             return
-        del self.batches[batch]
-        known = self._outstanding[found.worker]
-        doubtful = known.intersection(found.numbers)
-        known.subtract(doubtful)
-        doubtful.subtract(self._settled.intersection(doubtful))
-        if self._idempotent:
-            self._rerun.update(doubtful)
-            self.reruns += len(doubtful)
-            self.pool.update(doubtful)
-        else:
-            self._suspect.update(doubtful)
+        fresh = held.open.copy()
+        fresh.subtract(held.released)
+        fresh.subtract(self._settled.intersection(fresh))
+        held.released.update(fresh)
+        self._shared.update(fresh)
+        fresh.subtract(self._kept_elsewhere(member, fresh))
+        self.pool.update(fresh)
 
     def droppable(self, numbers: Intervals) -> Intervals:
-        """Those of some arrivals in the pool that have certainly not started."""
+        """Those of some arrivals that nobody can have started."""
         found = numbers.copy()
-        found.subtract(self._rerun.intersection(numbers))
+        found.subtract(self._settled.intersection(found))
+        if self._shared:
+            found.subtract(self._elsewhere("", numbers))
         return found
 
     def drop(self, numbers: Intervals, why: Outcome) -> None:
-        """Arrivals in the pool that no worker can start in time.
+        """Arrivals in the pool that no member can start in time.
 
-        Those that were to be run again are suspect again: they may have started.
+        Those that a member has open only leave the pool: they may have started.
         """
         self.pool.subtract(numbers)
+        self._placing.subtract(numbers)
         dropped = self.droppable(numbers)
-        again = self._rerun.intersection(numbers)
-        self._rerun.subtract(again)
-        self.reruns -= len(again)
-        self._suspect.update(again)
         self._settled.update(dropped)
         self._counts[why] += len(dropped)
 
     # the end
 
     def release_unused(self) -> None:
-        """Numbers that no worker started leave the plan, where the plan is a duration."""
-        again = self.pool.intersection(self._rerun)
-        self._unused += len(self.pool) - len(again)
-        # to be run again, so perhaps started: they cannot leave
-        self.pool = again
+        """Numbers that nobody started leave the plan, where the plan is a duration."""
+        if self._closed:
+            return
+        self._gather()
+        unused = self.droppable(self.pool)
+        self._unused += len(unused)
+        self.pool.subtract(unused)
+
+    def _gather(self) -> None:
+        """What was allotted and never cut is in the pool again."""
+        self.pool.update(self._placing)
+        self._placing = Intervals()
 
     def close(self, budget: int | None) -> None:
         """Nothing starts any more: what was not settled is lost or was not started.
@@ -289,21 +381,16 @@ class Ledger:
         """
         if self._closed:
             return
-        doubtful = self._suspect.copy()
-        for numbers in self._outstanding.values():
-            doubtful.update(numbers)
-            numbers.subtract(list(numbers))
-        again = self.pool.intersection(self._rerun)
-        self.pool.subtract(again)
-        self.reruns -= len(again)
-        doubtful.update(again)
-        doubtful.subtract(self._settled.intersection(doubtful))
-        self._suspect = doubtful
+        self._gather()
+        for held in self._held.values():
+            held.open.subtract(self._settled.intersection(held.open))
+            self._lost.update(held.open)
+        self.pool.subtract(self._lost)
         self._not_started = len(self.pool)
         self._plan = self.allotted - self._unused
-        if budget is not None:
-            self._not_started += max(0, budget - self.allotted)
-            self._plan = max(budget, self.allotted)
+        if budget is not None and budget > self.allotted:
+            self._not_started += budget - self.allotted
+            self._plan = budget - self._unused
         self._closed = True
         sums = self.accounting()
         assert sums.settled == sums.planned, f"the ledger does not add up: {sums}"
@@ -324,8 +411,8 @@ class Ledger:
         return Accounting(
             planned=self._plan if self._closed else self.allotted - self._unused,
             dropped=dropped,
-            # a result that comes after all takes its number out of the suspect ones
-            lost=len(self._suspect) if self._closed else 0,
+            # a result that comes after all takes its number out of the lost ones
+            lost=len(self._lost),
             not_started=self._not_started,
             drops=drops,
             reruns=self.reruns,
