@@ -90,7 +90,7 @@ def test_a_run_that_breaks_under_load_closes_the_ledger():
     hooks = SimpleNamespace(look=lambda *_: None, stop=lambda: None)
     one = workload(runner, hooks)
     one.start(99.5)
-    one.results.ledger.cut(1, "w", one.results.ledger.allot(5, 10))
+    one.results.ledger.cut("w", 1, one.results.ledger.allot(5, 10))
 
     one.abandon()
 

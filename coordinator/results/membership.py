@@ -1,0 +1,46 @@
+"""One stay of a worker process in a run, as journal and result blocks tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, kw_only=True)
+class Membership:
+    """What a run knows for ever of one membership."""
+
+    #: Id of its first session.
+    mid: str
+    incarnation: str
+    #: Key of the worker in ledger, statistics and error groups, and its incarnation in the bodies
+    #: of blocks on disk: the incarnation for its first membership in the run, with "+2", "+3" for
+    #: later ones.
+    name: str
+    #: The last batch that was granted.
+    seq: int = 0
+    #: All blocks up to this number are on disk, and these behind the first gap.
+    acknowledged: int = 0
+    have: set[int] = field(default_factory=set)
+    #: Number of its final block; 0 while that has not come.
+    final: int = 0
+    #: Counted as lost now.
+    lost: bool = False
+    #: A block could not be read: which of its iterations ran cannot be known any more.
+    damaged: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """All its blocks are on disk: nothing of it is on its way, and nothing of it starts."""
+        return 0 < self.final <= self.acknowledged
+
+    def has(self, number: int) -> bool:
+        """A block is on disk."""
+        return number <= self.acknowledged or number in self.have
+
+    def note(self, number: int) -> None:
+        """A block is on disk."""
+        if number > self.acknowledged:
+            self.have.add(number)
+            while self.acknowledged + 1 in self.have:
+                self.acknowledged += 1
+                self.have.remove(self.acknowledged)
