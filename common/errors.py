@@ -67,6 +67,12 @@ class Superseded(OsbenchError):
     exit_code = 3
 
 
+class StorageError(OsbenchError):
+    """The run directory takes no more: the disk is full or fails; names the file and the reason."""
+
+    exit_code = 3
+
+
 class Untrusted(OsbenchError):
     """A message with a wrong signature, kind or format. It is counted and ignored."""
 

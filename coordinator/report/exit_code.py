@@ -10,11 +10,14 @@ from osbench.coordinator.results.totals import Accounting
 #: A context's objects are left: `cleanup RUN`.
 LEFT_BEHIND = 5
 
+#: Reasons of dropped arrivals that the load generator itself is to blame for.
+NOT_MADE = ("worker_lost", "coordinator_gone")
+
 MEANINGS = {
     0: "everything ran and every SLA holds",
     1: "an SLA failed",
     2: "the command, task, configuration or deployment is wrong",
-    3: "iterations were lost, dropped with a worker, or not started",
+    3: "iterations were lost, dropped with a worker or the coordinator, or not started",
     4: "the load generator was the limit: the load was not the one asked for",
     5: "all is well but for a context that could not be undone",
     130: "interrupted",
@@ -54,7 +57,9 @@ def exit_code(
     if interrupted:
         return 130
     if broken or any(
-        sums.lost or (sums.not_started and not aborted) or sums.drops.get("worker_lost")
+        sums.lost
+        or (sums.not_started and not aborted)
+        or any(sums.drops.get(reason) for reason in NOT_MADE)
         for sums in accountings
     ):
         return 3

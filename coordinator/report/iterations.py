@@ -42,10 +42,12 @@ def iterations(
         written.setdefault(number, Intervals()).update(Intervals.of(columns.iteration))
         name = names.get(worker, worker)
         yield from _rows(number, name, columns, errors, warmups.get(number, 0))
-    for number, iteration, due_ns in _dropped(directory):
+    for number, iteration, due_ns, outcome in _dropped(directory):
         if not written.get(number, Intervals()).intersection([(iteration, iteration + 1)]):
             warm = due_ns is not None and due_ns < warmups.get(number, 0)
-            yield _dropped_row(number, iteration, due_ns, warm)
+            yield IterationRow(
+                number, iteration, outcome, due_ns, None, None, 0, *_NO_ERROR, "", "", warm
+            )
 
 
 def counted(directory: RunDirectory) -> Iterator[tuple[int, str, Columns, Errors]]:
@@ -100,21 +102,17 @@ def _warmups(directory: RunDirectory) -> dict[int, int]:
     return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
 
 
-def _dropped(directory: RunDirectory) -> Iterator[tuple[int, int, int | None]]:
-    """Workload, iteration and due instant of the arrivals that the coordinator dropped."""
+def _dropped(directory: RunDirectory) -> Iterator[tuple[int, int, int | None, str]]:
+    """Workload, iteration, due instant and outcome of what the coordinator dropped."""
     for record in directory.decisions():
         if record.get("do") == "drop":
             numbers = Intervals(map(tuple, record["numbers"])).members().tolist()
-            # runs of older releases do not say when they were due
+            # runs of older releases do not say why, nor when they were due
+            outcome = f"dropped_{record.get('why', 'worker_lost')}"
             dues = np.frombuffer(record.get("dues", b""), "<i8").tolist()
             for iteration, due_ns in zip(numbers, dues or [_LONG_PAST] * len(numbers), strict=True):
                 known = due_ns > _LONG_PAST
-                yield record["workload"], iteration, due_ns if known else None
-
-
-def _dropped_row(number: int, iteration: int, due_ns: int | None, warm: bool) -> IterationRow:
-    outcome = _WORDS[Outcome.DROPPED_WORKER_LOST]
-    return IterationRow(number, iteration, outcome, due_ns, None, None, 0, *_NO_ERROR, "", "", warm)
+                yield record["workload"], iteration, due_ns if known else None, outcome
 
 
 def _rows(

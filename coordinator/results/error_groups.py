@@ -38,7 +38,7 @@ class ErrorGroups:
     Workers number their own failures; `learn` says what a number means, `add` counts rows.
     """
 
-    __slots__ = ("_groups", "_meaning", "_texts", "other")
+    __slots__ = ("_groups", "_meaning", "_texts", "_waiting", "other")
 
     def __init__(self) -> None:
         #: Texts -> [count, lowest iteration]; the texts again, as one object for all.
@@ -46,6 +46,9 @@ class ErrorGroups:
         self._texts: dict[Texts, Texts] = {}
         #: worker -> its failure number -> texts, that object
         self._meaning: dict[str, dict[int, Texts]] = {}
+        #: (worker, failure number) that is not described yet, for blocks come in any order ->
+        #: [count, lowest iteration]. They are counted in `other`, too.
+        self._waiting: dict[tuple[str, int], list[int]] = {}
         #: Failed iterations whose error is in no group: beyond the limit, or not described.
         self.other = 0
 
@@ -56,6 +59,10 @@ class ErrorGroups:
             texts = (failure.etype, failure.message, failure.traceback)
             if self._group(texts) is not None:
                 meaning[failure.number] = self._texts.setdefault(texts, texts)
+                waited = self._waiting.pop((worker, failure.number), None)
+                if waited is not None:
+                    self.other -= waited[0]
+                    self._count(self._groups[texts], *waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
         """Type, message and traceback by failure number of a worker, as far as they are kept."""
@@ -73,7 +80,10 @@ class ErrorGroups:
         for number in np.unique(numbers).tolist():
             found = iterations[numbers == number]
             group = self._groups.get(meaning[number]) if number in meaning else None
-            self._count(group, len(found), int(found.min()))
+            count, first = len(found), int(found.min())
+            self._count(group, count, first)
+            if group is None and number:
+                self._await_description((worker, number), count, first)
 
     def groups(self) -> list[ErrorGroup]:
         """All groups, the most frequent first."""
@@ -89,6 +99,12 @@ class ErrorGroups:
         if group is None and len(self._groups) < LIMIT:
             group = self._groups[key] = [0, 0]
         return group
+
+    def _await_description(self, key: tuple[str, int], count: int, iteration: int) -> None:
+        if key in self._waiting or len(self._waiting) < LIMIT:
+            waiting = self._waiting.setdefault(key, [0, iteration])
+            waiting[0] += count
+            waiting[1] = min(waiting[1], iteration)
 
     def _count(self, group: list[int] | None, count: int, iteration: int) -> None:
         if group is None:

@@ -60,6 +60,7 @@ def join(blocks: Sequence[Block]) -> Block:
             failures=[failure for block in blocks for failure in block.failures],
             want_ns=sum(block.want_ns for block in blocks),
             cut=sum(block.cut for block in blocks),
+            started_late=sum(block.started_late for block in blocks),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Untrusted(f"result blocks that do not fit together: {error}") from None

@@ -19,11 +19,13 @@ class Accounting:
     dropped: int = 0
     lost: int = 0
     not_started: int = 0
-    #: Dropped arrivals by reason: max_concurrency, capacity, late, worker_lost.
+    #: Dropped arrivals by reason: max_concurrency, capacity, late, worker_lost,
+    #: coordinator_gone.
     drops: Mapping[str, int] = field(default_factory=dict)
     #: Iterations run a second time because the first start's fate was unknown (idempotent only).
     reruns: int = 0
-    #: Results of a fenced worker that still settled their iteration.
+    #: Results of a worker that was counted as lost, or after the close, that still settled their
+    #: iteration.
     late: int = 0
     #: Results for iterations that were settled already, or that the worker did not have.
     stale: int = 0

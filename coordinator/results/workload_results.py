@@ -37,6 +37,8 @@ class WorkloadResults:
         self.want_ns = 0
         #: Outputs and failures cut for size.
         self.cut = 0
+        #: Iterations that started although the lease of their worker had ended meanwhile.
+        self.started_late = 0
         #: Blocks that came twice, and blocks of another shape; the receiver counts them.
         self.duplicates = 0
         self.refused = 0
@@ -50,6 +52,7 @@ class WorkloadResults:
         columns = decode_rows(block.columns) if block.columns else None
         self.want_ns += block.want_ns
         self.cut += block.cut
+        self.started_late += block.started_late
         worker = block.incarnation
         self.statistics.add_failures(worker, failures)
         ran, busy_s = 0, 0.0

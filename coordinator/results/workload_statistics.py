@@ -12,8 +12,8 @@ from osbench.common.histogram import Histogram
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.blocks import Columns, Failure
 from osbench.coordinator.results.error_groups import ErrorGroups
-from osbench.coordinator.results.exemplars import Exemplars
-from osbench.coordinator.results.failed_iterations import ErrorExample
+from osbench.coordinator.results.examples.exemplars import Exemplars
+from osbench.coordinator.results.examples.failed_iterations import ErrorExample
 from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
 from osbench.coordinator.results.load_profile import LoadProfile
 from osbench.coordinator.statistics.action_paths import name_paths

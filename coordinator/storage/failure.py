@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import Any
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, StorageError
 from osbench.common.masking import mask_url
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -26,8 +26,8 @@ def keep(directory: RunDirectory, error: BaseException) -> None:
         document["message"] = "interrupted"
     else:
         document["message"] = mask_url(f"{type(error).__name__}: {error}")
-    # a disk that is full may be the very reason
-    with contextlib.suppress(OSError):
+    # where even the reserve does not suffice
+    with contextlib.suppress(StorageError):
         directory.write(FAILURE, document)
 
 

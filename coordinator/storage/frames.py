@@ -8,10 +8,17 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, StorageError
 
 _HEAD = struct.Struct("<II")
+
+
+def reason_of(error: OSError) -> str:
+    """What went wrong, as a part of a sentence: "no space left on device"."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
 
 
 class FrameFile:
@@ -20,27 +27,33 @@ class FrameFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = path.open("ab", buffering=0)
+        self._size = os.fstat(self._file.fileno()).st_size
+        #: There may be a torn record behind `_size`, which would hide those that follow.
+        self._torn = False
 
     def append(self, records: Iterable[bytes]) -> None:
-        """Write records and sync. Raises OsbenchError where they cannot be; then none is there."""
+        """Write records and sync. Raises StorageError where they cannot be; then none is there."""
         parts = []
         for record in records:
             parts.append(_HEAD.pack(len(record), zlib.crc32(record)))
             parts.append(record)
         if not parts:
             return
-        disk = self._file.fileno()
-        before = os.fstat(disk).st_size
+        disk, data = self._file.fileno(), b"".join(parts)
         try:
-            left = memoryview(b"".join(parts))
+            if self._torn:
+                os.ftruncate(disk, self._size)
+            self._torn = True
+            left = memoryview(data)
             while left:
                 left = left[self._file.write(left) :]
             os.fdatasync(disk)
         except OSError as error:
-            # a torn record would hide those that follow
             with contextlib.suppress(OSError):
-                os.ftruncate(disk, before)
-            raise OsbenchError(f"cannot write {self.path}: {error.strerror}") from None
+                os.ftruncate(disk, self._size)
+            raise StorageError(f"cannot write {self.path}: {reason_of(error)}") from None
+        self._size += len(data)
+        self._torn = False
 
     def close(self) -> None:
         """Close the file."""
@@ -61,21 +74,47 @@ def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def read_frames(path: Path) -> Iterator[bytes]:
-    """The whole records of a file, up to the first torn or damaged one."""
+def placed_frames(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The whole records of a file with their offsets, up to a torn one at its end.
+
+    Raises OsbenchError for a damaged record with whole ones behind it: that is not what a crash
+    leaves.
+    """
     if not path.exists():
         return
     with path.open("rb") as file:
-        while len(head := file.read(_HEAD.size)) == _HEAD.size:
-            size, crc = _HEAD.unpack(head)
-            record = file.read(size)
-            if len(record) < size or zlib.crc32(record) != crc:
+        while True:
+            offset = file.tell()
+            record = _next_record(file)
+            if record is None:
+                if _next_record(file) is not None:
+                    raise OsbenchError(f"{path} is damaged at byte {offset}")
                 return
-            yield record
+            yield offset, record
+
+
+def _next_record(file: BinaryIO) -> bytes | None:
+    """The record that begins here; None where there is none, or not all of it.
+
+    A file system may leave zeros behind the last write before a crash: no record is empty.
+    """
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    size, crc = _HEAD.unpack(head)
+    record = file.read(size)
+    whole = size and len(record) == size and zlib.crc32(record) == crc
+    return record if whole else None
+
+
+def read_frames(path: Path) -> Iterator[bytes]:
+    """The whole records of a file, up to a torn one at its end. Raises OsbenchError."""
+    for _, record in placed_frames(path):
+        yield record
 
 
 def cut_torn_tail(path: Path) -> int:
-    """Cut what follows the last whole record; returns the bytes cut."""
+    """Cut what follows the last whole record; returns the bytes cut. Raises OsbenchError."""
     whole = sum(_HEAD.size + len(record) for record in read_frames(path))
     excess = path.stat().st_size - whole if path.exists() else 0
     if excess:

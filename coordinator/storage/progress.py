@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from osbench.common.errors import StorageError
 from osbench.coordinator.storage.run_directory import RunDirectory
+
+LOG = logging.getLogger(__name__)
 
 #: Between two notes, seconds.
 STATUS_S = 1.0
@@ -99,6 +103,7 @@ class ProgressRecorder:
         self._progress = progress
         self._directory = directory
         self._written = 0.0
+        self._failed = False
         #: By workload: when it was last shown, and what.
         self._shown: dict[int, tuple[float, Snapshot]] = {}
 
@@ -109,7 +114,16 @@ class ProgressRecorder:
         self._shown[snapshot.workload] = (now, snapshot)
         if now - self._written >= STATUS_S:
             self._written = now
+            self._note(snapshot, now)
+
+    def _note(self, snapshot: Snapshot, now: float) -> None:
+        try:
             self._directory.write("status.json", self._noted(snapshot, now), sync=False)
+        except StorageError as error:
+            # what cannot be shown to others is no reason to end a run
+            if not self._failed:
+                LOG.warning("no progress for `status`: %s", error)
+            self._failed = True
 
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
         """A snapshot, with those of workloads under load beside it."""

@@ -1,7 +1,7 @@
 """The run directory: everything a run has decided and received, as it came.
 
 run.json      what was asked: task, options, versions
-journal       decisions, each on disk before it is acted on
+journal       decisions, each on disk before it is acted on, with the count of blocks before it
 blocks        result blocks as they came; a record is some of them, compressed together
 status.json   how far the run is, once a second
 summary.json  the finished run's numbers
@@ -9,11 +9,13 @@ timeline      latency over time and the numbers so far, about once a second
 failure.json  why there is no summary
 contexts      what contexts have made, encrypted, until it is undone
 lock          held by the coordinator; its process id
+reserve       space for the last decisions and documents, freed when the disk is full
 traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -26,12 +28,15 @@ from typing import Any, BinaryIO
 import msgpack
 import zstandard
 
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import OsbenchError, StorageError, UsageError
 from osbench.common.protocol.blocks import Columns, decode_rows
-from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
+from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
+from osbench.coordinator.storage.replay import Replayed, block_bundles, journal_records, replay
 
 #: Small result blocks are compressed together, up to this many bytes.
 BUNDLE_BYTES = 1 << 20
+#: Bytes of the file `reserve`.
+RESERVE_BYTES = 1 << 20
 
 
 class RunDirectory:
@@ -42,6 +47,8 @@ class RunDirectory:
         self._lock: BinaryIO | None = None
         self._journal: FrameFile | None = None
         self._blocks: FrameFile | None = None
+        #: Bodies in `blocks`; None while they are not counted.
+        self._bodies: int | None = None
         self._compressor = zstandard.ZstdCompressor(level=1)
 
     @classmethod
@@ -58,7 +65,14 @@ class RunDirectory:
             path.mkdir(mode=0o700, parents=True)
         except OSError as error:
             raise OsbenchError(f"cannot make the run directory {path}: {error}") from None
-        found.lock()
+        try:
+            found.lock()
+            found._keep_reserve()
+        except OSError as error:
+            found.close()
+            shutil.rmtree(path, ignore_errors=True)
+            reason = reason_of(error)
+            raise OsbenchError(f"cannot make the run directory {path}: {reason}") from None
         return found
 
     @classmethod
@@ -94,14 +108,34 @@ class RunDirectory:
         except OSError:
             lock.close()
             raise UsageError(f"run {self.path.name} has a coordinator already") from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()).encode())
-        lock.flush()
         self._lock = lock
+        # of no use to those who ask for it where the disk is full, but no reason to stop
+        with contextlib.suppress(OSError):
+            lock.truncate(0)
+            lock.write(str(os.getpid()).encode())
+            lock.flush()
+            self._keep_reserve()
         for name in ("journal", "blocks"):
             cut_torn_tail(self.path / name)
         self._journal = FrameFile(self.path / "journal")
         self._blocks = FrameFile(self.path / "blocks")
+
+    def _keep_reserve(self) -> None:
+        """Take up the space of the reserve. Raises OSError."""
+        try:
+            with (self.path / "reserve").open("ab") as file:
+                os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+        except OSError:
+            self._free_reserve()
+            raise
+
+    def _free_reserve(self) -> bool:
+        """Make room on a disk that is full; False where there was no reserve left."""
+        try:
+            (self.path / "reserve").unlink()
+        except OSError:
+            return False
+        return True
 
     def coordinator(self) -> int:
         """Process id of the coordinator that holds the run now; 0 where there is none."""
@@ -161,29 +195,51 @@ class RunDirectory:
         (self.path.parents[1] / "detached" / f"{self.path.name}.log").unlink(missing_ok=True)
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal; returns when they are on disk."""
+        """Write decisions to the journal; returns when they are on disk.
+
+        Raises StorageError where they cannot be: then none is there, and the reserve makes room
+        for those that end the run.
+        """
         assert self._journal is not None
-        self._journal.append(msgpack.packb(record) for record in records)
+        before = self._count_bodies()
+        self._append(
+            self._journal, (msgpack.packb({**record, "blocks": before}) for record in records)
+        )
 
     def decisions(self) -> Iterator[dict[str, Any]]:
-        """The journal, oldest first."""
-        for record in read_frames(self.path / "journal"):
-            yield msgpack.unpackb(record)
+        """The journal, oldest first. Raises OsbenchError where it is damaged."""
+        for _, record in journal_records(self.path / "journal"):
+            yield record
 
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
-        """Write bodies of result blocks; returns when they are on disk."""
+        """Write bodies of result blocks; returns when they are on disk. Raises StorageError."""
         assert self._blocks is not None
-        packed = map(msgpack.packb, bodies)
-        self._blocks.append(map(self._compressor.compress, bundles(packed, BUNDLE_BYTES)))
+        before = self._count_bodies()
+        packed = [msgpack.packb(body) for body in bodies]
+        compress = self._compressor.compress
+        self._append(self._blocks, map(compress, bundles(packed, BUNDLE_BYTES)))
+        self._bodies = before + len(packed)
+
+    def _append(self, file: FrameFile, records: Iterable[bytes]) -> None:
+        try:
+            file.append(records)
+        except StorageError:
+            self._free_reserve()
+            raise
+
+    def _count_bodies(self) -> int:
+        if self._bodies is None:
+            self._bodies = sum(1 for _ in self.blocks())
+        return self._bodies
 
     def blocks(self) -> Iterator[dict[str, Any]]:
-        """The bodies of all blocks, in the order they were taken."""
-        decompressor = zstandard.ZstdDecompressor()
-        for record in read_frames(self.path / "blocks"):
-            packed = decompressor.decompress(record)
-            unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=len(packed))
-            unpacker.feed(packed)
-            yield from unpacker
+        """The bodies of all blocks, in the order they were taken. Raises OsbenchError."""
+        for _, bodies in block_bundles(self.path / "blocks"):
+            yield from bodies
+
+    def replay(self) -> Iterator[Replayed]:
+        """Journal and blocks in the order in which they were written. Raises OsbenchError."""
+        return replay(self.path / "journal", self.path / "blocks")
 
     def rows(self) -> Iterator[tuple[int, Columns]]:
         """The rows of all workloads as they were taken, with the number of their workload."""
@@ -201,22 +257,39 @@ class RunDirectory:
                 yield body["incarnation"], decode_rows(body["columns"])
 
     def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
-        """Write a JSON document of the run in one step; `sync` waits for the disk."""
-        self.replace(name, json.dumps(document, indent=1).encode(), sync=sync)
+        """Write a JSON document of the run in one step; `sync` waits for the disk.
+
+        One that waits may take the space of the reserve. Raises StorageError.
+        """
+        content = json.dumps(document, indent=1).encode()
+        try:
+            self.replace(name, content, sync=sync)
+        except StorageError:
+            if not sync or self._lock is None or not self._free_reserve():
+                raise
+            self.replace(name, content, sync=sync)
 
     def replace(self, name: str, content: bytes, *, sync: bool) -> None:
-        """Write a file of the run in one step; `sync` waits for the disk."""
+        """Write a file of the run in one step; `sync` waits for the disk. Raises StorageError."""
         target = self.path / name
         draft = target.with_suffix(".draft")
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        draft.replace(target)
+        try:
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+            draft.replace(target)
+        except OSError as error:
+            # half a file would take space for nothing
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise StorageError(f"cannot write {target}: {reason_of(error)}") from None
 
     def close(self) -> None:
         """Close the files and free the lock."""
+        if self._lock is not None and not self._lock.closed:
+            self._free_reserve()
         for file in (self._journal, self._blocks, self._lock):
             if file is not None:
                 file.close()

@@ -16,7 +16,7 @@ FORMAT = 1
 
 
 def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: bool) -> None:
-    """Replace the timeline in one step; `sync` waits for the disk. Raises OSError."""
+    """Replace the timeline in one step; `sync` waits for the disk. Raises StorageError."""
     packed = msgpack.packb({"format": FORMAT, **document})
     directory.replace(TIMELINE, zstandard.ZstdCompressor(level=1).compress(packed), sync=sync)
 

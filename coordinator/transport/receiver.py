@@ -3,94 +3,151 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
 
-from osbench.common.errors import Untrusted
-from osbench.common.protocol.messages import Block, Fence
-from osbench.coordinator.fleet.worker import WorkerHandle
-from osbench.coordinator.results.merging import groups, join
-from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.common.protocol.messages import Block, Will
+from osbench.coordinator.results.accounts import Accounts, Arrival
+from osbench.coordinator.results.merging import groups
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.transport.channel import Channel
 
 LOG = logging.getLogger(__name__)
 
+#: Greater than the number of any block.
+_BEYOND = 1 << 62
+
+
+class Inbox(Protocol):
+    """The results of a run in Redis: blocks and wills whose seal was verified."""
+
+    run_id: str
+    #: Messages that could not be used.
+    refused: int
+
+    def read(self, wait_s: float) -> list[tuple[str, Block | Will]]:
+        """The oldest entries with their ids, waiting for the first. Raises StoreAway."""
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove entries. Raises StoreAway."""
+
 
 class Receiver:
-    """One reader of the result stream for all workloads of a run."""
+    """One reader of the results of all workloads of a run."""
 
-    def __init__(
-        self, channel: Channel, workers: Mapping[str, WorkerHandle], directory: RunDirectory
-    ) -> None:
+    def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel
-        self._workers = workers
+        self._accounts = accounts
         self._directory = directory
-        self._results: dict[int, WorkloadResults] = {}
+        #: Entries that were read, are on disk where they have to be, and are not deleted yet.
+        self._done: list[str] = []
 
-    def register(self, workload: int, results: WorkloadResults) -> None:
-        """Count blocks of a workload there, until the run closes: late results count too."""
-        self._results[workload] = results
+    def receive(self, wait_s: float) -> list[Arrival]:
+        """Read, leave out what came before, write to disk, count: in this order.
 
-    def fence(self, incarnation: str) -> None:
-        """Results of a worker that are read from now on are late or stale."""
-        for results in self._results.values():
-            results.ledger.fence(incarnation)
-
-    def receive(self, wait_s: float, on_fence: Callable[[str], None]) -> None:
-        """Read, verify, drop duplicates, write to disk, count: in this order.
-
-        `on_fence` is called with the nonce of each fence, after the blocks before it and before
-        the blocks behind it are counted. Raises StoreAway, StoreError.
+        Raises StoreAway, StoreError; StorageError where the disk takes no more.
         """
-        fresh: list[Block] = []
-        fences: list[tuple[int, str]] = []
-        seen: dict[str, int] = {}
-        for message in self._channel.read(wait_s):
-            if isinstance(message, Fence):
-                fences.append((len(fresh), message.nonce))
-            elif self._is_fresh(message, seen):
-                seen[message.incarnation] = message.number
-                fresh.append(message)
-        self._directory.keep(block.body() for block in fresh)
-        for name, number in seen.items():
-            self._workers[name].blocks = number
-        at = 0
-        for stop, nonce in fences:
-            self._count_all(fresh[at:stop])
-            on_fence(nonce)
-            at = stop
-        self._count_all(fresh[at:])
+        if self._done:
+            self._channel.delete(self._done)
+            self._done = []
+        read = self._channel.read(wait_s)
+        fresh: dict[tuple[str, int], Block] = {}
+        for _, message in read:
+            if isinstance(message, Block) and self._fits(message):
+                key = (message.membership, message.number)
+                if key in fresh or self._came_before(message):
+                    self._count_duplicate(message)
+                else:
+                    fresh[key] = message
+        arrivals = self._take(list(fresh.values()))
+        for _, message in read:
+            if isinstance(message, Will):
+                self._execute(message)
+        self._done = [entry for entry, _ in read]
+        for arrival in arrivals:
+            if arrival.problem:
+                LOG.warning("worker %s: %s", self._name(arrival.mid), arrival.problem)
+        return arrivals
 
-    def _is_fresh(self, block: Block, seen: Mapping[str, int]) -> bool:
-        worker = self._workers.get(block.incarnation)
-        results = self._results.get(block.workload)
-        if worker is None or results is None:
+    def _fits(self, block: Block) -> bool:
+        """A block of this run, by the worker whose membership it names; else it is refused."""
+        fits = block.run == self._channel.run_id and _well_formed(block)
+        if fits:
+            member = self._accounts.memberships.get(block.membership)
+            fits = member is None or member.incarnation == block.incarnation
+        if not fits:
             self._channel.refused += 1
-            return False
-        if block.number <= max(worker.blocks, seen.get(block.incarnation, 0)):
+        return fits
+
+    def _came_before(self, block: Block) -> bool:
+        member = self._accounts.memberships.get(block.membership)
+        return member is not None and member.has(block.number)
+
+    def _count_duplicate(self, block: Block) -> None:
+        results = self._accounts.results.get(block.workload)
+        if results is not None:
             results.duplicates += 1
-            return False
-        return True
 
-    def _count_all(self, blocks: Sequence[Block]) -> None:
-        for group in groups(blocks):
-            self._count(group)
+    def _take(self, blocks: list[Block]) -> list[Arrival]:
+        """Keep blocks and count them."""
+        if not blocks:
+            return []
+        # a worker describes a failure in the first block that has it
+        blocks.sort(key=lambda block: block.number)
+        named = [self._named(block) for block in blocks]
+        # they lie on disk as they are counted: whoever folds them comes to the same
+        ordered = [block for group in groups(named) for block in group]
+        self._directory.keep(block.body() for block in ordered)
+        return self._accounts.take(ordered)
 
-    def _count(self, blocks: Sequence[Block]) -> None:
-        """Count blocks of one worker and workload."""
-        workload = blocks[0].workload
-        results, worker = self._results[workload], self._workers[blocks[0].incarnation]
-        try:
-            ran, busy_s = results.add(join(blocks))
-        except Untrusted as error:
-            if len(blocks) > 1:
-                for block in blocks:
-                    self._count([block])
-                return
-            LOG.warning("worker %s: %s", worker.incarnation, error)
-            results.refused += 1
-            # which of its numbers it has reported cannot be known any more
-            worker.record_protocol_error()
+    def _named(self, block: Block) -> Block:
+        """A block by the name of its membership, which is noted if it was not."""
+        mid, incarnation = block.membership, block.incarnation
+        if mid not in self._accounts.memberships:
+            record = self._accounts.enrolment(mid, incarnation)
+            self._directory.decide([record])
+            self._accounts.apply(record)
+        name = self._name(mid)
+        return block if name == incarnation else replace(block, incarnation=name)
+
+    def _name(self, mid: str) -> str:
+        return self._accounts.memberships[mid].name
+
+    def _execute(self, will: Will) -> None:
+        """Give back what a worker process that has ended did not start, once."""
+        if will.run != self._channel.run_id or not _well_formed_will(will):
+            self._channel.refused += 1
             return
-        if workload == worker.workload:
-            worker.measured(ran, busy_s)
+        record = self._accounts.execution(will)
+        if record is not None:
+            self._directory.decide([record])
+            self._accounts.apply(record)
+
+
+def _well_formed(block: Block) -> bool:
+    """The fields are of the right types; what is in the columns their decoder checks."""
+    texts = (block.membership, block.incarnation)
+    counts = (block.want_ns, block.cut, block.started_late, *_list(block.voids))
+    return (
+        all(isinstance(text, str) and text for text in texts)
+        and isinstance(block.number, int)
+        and 0 < block.number < _BEYOND
+        and isinstance(block.workload, int)
+        and isinstance(block.columns, dict)
+        and all(isinstance(part, list) for part in (block.returned, block.failures, block.voids))
+        and all(isinstance(count, int) and 0 <= count < _BEYOND for count in counts)
+        and isinstance(block.final, bool)
+    )
+
+
+def _list(found: object) -> list[object]:
+    return found if isinstance(found, list) else []
+
+
+def _well_formed_will(will: Will) -> bool:
+    counts = (will.workload, will.seq, will.number)
+    return (
+        isinstance(will.membership, str)
+        and all(isinstance(count, int) and abs(count) < _BEYOND for count in counts)
+        and (will.due_ns is None or (isinstance(will.due_ns, int) and abs(will.due_ns) < _BEYOND))
+    )

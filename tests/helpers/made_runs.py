@@ -60,7 +60,7 @@ def _block(
     failures = [[1, "GatewayTimeout", "HTTP 504", "Traceback (most recent call last):\n"]]
     return Block(
         run="made",
-        epoch="e",
+        membership="m",
         incarnation=worker,
         number=number,
         workload=0,
@@ -75,7 +75,7 @@ def made_run(data: Path, count: int, rate: float = 1000.0) -> RunDirectory:
     results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Plugins()))
     for batch, block in enumerate(blocks_of(count, rate)):
         numbers = results.ledger.allot_new(block.columns["rows"])
-        results.ledger.cut(batch, block.incarnation, numbers)
+        results.ledger.cut(block.incarnation, batch, numbers)
         directory.keep([block.body()])
         results.add(block)
     statistics = results.statistics

@@ -59,7 +59,7 @@ def blocks(stream: list[tuple[str, list[Any]]]) -> list[Block]:
         found.append(
             Block(
                 run="r",
-                epoch="e",
+                membership="m",
                 incarnation=worker,
                 number=at + 1,
                 workload=0,
@@ -85,9 +85,7 @@ def empty_book(stream: list[Block]) -> WorkloadResults:
         spare = [
             low for block in stream if block.incarnation == worker for low, _ in block.returned
         ]
-        book.ledger.cut(
-            1 + WORKERS.index(worker), worker, Intervals.of(np.array([*numbers, *spare]))
-        )
+        book.ledger.cut(worker, 1, Intervals.of(np.array([*numbers, *spare])))
     return book
 
 
@@ -110,7 +108,7 @@ def test_large_blocks_stay_alone_and_small_ones_become_a_large_one() -> None:
     rows = [(n, 1, 0, 0, 1, 0, 0, b"", None) for n in range(1, 4_001)]
     columns = encode_rows(rows, (), 0)
     many = [
-        Block(run="r", epoch="e", incarnation="w1", number=n, workload=0, columns=columns)
+        Block(run="r", membership="m", incarnation="w1", number=n, workload=0, columns=columns)
         for n in range(1, 6)
     ]
 

@@ -41,7 +41,7 @@ Examples:
 \b
 Exit codes, the first that applies:
   2 bad usage, task, configuration or deployment   130 interrupted
-  3 iterations lost, dropped with a worker, or not started
+  3 iterations lost, dropped with a worker or the coordinator, or not started
   4 the generator was the limit
   1 an SLA failed                                  5 a context could not be undone
   0 success

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.harness.stream import Stream
+from bench.harness.stream import WORKERS, Stream
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
-from osbench.coordinator.results.merging import groups, join
+from osbench.coordinator.results.accounts import Accounts
+from osbench.coordinator.results.merging import groups
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -26,6 +27,10 @@ class Intake:
         # the criterion of a workload that names none
         none_fails = Named(name="failure_rate", config={"max": 0})
         self.book = WorkloadResults(idempotent=False, sla=SlaEvaluator((none_fails,), Plugins()))
+        self._accounts = Accounts()
+        self._accounts.register(0, self.book)
+        for name in WORKERS:
+            self._accounts.apply({"do": "member", "mid": name, "incarnation": name, "name": name})
 
     def cut(self, blocks: Sequence[int]) -> None:
         """Give the iterations of some blocks out, as they were before their results come."""
@@ -34,14 +39,14 @@ class Intake:
             worker, numbers = self._stream.numbers(block)
             allotted = ledger.allot(self._stream.rows, None)
             assert list(allotted) == list(numbers), "blocks are cut in order"
-            ledger.cut(1 + block, worker, allotted)
+            ledger.cut(worker, 1 + block, allotted)
 
     def take(self, entries: Sequence[bytes]) -> None:
         """One read."""
         blocks = [Block.parse(self._sealer.open(Block.KIND, data)) for data in entries]
-        self.directory.keep(block.body() for block in blocks)
-        for group in groups(blocks):
-            self.book.add(join(group))
+        ordered = [block for group in groups(blocks) for block in group]
+        self.directory.keep(block.body() for block in ordered)
+        self._accounts.take(ordered)
 
     def close(self, rows: int) -> None:
         """Check that every row was counted, and clean up."""

@@ -50,7 +50,7 @@ class Stream:
         turn = block // len(WORKERS)
         message = Block(
             run=RUN,
-            epoch="epoch",
+            membership=WORKERS[block % len(WORKERS)],
             incarnation=WORKERS[block % len(WORKERS)],
             number=1 + turn,
             workload=0,

@@ -10,7 +10,7 @@ import pytest
 from helpers.result_rows import block, row
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Failure
-from osbench.coordinator.results.failed_iterations import KEPT, FailedIterations
+from osbench.coordinator.results.examples.failed_iterations import KEPT, FailedIterations
 from osbench.coordinator.results.latency_over_time import ACTIONS, OTHERS
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 

@@ -22,7 +22,7 @@ CRITERIA = [Named(name="failure_rate", config={"max": 0}), Named(name="max_avg_d
 @pytest.fixture
 def results() -> WorkloadResults:
     found = WorkloadResults(idempotent=False, sla=SlaEvaluator(CRITERIA, Plugins(())))
-    found.ledger.cut(1, "w1", found.ledger.allot(100, 100))
+    found.ledger.cut("w1", 1, found.ledger.allot(100, 100))
     found.t0_at = 1000.0
     return found
 
@@ -31,7 +31,9 @@ def add(results: WorkloadResults, numbers: range, outcome: Outcome = Outcome.OK)
     """Iterations of n milliseconds that were started n microseconds late."""
     rows = [(n, int(outcome), 0, n * 1000, n * 1000 + n * MS, 0, 0, (), None) for n in numbers]
     columns = encode_rows(rows, (), 0)
-    results.add(Block(run="r", epoch="e", incarnation="w1", number=1, workload=0, columns=columns))
+    results.add(
+        Block(run="r", membership="m", incarnation="w1", number=1, workload=0, columns=columns)
+    )
 
 
 def test_rates_are_over_the_last_seconds() -> None:

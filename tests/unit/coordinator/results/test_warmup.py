@@ -12,13 +12,18 @@ SECOND = 1_000_000_000
 
 def block(rows):
     return Block(
-        run="r", epoch="e", incarnation="w", number=1, workload=0, columns=encode_rows(rows, [], 0)
+        run="r",
+        membership="m",
+        incarnation="w",
+        number=1,
+        workload=0,
+        columns=encode_rows(rows, [], 0),
     )
 
 
 def book_of(count, **options):
     book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Plugins()), **options)
-    book.ledger.cut(1, "w", book.ledger.allot(count, count))
+    book.ledger.cut("w", 1, book.ledger.allot(count, count))
     return book
 
 

@@ -21,13 +21,13 @@ def row(number: int, outcome: int = Outcome.OK, length_s: float = 1.0) -> tuple:
 def block(worker: str, number: int, rows: list[tuple] = (), **fields) -> Block:
     columns = encode_rows(rows, (), 0) if rows else {}
     fields.setdefault("columns", columns)
-    return Block(run="r", epoch="e", incarnation=worker, number=number, workload=0, **fields)
+    return Block(run="r", incarnation=worker, membership="m", number=number, workload=0, **fields)
 
 
 @pytest.fixture
 def book():
     found = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))
-    found.ledger.cut(1, "w1", found.ledger.allot(5, 5))
+    found.ledger.cut("w1", 1, found.ledger.allot(5, 5))
     return found
 
 
@@ -94,7 +94,7 @@ def test_a_block_of_another_shape_is_refused_and_changes_nothing(book, spoilt):
 
 def test_rows_of_the_warm_up_count_in_the_ledger_alone():
     book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None), warmup_s=1.0)
-    book.ledger.cut(1, "w1", book.ledger.allot(4, 4))
+    book.ledger.cut("w1", 1, book.ledger.allot(4, 4))
     early = [row(1), row(2, Outcome.DROPPED_LATE, length_s=0.0)]
     later = (3, int(Outcome.OK), 0, 2 * S, 3 * S, 0, 0, (), None)
 

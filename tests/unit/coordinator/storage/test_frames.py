@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, StorageError
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
 
-RECORDS = [b"one", b"", b"\x00" * 5000, b"last"]
+RECORDS = [b"one", b"2", b"\x00" * 5000, b"last"]
 HEAD = 8
 
 
@@ -59,11 +59,15 @@ def test_any_cut_leaves_the_whole_records_before_it(path):
         assert path.stat().st_size == length - excess == (ends[whole - 1] if whole else 0)
 
 
-@pytest.mark.parametrize("place", [0, 4, 9, HEAD + 3 + 4, HEAD * 3 + 3 + 100])
-def test_a_flipped_bit_ends_the_file_there(path, place):
+def flip(path, place: int) -> None:
     data = bytearray(path.read_bytes())
     data[place] ^= 0x10
     path.write_bytes(data)
+
+
+@pytest.mark.parametrize("place", [1, 3, HEAD + 3 + 3])
+def test_a_length_that_cannot_be_right_ends_the_file_there(path, place):
+    flip(path, place)
 
     found = list(read_frames(path))
 
@@ -71,6 +75,25 @@ def test_a_flipped_bit_ends_the_file_there(path, place):
     assert len(found) < len(RECORDS)
     assert cut_torn_tail(path) > 0
     assert list(read_frames(path)) == found
+
+
+@pytest.mark.parametrize(
+    ("place", "begins"),
+    [(4, 0), (9, 0), (HEAD + 3 + 4, HEAD + 3), (HEAD * 3 + 4 + 100, HEAD * 2 + 4)],
+)
+def test_a_damaged_record_before_whole_ones_is_told_with_its_place(path, place, begins):
+    flip(path, place)
+
+    for read in (lambda: list(read_frames(path)), lambda: cut_torn_tail(path)):
+        with pytest.raises(OsbenchError, match=f"journal is damaged at byte {begins}$"):
+            read()
+
+
+def test_zeros_behind_the_last_record_are_cut(path):
+    path.write_bytes(path.read_bytes() + bytes(100))
+
+    assert list(read_frames(path)) == RECORDS
+    assert cut_torn_tail(path) == 100
 
 
 def test_after_the_tail_was_cut_records_follow_without_a_gap(path):
@@ -91,8 +114,9 @@ def test_a_disk_that_is_full_leaves_no_torn_record(path):
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, before[1]))
     try:
-        with pytest.raises(OsbenchError, match="cannot write"):
-            file.append([b"x" * 1000])
+        for _ in range(2):
+            with pytest.raises(StorageError, match=f"cannot write {path}: file too large"):
+                file.append([b"x" * 1000])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     file.append([b"after"])

@@ -1,0 +1,313 @@
+"""The state of a run that follows from its journal and its result blocks, and from nothing else.
+
+A live run writes a decision to the journal and then applies it here, and keeps blocks on disk and
+then takes them here. A run that is resumed folds what lies in its directory, in the same order,
+and has the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.intervals import Interval, Intervals
+from osbench.common.outcomes import DROP_REASONS, Outcome
+from osbench.common.protocol.messages import Block, Will
+from osbench.coordinator.results.ledger import Ledger
+from osbench.coordinator.results.membership import Membership
+from osbench.coordinator.results.merging import groups, join
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+Ints = NDArray[np.int64]
+Record = dict[str, Any]
+_REASONS = {word: outcome for outcome, word in DROP_REASONS.items()}
+#: What a record or body of another shape than this code writes may raise.
+_MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrival:
+    """What blocks of one membership and workload brought."""
+
+    mid: str
+    workload: int
+    #: Iterations that ran, and their user-seconds.
+    ran: int = 0
+    busy_s: float = 0.0
+    #: Why a block could not be read; "" where all could.
+    problem: str = ""
+
+
+class Accounts:
+    """Memberships and the results of all workloads of a run. Does no I/O but `fold`."""
+
+    def __init__(self) -> None:
+        #: Counts the coordinator processes of the run.
+        self.epoch = 0
+        #: By id.
+        self.memberships: dict[str, Membership] = {}
+        #: By workload, as far as they are registered.
+        self.results: dict[int, WorkloadResults] = {}
+        #: When the load of a workload began, seconds since 1970, Redis time.
+        self.t0_at: dict[int, float] = {}
+        #: Workloads whose ledger is closed.
+        self.closed: set[int] = set()
+        #: Blocks of workloads that are not registered.
+        self.refused = 0
+        #: Numbers and due instants by workload, member and batch, while the batch is open.
+        self._dues: dict[tuple[int, str], dict[int, tuple[Ints, Ints]]] = {}
+        self._appliers: dict[str, Callable[[Record], None]] = {
+            "open": self._open,
+            "member": self._enrol,
+            "start": self._start,
+            "cut": self._cut,
+            "lost": self._lose,
+            "heard": self._hear,
+            "again": self._again,
+            "will": self._will,
+            "drop": self._drop,
+            "close": self._close,
+        }
+
+    def register(self, workload: int, results: WorkloadResults) -> None:
+        """Count what belongs to a workload there, until the run closes: late results count too."""
+        self.results[workload] = results
+        results.t0_at = self.t0_at.get(workload, 0.0)
+        for member in self.memberships.values():
+            if member.lost:
+                results.ledger.lost(member.name)
+
+    @property
+    def _ledgers(self) -> list[Ledger]:
+        return [results.ledger for results in self.results.values()]
+
+    def next_name(self, incarnation: str) -> str:
+        """What the next membership of a worker process is called in ledger and statistics."""
+        before = sum(one.incarnation == incarnation for one in self.memberships.values())
+        return f"{incarnation}+{before + 1}" if before else incarnation
+
+    # decisions that are to be written down
+
+    def enrolment(self, mid: str, incarnation: str) -> Record:
+        """The record of a new membership."""
+        name = self.next_name(incarnation)
+        return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
+
+    def execution(self, will: Will) -> Record | None:
+        """The record of what a will gives back; None where that is nothing."""
+        member = self.memberships.get(will.membership)
+        results = self.results.get(will.workload)
+        if member is None or results is None or member.incarnation != will.incarnation:
+            return None
+        if will.due_ns is None:
+            back = results.ledger.behind(member.name, will.seq, will.number)
+        else:
+            back = self._due_after(will.workload, member.name, will.due_ns)
+        if not back:
+            return None
+        return {
+            "do": "will",
+            "mid": member.mid,
+            "workload": will.workload,
+            "seq": will.seq,
+            "number": will.number,
+            "due_ns": will.due_ns,
+            "intervals": list(back),
+        }
+
+    def closing(self, workload: int, budget: int | None, *, unused: bool) -> Record:
+        """The record of a workload's end; `unused`: what nobody started leaves the plan."""
+        return {
+            "do": "close",
+            "workload": workload,
+            "budget": budget,
+            "unused": unused,
+            "allotted": self.results[workload].ledger.allotted,
+        }
+
+    def _due_after(self, workload: int, name: str, due_ns: int) -> Intervals:
+        found = Intervals()
+        for numbers, dues in self._dues.get((workload, name), {}).values():
+            found.update(Intervals.of(numbers[dues > due_ns]))
+        return self.results[workload].ledger.held(name).intersection(found)
+
+    # decisions that are on disk
+
+    def apply(self, record: Record) -> None:
+        """Act on a record of the journal. Kinds that are not known are passed over.
+
+        Raises KeyError, TypeError or ValueError for one of another shape.
+        """
+        applier = self._appliers.get(record["do"])
+        if applier is not None:
+            applier(record)
+
+    def _open(self, record: Record) -> None:
+        self.epoch = max(self.epoch, int(record["epoch"]))
+
+    def _enrol(self, record: Record) -> None:
+        mid, incarnation, name = (str(record[field]) for field in ("mid", "incarnation", "name"))
+        member = Membership(mid=mid, incarnation=incarnation, name=name)
+        self.memberships.setdefault(mid, member)
+
+    def _start(self, record: Record) -> None:
+        workload, t0_at = int(record["workload"]), float(record["t0_at"])
+        self.t0_at[workload] = t0_at
+        if workload in self.results:
+            self.results[workload].t0_at = t0_at
+
+    def _cut(self, record: Record) -> None:
+        member = self.memberships[record["mid"]]
+        workload, seq = int(record["workload"]), int(record["seq"])
+        member.seq = max(member.seq, seq)
+        if workload not in self.results:
+            return
+        ledger = self.results[workload].ledger
+        numbers = _intervals(record["intervals"])
+        ledger.cut(member.name, seq, numbers)
+        dues = np.frombuffer(record.get("dues", b""), "<i8")
+        if len(dues):
+            held = self._dues.setdefault((workload, member.name), {})
+            for over in held.keys() - set(ledger.open_batches(member.name)):
+                del held[over]
+            held[seq] = (numbers.members(), dues)
+            if len(dues) != len(numbers):
+                raise ValueError(f"{len(dues)} due instants of {len(numbers)} arrivals")
+
+    def _lose(self, record: Record) -> None:
+        member = self.memberships[record["mid"]]
+        member.lost = True
+        for ledger in self._ledgers:
+            ledger.lost(member.name)
+
+    def _hear(self, record: Record) -> None:
+        member = self.memberships[record["mid"]]
+        member.lost = False
+        for ledger in self._ledgers:
+            ledger.heard(member.name)
+
+    def _again(self, record: Record) -> None:
+        member = self.memberships[record["mid"]]
+        for ledger in self._ledgers:
+            if ledger.idempotent:
+                ledger.again(member.name)
+
+    def _will(self, record: Record) -> None:
+        member = self.memberships[record["mid"]]
+        results = self.results.get(int(record["workload"]))
+        if results is not None:
+            results.ledger.give_back(member.name, _intervals(record["intervals"]))
+
+    def _drop(self, record: Record) -> None:
+        results = self.results.get(int(record["workload"]))
+        if results is not None:
+            numbers = _intervals(record["numbers"])
+            numbers.update(_intervals(record.get("spent", ())))
+            why = _REASONS[record.get("why", DROP_REASONS[Outcome.DROPPED_WORKER_LOST])]
+            for _, end in numbers:
+                results.ledger.allot_up_to(end - 1)
+            results.ledger.drop(numbers, why)
+
+    def _close(self, record: Record) -> None:
+        workload = int(record["workload"])
+        self.closed.add(workload)
+        results = self.results.get(workload)
+        if results is None:
+            return
+        ledger = results.ledger
+        ledger.allot_up_to(int(record.get("allotted", 0)))
+        if record.get("unused"):
+            ledger.release_unused()
+        ledger.close(record.get("budget"))
+
+    # blocks that are on disk
+
+    def take(self, blocks: Sequence[Block]) -> list[Arrival]:
+        """Count blocks, each once; their incarnation is the name of their membership."""
+        fresh: list[Block] = []
+        seen: set[tuple[str, int]] = set()
+        for block in blocks:
+            key = (block.membership, block.number)
+            if key not in seen and not self._member_of(block).has(block.number):
+                seen.add(key)
+                fresh.append(block)
+        return [arrival for group in groups(fresh) for arrival in self._count(group)]
+
+    def _member_of(self, block: Block) -> Membership:
+        """The membership of a block. The end of a journal, where that is noted, may be gone."""
+        member = self.memberships.get(block.membership)
+        if member is None:
+            incarnation, name = block.incarnation.partition("+")[0], block.incarnation
+            member = Membership(mid=block.membership, incarnation=incarnation, name=name)
+            self.memberships[block.membership] = member
+        return member
+
+    def _count(self, blocks: Sequence[Block]) -> Iterator[Arrival]:
+        """Count blocks of one membership and workload."""
+        mid, workload = blocks[0].membership, blocks[0].workload
+        member, results = self.memberships[mid], self.results.get(workload)
+        problem, ran, busy_s = "", 0, 0.0
+        if results is not None:
+            try:
+                ran, busy_s = results.add(join(blocks))
+            except Untrusted as error:
+                if len(blocks) > 1:
+                    for block in blocks:
+                        yield from self._count([block])
+                    return
+                problem, member.damaged = str(error), True
+                results.refused += 1
+        elif workload >= 0:
+            self.refused += len(blocks)
+        for block in blocks:
+            self._note(member, block, readable=not problem)
+        yield Arrival(mid=mid, workload=workload, ran=ran, busy_s=busy_s, problem=problem)
+
+    def _note(self, member: Membership, block: Block, *, readable: bool) -> None:
+        member.note(block.number)
+        if block.final:
+            member.final = block.number
+        for ledger in self._ledgers:
+            if block.voids and readable:
+                ledger.void(member.name, block.voids)
+            # what a block said that nobody could read may have run
+            if member.whole and not member.damaged:
+                ledger.consent(member.name)
+
+    # what lies on disk
+
+    def fold(self, directory: RunDirectory) -> None:
+        """Apply all records and take all blocks of a run directory, in the order of the live run.
+
+        Raises OsbenchError where one of them is damaged.
+        """
+        for entry in directory.replay():
+            try:
+                if entry.record is not None:
+                    self.apply(entry.record)
+                self.take([Block.parse(_with_text_keys(body)) for body in entry.bodies])
+            except _MALFORMED as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise OsbenchError(f"{entry.place} cannot be read: {reason}") from None
+
+
+def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:
+    if not all(isinstance(key, str) for key in body):
+        raise ValueError("a field without a name")
+    return dict(body)
+
+
+def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
+    """Raises ValueError, TypeError."""
+    found: list[Interval] = []
+    for low, high in pairs:
+        if not 0 < int(low) <= int(high):
+            raise ValueError(f"no numbers: {low} to {high}")
+        found.append((int(low), int(high)))
+    return Intervals(found)
