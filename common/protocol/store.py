@@ -37,8 +37,11 @@ class Store(Protocol):
         shows that the store has lost something.
         """
 
-    def append(self, entry: bytes) -> None:
-        """Add an entry to the results; does nothing where the run does not exist."""
+    def append(self, entry: bytes, *, instead_of: str = "") -> str:
+        """Add an entry to the results and remove an earlier one, where that is still there.
+
+        Returns the id of the entry; does nothing and returns "" where the run does not exist.
+        """
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         """The oldest entries with their ids, waiting for the first."""
@@ -136,9 +139,16 @@ class RedisStore:
         seconds, _ = cast(tuple[int, int], self._client.time())
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
-    def append(self, entry: bytes) -> None:
+    def append(self, entry: bytes, *, instead_of: str = "") -> str:
+        results = self._key("results")
         with reached():
-            self._client.xadd(self._key("results"), {b"d": entry}, nomkstream=True)
+            # added first: what is lost between the two commands leaves a copy more, not none
+            pipe = self._client.pipeline(transaction=False)
+            pipe.xadd(results, {b"d": entry}, nomkstream=True)
+            if instead_of:
+                pipe.xdel(results, instead_of)
+            place = cast(bytes | None, pipe.execute()[0])
+        return place.decode() if place else ""
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
@@ -217,10 +227,14 @@ class MemoryStore:
         self._turns += 1
         return self._turns
 
-    def append(self, entry: bytes) -> None:
-        if self._entries is not None:
-            self._last += 1
-            self._entries[self._last] = entry
+    def append(self, entry: bytes, *, instead_of: str = "") -> str:
+        if self._entries is None:
+            return ""
+        self._last += 1
+        self._entries[self._last] = entry
+        if instead_of:
+            self.delete([instead_of])
+        return f"{self._last}-0"
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         found = sorted((self._entries or {}).items())

@@ -1,34 +1,35 @@
-"""The agent of a worker process: heartbeats, control records, and the run it serves."""
+"""The agent of a worker process: follows offers and control records, and serves one run."""
 
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
 
 from osbench import __version__
 from osbench.common.clock import ClockOffset, measure
-from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.errors import OsbenchError, StoreAway, Untrusted
 from osbench.common.protocol import broker, redis_keys
-from osbench.common.protocol.envelope import Sealer, Vault
-from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import Client, reached, server_run_id
-from osbench.common.protocol.store import RedisStore
-from osbench.worker.session.preparation import Preparation
+from osbench.common.protocol.messages import Batch, Heartbeat, Offer
+from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.store import RedisStore, read_records
+from osbench.worker.process.beat_sender import BeatSender
+from osbench.worker.session.beat_log import BeatLog
+from osbench.worker.session.equipment import Equipment
+from osbench.worker.session.left_memberships import LeftMemberships
+from osbench.worker.session.offer_rules import offer_refusal, repeated
+from osbench.worker.session.refusals import BAD_SEAL, NO_RUN
 from osbench.worker.session.session import Session
 
 LOG = logging.getLogger(__name__)
 
-BEAT_S = 0.5
-#: How often this process is added to the set of workers.
-LIST_S = 2.0
-#: How often the control record is read while a workload is about to start.
+#: How often offers and control records are read, and while a workload is about to start, seconds.
+READ_S = 0.25
 EAGER_S = 0.05
-#: How often the clock's offset is measured again.
+#: How often the clock's offset is measured again, seconds.
 OFFSET_S = 30.0
 
 
@@ -43,232 +44,294 @@ class Identity:
     capacity: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """Limits at which a worker process leaves a run, or waits for Redis."""
+
+    #: Bound of a reply of Redis, and of a coordinator's silence, seconds.
+    redis_timeout_s: float
+    coordinator_lost_s: float
+    #: Stuck threads at which no more work is taken.
+    max_stuck: int
+
+
 class Agent:
-    """Sends heartbeats and serves runs in its own thread until it has drained."""
+    """Serves runs in its own thread until it has drained. Heartbeats have theirs."""
 
     def __init__(
         self,
         *,
         identity: Identity,
-        connect: Callable[[], Client],
-        sealer: Sealer,
-        vault: Vault,
-        preparation: Preparation,
-        spool_dir: Path,
-        spool_limit_bytes: int,
-        max_stuck: int,
+        connect: Callable[[float], Client],
+        equipment: Equipment,
+        patience: Patience,
     ) -> None:
         self._identity = identity
-        self._connect = connect
-        self._client = connect()
-        self._sealer = sealer
-        self._vault = vault
-        self._preparation = preparation
-        self._spool = spool_dir / f"{identity.incarnation}.blocks"
-        self._spool_limit = spool_limit_bytes
-        self._max_stuck = max_stuck
-        self._beat = 0
-        self._refused = 0
-        self._server_run_id = ""
+        self._patience = patience
+        self._client = connect(patience.redis_timeout_s)
+        self._equipment = equipment
+        self._refusals = equipment.refusals
         self._offset: ClockOffset | None = None
         self._offset_at = 0.0
         self._cpu = (time.monotonic(), time.process_time())
-        self._last_beat = 0.0
-        self._listed = float("-inf")
-        self._reported = ""
-        #: The run served last, which may still hold this worker in Redis.
-        self._last_run = ""
-        self._session: Session | None = None
-        self._store: RedisStore | None = None
+        self._log = BeatLog()
+        self._beats = BeatSender(
+            incarnation=identity.incarnation,
+            connect=connect,
+            sealer=equipment.sealer,
+            log=self._log,
+            describe=self._describe,
+        )
+        #: The session and the challenge, which change together; assigned by one thread only.
+        self._place: tuple[Session | None, str] = (None, secrets.token_hex(16))
+        self._left = LeftMemberships(equipment)
+        #: The membership whose numbers stand on the page that the supervisor reads.
+        self._paged = ""
+        #: Stuck threads of sessions that have ended.
+        self._stuck: list[threading.Thread] = []
+        self._offer = b""
+        self._reported: object = None
+        self._away = False
         self._draining = threading.Event()
         self.done = threading.Event()
 
+    @property
+    def _session(self) -> Session | None:
+        return self._place[0]
+
     def start(self) -> None:
-        """Register and start the thread. Raises StoreAway, StoreError at first contact."""
+        """Register and start the threads. Raises StoreAway, StoreError at first contact."""
         self._synchronize()
-        self._send_beat()
+        self._beats.start()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
     def receive(self, data: bytes) -> None:
         """Take a batch from the broker."""
-        session = self._session
-        refusal = session.offer(data) if session is not None else "no run is served"
+        try:
+            batch = Batch.parse(self._equipment.sealer.open(Batch.KIND, data))
+        except Untrusted:
+            refusal = BAD_SEAL
+        else:
+            session = self._session
+            refusal = session.offer(batch) if session is not None else NO_RUN
         if refusal:
-            self._refused += 1
-            LOG.warning("a batch was refused: %s", refusal)
+            self._refusals.count(refusal, "a batch")
 
     def drain(self) -> None:
         """Take no more work; `done` is set when all results are acknowledged."""
         self._draining.set()
 
     def deregister(self) -> None:
-        """Remove the Redis keys of this process, Celery's included."""
+        """Send no heartbeats any more and remove the Redis keys of this process, Celery's included.
+
+        Raises StoreAway, StoreError.
+        """
+        self._beats.close()
+        self._left.close()
         with reached():
             broker.forget(self._client, self._identity.incarnation)
 
     def _synchronize(self) -> None:
-        """After every (re)connection: read the server's run id and measure the clock offset."""
-        self._server_run_id = server_run_id(self._client)
         self._offset = measure(self._client)
         self._offset_at = time.monotonic()
-        if self._session is not None:
-            self._session.claimer.server_run_id = self._server_run_id
 
     def _loop(self) -> None:
-        away = False
         while not self.done.is_set():
             try:
-                if away or time.monotonic() - self._offset_at > OFFSET_S:
-                    self._synchronize()
-                    away = False
-                self._turn()
-            except StoreAway as error:
-                if not away:
-                    LOG.warning("%s; continuing with claimed iterations", error)
-                away = True
-            except OsbenchError as error:
-                LOG.error("%s", error)
+                self._hear()
+                self._advance()
+            except Exception:
+                LOG.exception("internal error in the agent; it continues")
+            pause_s = self._pause_s()
             if self._draining.is_set():
-                time.sleep(self._pause_s())
+                time.sleep(pause_s)
             else:
-                self._draining.wait(self._pause_s())
+                self._draining.wait(pause_s)
 
     def _pause_s(self) -> float:
         session = self._session
-        if session is not None and (session.eager or self._draining.is_set()):
-            return EAGER_S
-        return min(BEAT_S, max(0.01, self._last_beat + BEAT_S - time.monotonic()))
+        eager = session is not None and (session.workloads.eager or session.leaving)
+        return EAGER_S if eager or self._draining.is_set() else READ_S
 
-    def _turn(self) -> None:
+    def _hear(self) -> None:
+        """Read and follow what coordinators write."""
+        try:
+            if self._away or time.monotonic() - self._offset_at > OFFSET_S:
+                self._synchronize()
+            self._read()
+            self._away = False
+        except StoreAway as error:
+            if not self._away:
+                LOG.warning("%s; what is granted goes on while the lease lasts", error)
+            self._away = True
+        except OsbenchError as error:
+            LOG.error("%s", error)
+
+    def _read(self) -> None:
         session = self._session
+        current = [] if session is None else [(session.run, session.membership)]
+        members = [*current, *self._left.memberships()]
+        keys = [redis_keys.offer(self._identity.incarnation)]
+        keys += [redis_keys.control(run, membership) for run, membership in members]
+        offer, *records = read_records(self._client, keys)
+        offset = self._offset
+        assert offset is not None
+        if session is not None:
+            session.follow(records.pop(0), offset)
+        for (run, membership), record in zip(members[len(current) :], records, strict=True):
+            self._left.follow(run, membership, record)
+        if offer is not None and offer != self._offer:
+            # the same record is read many times
+            self._offer = offer
+            refusal = self._consider(offer)
+            if refusal:
+                self._refusals.count(refusal, "an offer")
+        if self._session is not None:
+            self._session.fetch()
+
+    def _consider(self, data: bytes) -> str:
+        """Follow an offer; returns why it is refused, or ""."""
+        try:
+            offer = Offer.parse(self._equipment.sealer.open(Offer.KIND, data))
+        except Untrusted:
+            return BAD_SEAL
+        session = self._session
+        if repeated(offer, session):
+            return ""
+        refusal = offer_refusal(
+            offer,
+            incarnation=self._identity.incarnation,
+            challenge=self._place[1],
+            session=session,
+        )
+        if refusal:
+            return refusal
         if session is None:
-            self._look_for_run()
-        else:
+            self._join(offer)
+            return ""
+        session.takeover(offer)
+        self._move(session)
+        LOG.info("run %s has a new coordinator", session.run)
+        return ""
+
+    def _join(self, offer: Offer) -> None:
+        if self._draining.is_set() or self._is_stuck():
+            return
+        page = self._equipment.page
+        if page is not None:
+            page.join(offer.run, offer.membership)
+            self._paged = offer.membership
+        session = Session(
+            offer,
+            equipment=self._equipment,
+            store=RedisStore(self._client, offer.run),
+            beats=self._log,
+            news=self._beats.wake,
+        )
+        self._move(session)
+        LOG.info("serving run %s", offer.run)
+
+    def _advance(self) -> None:
+        """Leave what is to be left, send what is left to be sent, tell the news."""
+        session = self._session
+        if session is not None:
             self._serve(session)
-        if self._draining.is_set() and (session is None or session.drained):
-            self._leave_run()
+        self._left.send()
+        self._clear_page()
+        if self._draining.is_set() and self._session is None and not self._left.expected():
             self.done.set()
         news = self._news()
-        if news != self._reported or time.monotonic() - self._last_beat >= BEAT_S * 0.98:
+        if news != self._reported:
             self._reported = news
-            self._send_beat()
-
-    def _look_for_run(self) -> None:
-        with reached():
-            run = cast(bytes | None, self._client.get(redis_keys.busy(self._identity.incarnation)))
-        if run is None or self._draining.is_set():
-            return
-        run_id = run.decode()
-        if run_id == self._last_run:
-            return
-        store = RedisStore(self._connect(), run_id)
-        head = store.head()
-        epoch = head.get("epoch")
-        if epoch is None:
-            return  # the coordinator holds this worker and has not opened its run yet
-        if head.get("boot") != self._server_run_id:
-            # the server restarted while this worker was idle, and redis-py reconnected silently
-            self._synchronize()
-        self._store = store
-        self._session = Session(
-            run=run_id,
-            epoch=epoch,
-            incarnation=self._identity.incarnation,
-            capacity=self._identity.capacity,
-            store=store,
-            sealer=self._sealer,
-            vault=self._vault,
-            preparation=self._preparation,
-            spool=self._spool,
-            spool_limit_bytes=self._spool_limit,
-        )
-        self._session.claimer.server_run_id = self._server_run_id
-        LOG.info("serving run %s", run_id)
+            self._beats.wake()
 
     def _serve(self, session: Session) -> None:
-        assert self._offset is not None
-        assert self._store is not None
-        record, holder = self._store.control_and_holder(self._identity.incarnation)
-        refusal = session.follow(record, self._offset)
-        if refusal:
-            self._refused += 1
-            LOG.warning("a control record was refused: %s", refusal)
         if session.over:
-            self._leave_run()
+            session.drop()
+            self._retire(session)
+            session.outbox.close()
             return
-        if holder != session.run:
-            # the coordinator did not renew its hold: finish claimed iterations, then be free
-            session.drain()
-            if session.empty:
-                self._leave_run()
-        elif (self._draining.is_set() or session.stuck >= self._max_stuck) and (
-            not session.draining
-        ):
-            session.drain()
+        lost_s = self._patience.coordinator_lost_s
+        if not session.leaving:
+            if session.unheard_s() > lost_s:
+                LOG.warning("run %s: its coordinator was not heard for %g s", session.run, lost_s)
+                session.leave()
+            elif self._draining.is_set() or self._is_stuck():
+                session.leave()
+        # before anything of it is sent: nothing can begin this membership again
+        if session.finish():
+            self._retire(session)
+            self._left.add(session)
 
-    def _leave_run(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            self._last_run = session.run
-            session.close()
-            LOG.info("left run %s", session.run)
+    def _move(self, session: Session | None) -> None:
+        """Have another session, or none, and a challenge that no offer has named yet."""
+        self._place = (session, secrets.token_hex(16))
 
-    def _news(self) -> str:
-        """State whose changes are sent at once, because the coordinator waits for them."""
+    def _retire(self, session: Session) -> None:
+        self._move(None)
+        earlier = [thread for thread in self._stuck if thread.is_alive()]
+        self._stuck = [*earlier, *session.workloads.stuck()]
+        session.close()
+        LOG.info("left run %s", session.run)
+
+    def _clear_page(self) -> None:
+        page, session = self._equipment.page, self._session
+        if page is None or not self._paged or session is not None:
+            return
+        # as long as blocks are not delivered, the page tells what they would
+        if all(membership != self._paged for _, membership in self._left.memberships()):
+            page.leave()
+            self._paged = ""
+
+    def _stuck_count(self) -> int:
+        earlier = sum(thread.is_alive() for thread in self._stuck)
         session = self._session
+        return earlier + (len(session.workloads.stuck()) if session is not None else 0)
+
+    def _is_stuck(self) -> bool:
+        return self._stuck_count() >= self._patience.max_stuck
+
+    def _news(self) -> object:
+        """State whose changes are sent at once, because the coordinator waits for them."""
+        session, challenge = self._place
         if session is None:
-            return ""
-        settled = session.busy == 0 or session.generation
-        return f"{session.run} {session.state} {session.prepared} {session.generation} {settled}"
+            return challenge, self._state()
+        workloads = session.workloads
+        settled = workloads.busy == 0 or workloads.generation
+        return challenge, self._state(), workloads.prepared, workloads.generation, settled
 
     def _state(self) -> str:
         session = self._session
-        if session is not None and session.stuck >= self._max_stuck:
+        if self._is_stuck():
             return "stuck"
         if self._draining.is_set():
             return "draining"
         return session.state if session is not None else "idle"
 
-    def _send_beat(self) -> None:
-        offset, session = self._offset, self._session
+    def _describe(self, number: int) -> Heartbeat:
+        """The heartbeat of a number; called by the thread that sends them."""
+        session, challenge = self._place
+        offset = self._offset
         assert offset is not None
         now, used = time.monotonic(), time.process_time()
-        elapsed = max(now - self._cpu[0], 1e-6)
-        cpu = (used - self._cpu[1]) / elapsed
+        cpu = (used - self._cpu[1]) / max(now - self._cpu[0], 1e-6)
         self._cpu = (now, used)
-        self._beat += 1
-        self._last_beat = now
-        beat = Heartbeat(
-            incarnation=self._identity.incarnation,
-            beat=self._beat,
-            host=self._identity.host,
-            pid=self._identity.pid,
-            label=self._identity.label,
+        identity = self._identity
+        return Heartbeat(
+            incarnation=identity.incarnation,
+            beat=number,
+            host=identity.host,
+            pid=identity.pid,
+            label=identity.label,
             version=__version__,
-            capacity=self._identity.capacity,
+            capacity=identity.capacity,
             state=self._state(),
-            run=session.run if session is not None else "",
-            prepared=session.prepared if session is not None else -1,
-            problem=session.problem if session is not None else "",
-            generation=session.generation if session is not None else 0,
-            busy=session.busy if session is not None else 0,
-            queued=session.queued if session is not None else 0,
+            challenge=challenge,
             cpu=round(cpu, 3),
             offset_s=offset.wall_s,
             uncertainty_s=offset.uncertainty_ns / 1e9,
-            stuck=session.stuck if session is not None else 0,
-            refused=self._refused,
-            spans=self._preparation.span_counts(),
+            stuck=self._stuck_count(),
+            refusals=self._refusals.counts(),
+            spans=self._equipment.preparation.span_counts(),
+            **(session.facts() if session is not None else {}),
         )
-        sealed = self._sealer.seal(Heartbeat.KIND, beat.body())
-        with reached():
-            pipe = self._client.pipeline(transaction=False)
-            pipe.set(
-                redis_keys.worker(self._identity.incarnation), sealed, ex=redis_keys.WORKER_TTL_S
-            )
-            # repeated, because Redis may have lost it or a coordinator may have removed it
-            if now - self._listed >= LIST_S:
-                pipe.sadd(redis_keys.WORKERS, self._identity.incarnation)
-            pipe.execute()
-        if now - self._listed >= LIST_S:
-            self._listed = now

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Any, cast
 
 import psutil
 from oslo_config import cfg
@@ -17,6 +16,7 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import connect, reached
+from osbench.common.protocol.store import read_records
 
 
 def _directory(conf: cfg.ConfigOpts) -> Path:
@@ -76,7 +76,7 @@ def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
     with connect(url, conf.messaging.redis_timeout_s) as client, reached(url):
         client.ping()
         asked = [redis_keys.worker(name) for name in names]
-        found = cast(list[Any], client.mget(asked)) if asked else []
+        found = read_records(client, asked)
     read = [_beat(sealer, data) for data in found if data is not None]
     return [one for one in read if one is not None and conf.worker.label in ("", one.label)]
 

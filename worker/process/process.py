@@ -24,9 +24,12 @@ from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
+from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check
-from osbench.worker.process.agent import Agent, Identity
+from osbench.worker.process.agent import Agent, Identity, Patience
+from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Preparation
+from osbench.worker.session.refusals import Refusals
 
 LOG = logging.getLogger(__name__)
 
@@ -93,11 +96,16 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
 
 
 def main(
-    conf: cfg.ConfigOpts, plugin_paths: list[str], lifeline: int, started: Callable[[], None]
+    conf: cfg.ConfigOpts,
+    plugin_paths: list[str],
+    lifeline: int,
+    page_fd: int | None,
+    started: Callable[[], None],
 ) -> int:
     """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
-    Calls `started` when it is ready. Raises OsbenchError where it cannot start.
+    `page_fd` is the memory in which the supervisor finds what a dead process had taken; None where
+    nobody reads it. Calls `started` when it is ready. Raises OsbenchError where it cannot start.
     """
     _sharpen_timers()
     _raise_file_limit()
@@ -122,13 +130,13 @@ def main(
     preparation = Preparation(conf, plugins)
     agent = Agent(
         identity=identity,
-        connect=lambda: connect(url, timeout_s),
-        sealer=Sealer(ring),
-        vault=Vault(ring),
-        preparation=preparation,
-        spool_dir=Path(conf.data_dir) / "spool",
-        spool_limit_bytes=conf.worker.spool_limit_mib * 1024 * 1024,
-        max_stuck=conf.worker.max_stuck,
+        connect=lambda bound_s: connect(url, bound_s),
+        equipment=_equipment(conf, ring, preparation, name, page_fd),
+        patience=Patience(
+            redis_timeout_s=timeout_s,
+            coordinator_lost_s=conf.worker.coordinator_lost_s,
+            max_stuck=conf.worker.max_stuck,
+        ),
     )
     leave = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -149,6 +157,22 @@ def main(
     except OsbenchError as error:
         LOG.warning("%s", error)
     return 0
+
+
+def _equipment(
+    conf: cfg.ConfigOpts, ring: Keyring, preparation: Preparation, name: str, page_fd: int | None
+) -> Equipment:
+    return Equipment(
+        incarnation=name,
+        capacity=conf.worker.virtual_users,
+        sealer=Sealer(ring),
+        vault=Vault(ring),
+        preparation=preparation,
+        refusals=Refusals(),
+        spool_dir=Path(conf.data_dir) / "spool",
+        spool_limit_bytes=conf.worker.spool_limit_mib * 1024 * 1024,
+        page=WillPage(page_fd, name) if page_fd is not None else None,
+    )
 
 
 def _watch(lifeline: int, leave: threading.Event) -> None:

@@ -1,95 +1,86 @@
-"""Batches offered to a worker process, and the state of their claims."""
+"""The batches of one membership: each is taken once, in order, or never."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from osbench.common.protocol.messages import Batch
+from osbench.worker.session.refusals import OTHER_RUN, OTHER_SESSION, OTHER_WORKER, TOO_EARLY
+
+#: Batches that may wait for earlier ones: those further ahead are sent again by the coordinator.
+EARLY_MOST = 64
+
+
+@dataclass(kw_only=True)
+class Recalled:
+    """What follows from recalled batches."""
+
+    #: Batches taken earlier: what is not started of them goes back.
+    held: list[int] = field(default_factory=list)
+    #: Batches that did not come before their recall and are refused from now on.
+    voids: list[int] = field(default_factory=list)
+    #: Batches that only waited for those.
+    taken: list[Batch] = field(default_factory=list)
 
 
 class Intake:
-    """Batches offered and not yet claimed, in order of arrival. Not thread-safe."""
+    """Counts the batches of a membership by their sequence number. Not thread-safe."""
 
-    def __init__(self, run: str, epoch: str, incarnation: str) -> None:
+    def __init__(self, *, run: str, incarnation: str, session: str) -> None:
         self._run = run
-        self._epoch = epoch
         self._incarnation = incarnation
-        self._offered: deque[Batch] = deque()
-        #: Ids of batches whose claim has no reply yet: this worker may own them.
-        self._asked: set[int] = set()
-        self._workload = -1
-        self._last = 0
+        self._session = session
+        #: Sequence number of the last batch that was taken or void; all before it were, too.
+        self.got = 0
+        self._early: dict[int, Batch] = {}
+        self._recalled: set[int] = set()
 
-    def __len__(self) -> int:
-        return len(self._offered)
+    def offer(self, batch: Batch) -> tuple[list[Batch], str]:
+        """Take a verified batch; returns the batches that begin now, and why it is refused or "".
 
-    def offer(self, batch: Batch) -> str:
-        """Take a verified batch; returns why it is refused, or "".
-
-        A batch for another run, epoch or process, or one seen before, is never started: it may
-        be a replayed message.
+        A batch that was sent again is not taken and is no refusal.
         """
-        if batch.run != self._run or batch.epoch != self._epoch:
-            return "of another run"
+        refusal = self._refusal(batch)
+        if refusal or batch.seq <= self.got or batch.seq in self._recalled:
+            return [], refusal
+        self._early[batch.seq] = batch
+        return self._advance(), ""
+
+    def _refusal(self, batch: Batch) -> str:
+        if batch.run != self._run:
+            return OTHER_RUN
         if batch.incarnation != self._incarnation:
-            return "for another worker process"
-        if batch.batch <= self._last:
-            return "seen before"
-        self._last = batch.batch
-        self._offered.append(batch)
+            return OTHER_WORKER
+        if batch.session != self._session:
+            return OTHER_SESSION
+        if batch.seq > self.got + EARLY_MOST:
+            return TOO_EARLY
         return ""
 
-    def serve(self, workload: int) -> None:
-        """Serve the batches of this workload from now on; forget those of earlier ones."""
-        self._workload = workload
-        self._offered = deque(batch for batch in self._offered if batch.workload >= workload)
-        self._asked.intersection_update(batch.batch for batch in self._offered)
-
-    def first(self, count: int) -> list[Batch]:
-        """The first batches that together hold `count` numbers; none where count is 0."""
-        wanted: list[Batch] = []
-        for batch in self._served():
-            if count <= 0:
-                break
-            wanted.append(batch)
-            count -= len(batch)
-        return wanted
-
-    def due_before(self, instant_ns: int) -> list[Batch]:
-        """The batches whose first arrival is due before an instant, nanoseconds after t0."""
-        return [
-            batch
-            for batch in self._served()
-            if np.frombuffer(batch.dues, "<i8", count=1)[0] < instant_ns
-        ]
-
-    def _served(self) -> list[Batch]:
-        return [batch for batch in self._offered if batch.workload == self._workload]
-
-    def ask(self, batches: Sequence[Batch]) -> list[int]:
-        """The ids to claim. Until `settle` is called the owners are not known."""
-        found = [batch.batch for batch in batches]
-        self._asked.update(found)
+    def recall(self, seqs: Iterable[int]) -> Recalled:
+        """Follow the coordinator's recall; each batch is recalled once."""
+        found = Recalled()
+        for seq in sorted(set(seqs) - self._recalled):
+            self._recalled.add(seq)
+            if seq <= self.got:
+                found.held.append(seq)
+            else:
+                found.voids.append(seq)
+                self._early.pop(seq, None)
+        found.taken = self._advance()
         return found
 
-    def unanswered(self) -> list[Batch]:
-        """Batches whose claim had no reply: it must be repeated in any case."""
-        return [batch for batch in self._offered if batch.batch in self._asked]
+    def rebind(self, session: str) -> None:
+        """Follow another session: early batches of the last one are sent again in this one."""
+        self._session = session
+        self._early.clear()
 
-    def settle(self, batches: Sequence[Batch], owners: Sequence[str]) -> list[Batch]:
-        """Remove claimed batches; returns those that this worker owns."""
-        asked = {batch.batch for batch in batches}
-        self._asked -= asked
-        self._offered = deque(batch for batch in self._offered if batch.batch not in asked)
-        return [
-            batch
-            for batch, owner in zip(batches, owners, strict=True)
-            if owner == self._incarnation
-        ]
-
-    def clear(self) -> None:
-        """Forget batches without a claim: the coordinator reassigns them."""
-        self._offered = deque(self.unanswered())
+    def _advance(self) -> list[Batch]:
+        found = []
+        while (seq := self.got + 1) in self._early or seq in self._recalled:
+            self.got = seq
+            # a recalled batch is no early one
+            if seq in self._early:
+                found.append(self._early.pop(seq))
+        return found

@@ -1,14 +1,18 @@
-"""Numbered result blocks, kept until the coordinator has them on disk."""
+"""Numbered result blocks, kept and sent until the coordinator has them on disk."""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
-from collections import deque
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+
+from osbench.common.protocol import timers
+from osbench.common.protocol.store import Store
 
 LOG = logging.getLogger(__name__)
 
@@ -20,6 +24,11 @@ class _Kept:
     #: The sealed block, or None if it is in the spool at `place`.
     data: bytes | None
     place: int = 0
+    #: How often it was sent, the entry of the results that it is in, and when it is sent next,
+    #: monotonic seconds.
+    sent: int = 0
+    entry: str = ""
+    due: float = -math.inf
 
 
 class Outbox:
@@ -33,13 +42,21 @@ class Outbox:
         self._spool = spool
         self._limit = limit_bytes
         self._file: FileIO | None = None
-        self._kept: deque[_Kept] = deque()
+        #: By number, ascending.
+        self._kept: dict[int, _Kept] = {}
         self._memory = 0
         self._next = 1
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    @property
+    def unsent(self) -> int:
+        """Blocks that were never sent."""
+        with self._lock:
+            return sum(not kept.sent for kept in self._kept.values())
 
     def number(self) -> int:
         """The number of the next block; numbers start at 1 and have no gaps."""
@@ -49,31 +66,72 @@ class Outbox:
         """Keep the sealed block that has the current number."""
         with self._lock:
             kept = _Kept(self._next, len(data), data)
-            if self._memory + len(data) > self._limit:
-                self._spill(kept, data)
-            if kept.data is not None:
-                self._memory += len(data)
-            self._kept.append(kept)
+            self._memory += len(data)
+            if self._memory > self._limit:
+                self._spill(kept)
+            self._kept[kept.number] = kept
             self._next += 1
 
-    def acknowledge(self, number: int) -> None:
-        """Forget the blocks up to and including a number."""
+    def acknowledge(self, number: int, have: Iterable[int] = ()) -> None:
+        """Forget the blocks up to and including a number, and those of `have`."""
         with self._lock:
-            while self._kept and self._kept[0].number <= number:
-                kept = self._kept.popleft()
+            done = []
+            for at in self._kept:
+                if at > number:
+                    break
+                done.append(at)
+            done += [at for at in have if at > number and at in self._kept]
+            for at in done:
+                kept = self._kept.pop(at)
                 if kept.data is not None:
                     self._memory -= kept.size
             if not self._kept and self._file is not None:
                 self._file.truncate(0)
 
+    def clear(self) -> None:
+        """Forget all blocks: nobody wants them."""
+        self.acknowledge(self._next)
+
     def unacknowledged(self) -> Iterator[bytes]:
-        """All unacknowledged blocks in order, to be sent again."""
-        with self._lock:
-            kept = list(self._kept)
-        for block in kept:
-            data = self._read(block)
+        """All unacknowledged blocks in order."""
+        for number in self._numbers():
+            data = self._read(number)
             if data is not None:
                 yield data
+
+    def send(self, store: Store, most_s: float) -> None:
+        """Send the blocks that are due: new ones, and those that are still not acknowledged.
+
+        The time to the next attempt doubles from `timers.RESEND_S` to at most `most_s` seconds. A
+        block takes the place of its earlier copy, so that copies do not pile up in a run that
+        nobody reads. Raises StoreAway, StoreError; what was not sent is due again.
+        """
+        with self._sending:
+            for number in self._numbers():
+                kept = self._kept.get(number)
+                if kept is None or time.monotonic() < kept.due:
+                    continue
+                data = self._read(number)
+                if data is not None:
+                    kept.entry = store.append(data, instead_of=kept.entry)
+                    kept.sent += 1
+                    wait_s = timers.RESEND_S * 2.0 ** min(kept.sent - 1, 20)
+                    kept.due = time.monotonic() + min(wait_s, most_s)
+
+    def rush(self) -> None:
+        """Send all again soon, because somebody listens after a silence."""
+        with self._lock:
+            soon = time.monotonic() + timers.RESEND_S
+            for kept in self._kept.values():
+                kept.sent = min(kept.sent, 1)
+                kept.due = min(kept.due, soon)
+
+    def unload(self) -> None:
+        """Move what is in memory to the file."""
+        with self._lock:
+            for kept in self._kept.values():
+                if kept.data is not None and not self._spill(kept):
+                    break
 
     def close(self) -> None:
         """Remove the spool file."""
@@ -83,7 +141,13 @@ class Outbox:
                 self._file = None
                 self._spool.unlink(missing_ok=True)
 
-    def _spill(self, kept: _Kept, data: bytes) -> None:
+    def _numbers(self) -> list[int]:
+        with self._lock:
+            return list(self._kept)
+
+    def _spill(self, kept: _Kept) -> bool:
+        data = kept.data
+        assert data is not None
         try:
             if self._file is None:
                 self._spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,14 +157,17 @@ class Outbox:
             kept.place = self._file.seek(0, 2)
             if self._file.write(data) == len(data):
                 kept.data = None
+                self._memory -= kept.size
         except OSError as error:
             LOG.warning("results stay in memory, %s cannot be written: %s", self._spool, error)
+        return kept.data is None
 
-    def _read(self, block: _Kept) -> bytes | None:
+    def _read(self, number: int) -> bytes | None:
         with self._lock:
-            if not self._kept or block.number < self._kept[0].number:
+            kept = self._kept.get(number)
+            if kept is None:
                 return None
-            if block.data is not None or self._file is None:
-                return block.data
-            self._file.seek(block.place)
-            return self._file.read(block.size)
+            if kept.data is not None or self._file is None:
+                return kept.data
+            self._file.seek(kept.place)
+            return self._file.read(kept.size)

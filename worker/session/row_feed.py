@@ -31,7 +31,7 @@ class RowFeed:
             self._rows.update(zip(numbers, rows, strict=True))
         except (Untrusted, csv.Error, ValueError) as error:
             # its iterations must run, and fail, so that they are settled
-            LOG.error("the rows of batch %d cannot be read: %s", batch.batch, error)
+            LOG.error("the rows of batch %d cannot be read: %s", batch.seq, error)
 
     def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
         """The arguments, overridden by those of the iteration's row."""

@@ -1,294 +1,247 @@
-"""One run in one worker process: follows the control records until the last block."""
+"""One stay of this process in one run: from the offer that it follows to its last block."""
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
-from pathlib import Path
-from time import monotonic_ns
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from osbench.common.clock import ClockOffset
-from osbench.common.errors import OsbenchError, Untrusted
-from osbench.common.masking import mask_url
-from osbench.common.outcomes import Outcome
-from osbench.common.protocol.envelope import Sealer, Vault
-from osbench.common.protocol.messages import Batch, Control, Specification
+from osbench.common.errors import Untrusted
+from osbench.common.protocol import timers
+from osbench.common.protocol.messages import Batch, Control, Offer
 from osbench.common.protocol.store import Store
-from osbench.worker.engine.closed_engine import ClosedEngine
-from osbench.worker.engine.engine import NEVER, Engine
-from osbench.worker.engine.failures import message_of
-from osbench.worker.engine.open_engine import OpenEngine
-from osbench.worker.session.claimer import Claimer
+from osbench.worker.session.beat_log import BeatLog
+from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.intake import Intake
 from osbench.worker.session.outbox import Outbox
-from osbench.worker.session.preparation import Preparation, Prepared
+from osbench.worker.session.refusals import (
+    BAD_SEAL,
+    NO_RUN,
+    OTHER_RUN,
+    OTHER_SESSION,
+    OTHER_WORKER,
+    SEEN_BEFORE,
+)
 from osbench.worker.session.shipper import Shipper
+from osbench.worker.session.workloads import Workloads
 
 LOG = logging.getLogger(__name__)
 
+#: A coordinator that was not heard for so long gets blocks again at longer intervals, seconds.
+QUIET_S = 3.0
+
 
 class Session:
-    """The part of this process in one run. Only called by the agent's thread."""
+    """A membership. `offer` is called by Celery's thread, the rest by the agent's.
 
-    def __init__(  # noqa: PLR0913 - parts, by name
+    A membership is followed through all coordinator processes of its run: `takeover` changes the
+    session, and all else stays. It ends in one step (`finish`): after that nothing of it starts
+    or is taken, and what is left is to deliver the blocks of its outbox.
+    """
+
+    def __init__(
         self,
+        offer: Offer,
         *,
-        run: str,
-        epoch: str,
-        incarnation: str,
-        capacity: int,
+        equipment: Equipment,
         store: Store,
-        sealer: Sealer,
-        vault: Vault,
-        preparation: Preparation,
-        spool: Path,
-        spool_limit_bytes: int,
+        beats: BeatLog,
+        news: Callable[[], None],
     ) -> None:
-        self.run = run
-        self.epoch = epoch
+        self.run = offer.run
+        self.epoch = offer.epoch
+        self.session = offer.session
+        self.membership = offer.membership
         self.store = store
-        self._incarnation = incarnation
-        self._capacity = capacity
-        self._sealer = sealer
-        self._vault = vault
-        self._preparation = preparation
-        self.outbox = Outbox(spool, spool_limit_bytes)
-        self.claimer = Claimer(
-            intake=Intake(run, epoch, incarnation),
-            epoch=epoch,
-            incarnation=incarnation,
-            store=store,
+        self._equipment = equipment
+        self._refusals = equipment.refusals
+        self._beats = beats
+        self._intake = Intake(
+            run=offer.run, incarnation=equipment.incarnation, session=offer.session
         )
+        spool = f"{equipment.incarnation}.{offer.membership[:32]}.blocks"
+        self.outbox = Outbox(equipment.spool_dir / spool, equipment.spool_limit_bytes)
         self.shipper = Shipper(
-            run=run,
-            epoch=epoch,
-            incarnation=incarnation,
+            run=offer.run,
+            incarnation=equipment.incarnation,
+            membership=offer.membership,
             store=store,
-            sealer=sealer,
+            sealer=equipment.sealer,
             outbox=self.outbox,
+            patience_s=self._patience_s,
         )
-        self.engine: Engine | None = None
-        #: Engines of earlier workloads that still have running threads.
-        self._past: list[Engine] = []
-        self.generation = 0
-        self.prepared = -1
-        self.problem = ""
-        self.draining = False
-        self._fenced = False
-        self._released = False
+        self.workloads = Workloads(
+            run=offer.run, equipment=equipment, store=store, shipper=self.shipper, news=news
+        )
+        self.leaving = False
+        #: The coordinator has ended the membership.
+        self.over = False
+        self._ended = False
         self._version = 0
-        self._preparing = -1
-        self._ready: Prepared | None = None
-        self._thread: threading.Thread | None = None
+        self._lease_ns = 0
+        self._record = b""
+        #: When the coordinator was heard last, monotonic seconds.
+        self._heard = time.monotonic()
         self._lock = threading.Lock()
+        self._renew(offer.answers)
 
     @property
     def state(self) -> str:
         """The state for heartbeats."""
-        if self.draining:
+        workloads = self.workloads
+        if self.leaving:
             return "draining"
-        if self.engine is not None:
+        if workloads.engine is not None:
             return "running"
-        if self._preparing >= 0:
-            return "ready" if self.prepared == self._preparing else "preparing"
+        if workloads.preparing >= 0:
+            return "ready" if workloads.prepared == workloads.preparing else "preparing"
         return "idle"
 
-    @property
-    def eager(self) -> bool:
-        """Control records change often: before the load, and while users are added."""
-        if self.engine is None or self._ready is None:
-            return True
-        eager_ns = int(self._ready.specification.eager_s * 1e9)
-        return monotonic_ns() < self.engine.t0_ns + eager_ns
+    def facts(self) -> dict[str, Any]:
+        """The fields of a heartbeat that depend on the session."""
+        workloads = self.workloads
+        return {
+            "run": self.run,
+            "epoch": self.epoch,
+            "session": self.session,
+            "membership": self.membership,
+            "got": self._intake.got,
+            "made": self.outbox.number() - 1,
+            "prepared": workloads.prepared,
+            "problem": workloads.problem,
+            "generation": workloads.generation,
+            "busy": workloads.busy,
+            "queued": workloads.queued,
+        }
 
-    @property
-    def over(self) -> bool:
-        """Nothing more is to be done for this run in this process.
+    def unheard_s(self) -> float:
+        """For how long the coordinator was not heard, seconds."""
+        return time.monotonic() - self._heard
 
-        A fenced process still finishes its claimed iterations, because the results may settle
-        iterations that otherwise count as lost.
-        """
-        held = self.engine is not None and self.engine.unsettled
-        return self._released or (self._fenced and not held)
-
-    @property
-    def busy(self) -> int:
-        """Running iterations."""
-        return len(self.engine.inflight) if self.engine is not None else 0
-
-    @property
-    def empty(self) -> bool:
-        """Every claimed number is in a result block."""
-        return self.engine is None or not self.engine.unsettled
-
-    @property
-    def queued(self) -> int:
-        """Claimed and not started."""
-        return self.engine.queued if self.engine is not None else 0
-
-    @property
-    def stuck(self) -> int:
-        """Threads that are still running after their iteration timed out."""
-        engines = self._past if self.engine is None else [*self._past, self.engine]
-        return sum(sum(1 for thread in engine.abandoned if thread.is_alive()) for engine in engines)
-
-    def offer(self, data: bytes) -> str:
-        """Take a batch from the broker; returns why it is refused, or ""."""
-        try:
-            batch = Batch.parse(self._sealer.open(Batch.KIND, data))
-        except Untrusted as error:
-            return str(error)
-        return self.claimer.offer(batch)
-
-    def follow(self, data: bytes | None, offset: ClockOffset) -> str:
-        """Apply a control record; returns why it is refused, or ""."""
-        if data is None:
-            return ""
-        try:
-            control = Control.parse(self._sealer.open(Control.KIND, data))
-        except Untrusted as error:
-            return str(error)
-        if (control.run, control.epoch, control.incarnation) != (
-            self.run,
-            self.epoch,
-            self._incarnation,
-        ):
-            return "control record of another run or worker process"
-        if control.version <= self._version:
-            # the same record is read with every heartbeat; an older one is a replay
-            return "" if control.version == self._version else "control record seen before"
-        self._version = control.version
-        self._apply(control, offset)
-        return ""
-
-    def drain(self) -> None:
-        """Start nothing more and give back claimed iterations that were not started."""
-        self.draining = True
-        self.claimer.pause()
-        if self.engine is not None:
-            self.engine.stop(monotonic_ns())
-
-    @property
-    def drained(self) -> bool:
-        """Nothing is running or to be given back, and all blocks are acknowledged."""
-        if self.claimer.unsure or (self.engine is not None and self.engine.unsettled):
-            return False
-        return not len(self.outbox)
-
-    def close(self) -> None:
-        """End the run in this process."""
-        self.claimer.close()
-        if self.engine is not None:
-            self.engine.close()
-        self.shipper.flush()
-        self.shipper.close()
-        if len(self.outbox):
-            LOG.warning(
-                "run %s: %d result blocks were not acknowledged", self.run, len(self.outbox)
-            )
-        self.outbox.close()
-
-    def _apply(self, control: Control, offset: ClockOffset) -> None:
-        self.outbox.acknowledge(control.acknowledged)
-        self._released = control.released
-        if control.fenced and not self._fenced:
-            self._fenced = True
-            self.drain()
-        if control.released or control.fenced:
-            return
-        if control.workload != self._preparing:
-            self._leave()
-            if control.workload >= 0:
-                self._begin(control.workload)
-            else:
-                self._preparing = -1
-        # t0 is only set after all workers have reported that they are prepared
-        if self.engine is None and control.t0_at is not None and self._ready is not None:
-            self._start(self._ready, control, offset)
-        engine = self.engine
-        if engine is None:
-            return
-        if control.stop_s is not None:
-            engine.stop(engine.t0_ns + int(control.stop_s * 1e9))
-        if control.generation != self.generation:
-            engine.set_share(min(control.share, self._capacity))
-            self.generation = control.generation
-
-    def _begin(self, workload: int) -> None:
+    def offer(self, batch: Batch) -> str:
+        """Take a verified batch; returns why it is refused, or ""."""
         with self._lock:
-            self._preparing, self.prepared, self.problem = workload, -1, ""
-            self._ready = None
-        self._thread = threading.Thread(
-            target=self._prepare, args=(workload,), name="preparation", daemon=True
-        )
-        self._thread.start()
+            if self._ended:
+                return NO_RUN
+            taken, refusal = self._intake.offer(batch)
+            self._take(taken)
+        return refusal
 
-    def _prepare(self, workload: int) -> None:
-        ready, problem = None, ""
+    def follow(self, data: bytes | None, offset: ClockOffset) -> None:
+        """Follow a control record; one that does not fit is refused and counted."""
+        # the same record is read many times
+        if data is None or data == self._record or self._ended:
+            return
+        self._record = data
         try:
-            data = self.store.specification(workload)
-            if data is None:
-                raise Untrusted("the workload's specification is missing")
-            body = self._vault.decrypt(self._sealer.open(Specification.KIND, data)["vault"])
-            ready = self._preparation.prepare(Specification.parse(body))
-            _exempt_from_garbage_collection()
-        except OsbenchError as error:
-            problem = str(error)
-        except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
-            problem = f"preparing failed: {type(error).__name__}: {mask_url(message_of(error))}"
-        # ignored if another workload has been started meanwhile
-        with self._lock:
-            if workload == self._preparing:
-                self._ready, self.problem = ready, problem
-                self.prepared = workload
-
-    def _start(self, ready: Prepared, control: Control, offset: ClockOffset) -> None:
-        assert control.t0_at is not None
-        specification = ready.specification
-        t0_ns = offset.to_monotonic_ns(control.t0_at)
-        request_work = self._request_work
-        if specification.open:
-            # without max_concurrency, or beyond the capacity, the limit is this worker's capacity
-            limited = not specification.max_concurrency or control.share > self._capacity
-            self.engine = OpenEngine(
-                ready.body,
-                t0_ns,
-                NEVER,
-                request_work,
-                max_lag_ns=int(specification.max_lag_s * 1e9),
-                at_limit=(Outcome.DROPPED_CAPACITY if limited else Outcome.DROPPED_MAX_CONCURRENCY),
-            )
+            control = Control.parse(self._equipment.sealer.open(Control.KIND, data))
+        except Untrusted:
+            refusal = BAD_SEAL
         else:
-            self.engine = ClosedEngine(ready.body, t0_ns, NEVER, request_work)
-        self.generation = -1
-        self.shipper.serve(self.engine, control.workload, specification.ship_interval_s)
-        self.claimer.serve(self.engine, control.workload)
+            refusal = self._follow(control, offset)
+        if refusal:
+            self._refusals.count(refusal, "a control record")
 
-    def _leave(self) -> None:
-        """End the current workload and ship its last rows."""
-        if self.engine is not None:
-            self.engine.close()
-            self.shipper.flush()
-            # kept to count threads that are still running after their iteration timed out
-            self._past = [
-                engine
-                for engine in (*self._past, self.engine)
-                if any(thread.is_alive() for thread in engine.abandoned)
-            ]
-            self.engine = None
+    def takeover(self, offer: Offer) -> None:
+        """Follow the next coordinator process of the run: a new session of the membership."""
+        with self._lock:
+            self.session, self.epoch = offer.session, offer.epoch
+            self._intake.rebind(offer.session)
+            self._version = 0
+        self._heard = time.monotonic()
+        self._renew(offer.answers)
+        self.outbox.rush()
 
-    def _request_work(self) -> None:
-        self.claimer.wake()
+    def fetch(self) -> None:
+        """Look for the specification of the workload. Raises StoreAway, StoreError."""
+        if not self.leaving:
+            self.workloads.fetch()
+
+    def leave(self) -> None:
+        """Start nothing more and return what is not started; what runs may end."""
+        with self._lock:
+            self.leaving = True
+            self.workloads.stop()
         self.shipper.wake()
 
+    def finish(self) -> bool:
+        """End a membership that is leaving, once every number of it is in a block.
 
-def _exempt_from_garbage_collection() -> None:
-    """Exempt all existing objects from garbage collection.
+        Makes the last block in the same step, and sends nothing. False while iterations run.
+        """
+        with self._lock:
+            if not self.leaving or self._ended:
+                return self._ended
+            self.workloads.return_rest()
+            self.shipper.pack()
+            if self.workloads.unsettled:
+                return False
+            self.shipper.finish()
+            self._ended = True
+        return True
 
-    Modules, plug-ins and prepared data are some hundred thousand objects; to traverse them would
-    stop every virtual user for tens of milliseconds.
-    """
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
+    def drop(self) -> None:
+        """End a membership that is over: what was not started is dropped."""
+        with self._lock:
+            self._ended = True
+
+    def close(self) -> None:
+        """End the threads of an ended membership, but those of iterations."""
+        self._ended = True
+        self.workloads.close()
+        self.shipper.close()
+
+    def _patience_s(self) -> float:
+        quiet = self.unheard_s() > QUIET_S
+        return timers.RESEND_MOST_S if quiet else timers.RESEND_S
+
+    def _renew(self, beat: int) -> None:
+        sent_ns = self._beats.sent_ns(beat)
+        if sent_ns is not None:
+            self._lease_ns = max(self._lease_ns, sent_ns + int(timers.LEASE_S * 1e9))
+            with self._lock:
+                self.workloads.set_lease(self._lease_ns)
+
+    def _take(self, batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            if self.leaving:
+                self.shipper.give_back(batch.workload, batch.intervals)
+            else:
+                self.workloads.add(batch)
+
+    def _follow(self, control: Control, offset: ClockOffset) -> str:
+        if control.run != self.run:
+            return OTHER_RUN
+        if control.incarnation != self._equipment.incarnation:
+            return OTHER_WORKER
+        if control.membership != self.membership:
+            return OTHER_SESSION
+        # what is on disk stays there, whichever coordinator process says it
+        self.outbox.acknowledge(control.acknowledged, control.have)
+        self.over = self.over or control.over
+        if control.session != self.session:
+            return OTHER_SESSION
+        if control.version <= self._version:
+            return SEEN_BEFORE
+        if self.unheard_s() > QUIET_S:
+            self.outbox.rush()
+        self._version = control.version
+        self._heard = time.monotonic()
+        self._renew(control.answers)
+        if not self.over:
+            with self._lock:
+                self._apply(control, offset)
+        return ""
+
+    def _apply(self, control: Control, offset: ClockOffset) -> None:
+        recalled = self._intake.recall(control.recall)
+        for seq in recalled.held:
+            self.workloads.take_back(seq)
+        if recalled.voids:
+            self.shipper.void(recalled.voids)
+        self._take(recalled.taken)
+        if not self.leaving:
+            self.workloads.follow(control, offset)

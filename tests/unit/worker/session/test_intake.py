@@ -1,120 +1,129 @@
-"""What a worker process is offered, what it may claim, and what it owns."""
+"""Batches of a membership are taken once and in order, or never."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from helpers.engines import batch
 from osbench.common.protocol.messages import Batch
-from osbench.worker.session.intake import Intake
-
-BATCH = Batch(run="r", epoch="e", incarnation="w", workload=0, batch=1, intervals=[(1, 4)])
-
-
-def batch(number: int, size: int = 3, *, workload: int = 0, due: int | None = None) -> Batch:
-    low = 100 * number
-    dues = b"" if due is None else np.arange(due, due + size, dtype="<i8").tobytes()
-    return replace(BATCH, batch=number, workload=workload, intervals=[(low, low + size)], dues=dues)
+from osbench.worker.session.intake import EARLY_MOST, Intake
 
 
 @pytest.fixture
 def intake():
-    found = Intake("r", "e", "w")
-    found.serve(0)
-    return found
+    return Intake(run="r", incarnation="w", session="s")
 
 
-def ids(batches: list[Batch]) -> list[int]:
-    return [found.batch for found in batches]
+def numbered(seq: int, session: str = "s") -> Batch:
+    return replace(batch((10 * seq, 10 * seq + 10), number=seq), session=session)
+
+
+def seqs(batches: list[Batch]) -> list[int]:
+    return [one.seq for one in batches]
 
 
 @pytest.mark.parametrize(
     ("field", "reason"),
-    [
-        ("run", "of another run"),
-        ("epoch", "of another run"),
-        ("incarnation", "for another worker process"),
-    ],
+    [("run", "other run"), ("incarnation", "other worker"), ("session", "other session")],
 )
-def test_batches_for_others_are_refused(intake, field, reason):
-    assert intake.offer(replace(BATCH, **{field: "other"})) == reason
-    assert len(intake) == 0
+def test_batches_of_others_are_refused(intake, field, reason):
+    assert intake.offer(replace(numbered(1), **{field: "x"})) == ([], reason)
+    assert intake.got == 0
 
 
-def test_a_batch_is_taken_once_and_older_ones_never(intake):
-    assert intake.offer(batch(2)) == ""
+def test_batches_begin_in_their_order(intake):
+    early = [intake.offer(numbered(seq)) for seq in (3, 2)]
+    taken, _ = intake.offer(numbered(1))
 
-    assert intake.offer(batch(2)) == "seen before"
-    assert intake.offer(batch(1)) == "seen before"
-    assert ids(intake.first(100)) == [2]
-
-
-def test_a_batch_is_refused_again_after_it_was_settled(intake):
-    intake.offer(batch(1))
-    intake.settle(intake.first(1), ["w"])
-
-    assert intake.offer(batch(1)) == "seen before"
+    assert early == [([], ""), ([], "")]
+    assert seqs(taken) == [1, 2, 3]
+    assert intake.got == 3
 
 
-def test_the_first_batches_hold_at_least_what_is_wanted(intake):
-    for number in (1, 2, 3):
-        intake.offer(batch(number))
+def test_a_batch_that_comes_again_is_not_taken_again(intake):
+    intake.offer(numbered(1))
+    intake.offer(numbered(3))
 
-    assert ids(intake.first(0)) == []
-    assert ids(intake.first(3)) == [1]
-    assert ids(intake.first(4)) == [1, 2]
-    assert ids(intake.first(99)) == [1, 2, 3]
-
-
-def test_batches_are_claimed_when_their_first_arrival_is_near(intake):
-    intake.offer(batch(1, due=100))
-    intake.offer(batch(2, due=300))
-    intake.offer(batch(3, due=200))
-
-    assert ids(intake.due_before(100)) == []
-    assert ids(intake.due_before(201)) == [1, 3]
+    assert intake.offer(numbered(1)) == ([], "")
+    assert intake.offer(numbered(3)) == ([], "")
+    assert seqs(intake.offer(numbered(2))[0]) == [2, 3]
 
 
-def test_only_what_we_own_is_run(intake):
-    for number in (1, 2, 3):
-        intake.offer(batch(number))
-    wanted = intake.first(9)
-    assert intake.ask(wanted) == [1, 2, 3]
+def test_few_batches_wait_for_earlier_ones(intake):
+    last = EARLY_MOST
 
-    assert ids(intake.settle(wanted, ["w", "-", "other"])) == [1]
-    assert len(intake) == 0
-
-
-def test_claims_without_an_answer_are_asked_again_whatever_comes(intake):
-    for number in (1, 2):
-        intake.offer(batch(number))
-    intake.ask(intake.first(1))
-    assert ids(intake.unanswered()) == [1]
-
-    intake.clear()
-
-    assert ids(intake.unanswered()) == ids(intake.first(99)) == [1]
-    assert ids(intake.settle(intake.unanswered(), ["w"])) == [1]
-    assert not intake.unanswered()
+    assert intake.offer(numbered(last)) == ([], "")
+    assert intake.offer(numbered(last + 1)) == ([], "too early")
+    intake.offer(numbered(1))
+    assert intake.offer(numbered(last + 1)) == ([], "")
 
 
-def test_batches_of_an_earlier_workload_do_not_stand_in_the_way(intake):
-    intake.offer(batch(1))
-    intake.ask(intake.first(1))
-    intake.offer(batch(2))
-    intake.offer(batch(3, workload=1, due=5))
-    assert ids(intake.first(99)) == [1, 2]
+def test_a_recalled_batch_is_held_or_void(intake):
+    intake.offer(numbered(1))
+    intake.offer(numbered(3))
 
-    intake.serve(1)
+    recalled = intake.recall([3, 1])
 
-    assert ids(intake.due_before(6)) == ids(intake.first(99)) == [3]
-    assert not intake.unanswered()
+    assert (recalled.held, recalled.voids, recalled.taken) == ([1], [3], [])
+    assert seqs(intake.offer(numbered(2))[0]) == [2]
+    assert intake.got == 3
+    assert intake.offer(numbered(3)) == ([], "")
 
 
-def test_batches_of_the_next_workload_wait(intake):
-    intake.offer(batch(1, workload=1, due=5))
+def test_a_batch_that_is_recalled_before_it_came_is_never_taken(intake):
+    intake.recall([2])
 
-    assert intake.first(99) == intake.due_before(99) == []
-    assert len(intake) == 1
+    assert seqs(intake.offer(numbered(1))[0]) == [1]
+    assert intake.offer(numbered(2)) == ([], "")
+    assert seqs(intake.offer(numbered(3))[0]) == [3]
+
+
+def test_a_recall_lets_those_begin_that_waited_for_it(intake):
+    intake.offer(numbered(2))
+
+    recalled = intake.recall([1])
+
+    assert recalled.voids == [1]
+    assert seqs(recalled.taken) == [2]
+
+
+def test_each_batch_is_recalled_once(intake):
+    intake.offer(numbered(1))
+    intake.recall([1, 2])
+
+    again = intake.recall([1, 2])
+
+    assert (again.held, again.voids) == ([], [])
+
+
+def test_the_next_session_goes_on_where_the_last_one_was(intake):
+    intake.offer(numbered(1))
+    intake.offer(numbered(3))
+    intake.recall([4])
+
+    intake.rebind("t")
+
+    assert intake.offer(numbered(2)) == ([], "other session")
+    assert seqs(intake.offer(numbered(2, "t"))[0]) == [2]
+    assert seqs(intake.offer(numbered(3, "t"))[0]) == [3]
+    assert intake.got == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_any_order_each_is_taken_once_or_recalled(intake, seed):
+    chance = random.Random(seed)
+    begun: list[int] = []
+    held, voids = set(), set()
+    while intake.got < 30:
+        if chance.random() < 0.1:
+            recalled = intake.recall([chance.randint(1, 30)])
+            held.update(recalled.held)
+            voids.update(recalled.voids)
+            begun += seqs(recalled.taken)
+        begun += seqs(intake.offer(numbered(chance.randint(1, 30)))[0])
+
+    assert begun == sorted(set(range(1, 31)) - voids)
+    assert held <= set(begun)

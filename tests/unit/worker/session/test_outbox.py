@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import resource
 import threading
+import time
 
 import pytest
 
+from osbench.common.errors import StoreAway
+from osbench.common.protocol import timers
+from osbench.common.protocol.store import MemoryStore
 from osbench.worker.session.outbox import Outbox
 
 LIMIT = 1000
+#: Time to the next attempt that never comes within a test, seconds.
+LATER_S = 1000.0
 
 
 @pytest.fixture
@@ -35,6 +41,24 @@ def fill(outbox: Outbox, count: int) -> None:
 
 def numbers(outbox: Outbox) -> list[int]:
     return [int(data[:4]) for data in outbox.unacknowledged()]
+
+
+class Wire(MemoryStore):
+    """A store of a run, whose next commands may fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tend()
+        self.fails = 0
+
+    def append(self, entry, *, instead_of=""):
+        if self.fails:
+            self.fails -= 1
+            raise StoreAway("no answer")
+        return super().append(entry, instead_of=instead_of)
+
+    def numbers(self) -> list[int]:
+        return [int(entry[:4]) for _, entry in self.read(0, 1000)]
 
 
 def test_blocks_are_numbered_without_gap(outbox):
@@ -93,6 +117,91 @@ def test_the_spool_is_emptied_with_the_last_acknowledgement_and_used_again(outbo
     assert numbers(outbox) == [7, 8, 9, 10, 11, 12]
 
 
+def test_blocks_behind_a_gap_that_are_on_disk_are_forgotten_too(outbox):
+    fill(outbox, 6)
+
+    outbox.acknowledge(2, [4, 6, 1, 99])
+
+    assert numbers(outbox) == [3, 5]
+    assert len(outbox) == 2
+
+
+def test_each_block_is_sent_once_until_it_is_due_again(outbox):
+    wire = Wire()
+    fill(outbox, 3)
+    outbox.send(wire, LATER_S)
+    fill(outbox, 1)
+
+    outbox.send(wire, LATER_S)
+
+    assert wire.numbers() == [1, 2, 3, 4]
+    assert outbox.unsent == 0
+
+
+def test_what_was_not_confirmed_is_sent_again_in_place_of_its_copy(outbox, monkeypatch):
+    monkeypatch.setattr(timers, "RESEND_S", 0.0)
+    wire = Wire()
+    fill(outbox, 3)
+    for _ in range(5):
+        outbox.send(wire, 0.0)
+    outbox.acknowledge(1, [3])
+
+    (lost, _), *_ = wire.read(0, 1)
+    wire.delete([lost])
+    outbox.send(wire, 0.0)
+
+    assert wire.numbers() == [3, 2]
+
+
+def test_the_time_to_the_next_attempt_grows_to_a_bound(outbox):
+    wire = Wire()
+    fill(outbox, 1)
+    kept = outbox._kept[1]
+    waits = []
+    for _ in range(5):
+        kept.due = 0.0
+        before = time.monotonic()
+        outbox.send(wire, 3.0)
+        waits.append(kept.due - before)
+    outbox.rush()
+    soon = kept.due - time.monotonic()
+
+    assert [round(wait, 1) for wait in waits] == [1.0, 2.0, 3.0, 3.0, 3.0]
+    assert soon <= timers.RESEND_S
+
+
+def test_what_could_not_be_sent_stays_due(outbox):
+    wire = Wire()
+    wire.fails = 1
+    fill(outbox, 2)
+
+    with pytest.raises(StoreAway):
+        outbox.send(wire, LATER_S)
+
+    assert outbox.unsent == 2
+    outbox.send(wire, LATER_S)
+    assert wire.numbers() == [1, 2]
+
+
+def test_what_is_in_memory_can_go_to_disk(outbox, spool):
+    fill(outbox, 4)
+
+    outbox.unload()
+    outbox.unload()
+    fill(outbox, 1)
+
+    assert spool.stat().st_size == 4 * 300
+    assert numbers(outbox) == [1, 2, 3, 4, 5]
+
+
+def test_what_nobody_wants_is_forgotten(outbox):
+    fill(outbox, 6)
+
+    outbox.clear()
+
+    assert numbers(outbox) == []
+
+
 def test_acknowledgements_that_come_twice_or_late_change_nothing(outbox):
     fill(outbox, 5)
 
@@ -123,7 +232,6 @@ def test_the_spool_is_removed_at_the_end(outbox, spool):
     outbox.close()
 
     assert not spool.exists()
-    assert numbers(outbox) == [1, 2, 3]
 
 
 def test_without_disk_blocks_stay_in_memory(tmp_path, caplog):

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any
 
 import pytest
 
-from helpers.engines import arrivals, batch, body, until
+from helpers.engines import S, arrivals, batch, body, until
 from osbench.common.clock import ClockOffset
-from osbench.common.errors import PluginError
+from osbench.common.errors import PluginError, StoreAway
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
+from osbench.common.protocol import timers
 from osbench.common.protocol.blocks import decode_rows
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.messages import Batch, Block, Control, Specification
+from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
 from osbench.common.protocol.store import MemoryStore
+from osbench.worker.session.beat_log import BeatLog
+from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Prepared
+from osbench.worker.session.refusals import Refusals
 from osbench.worker.session.session import Session
 
 RING = Keyring.generate()
 SEALER, VAULT = Sealer(RING), Vault(RING)
 #: Redis time is this process's monotonic clock.
 CLOCK = ClockOffset(monotonic_ns=0, uncertainty_ns=0)
+#: A lease that does not end within a test, nanoseconds.
+LONG_NS = 1000 * S
 
 
 class Preparing:
@@ -57,23 +65,40 @@ class Desk:
 
     def __init__(self, folder: Path, preparing: Preparing, capacity: int) -> None:
         self.store = MemoryStore()
-        self.store.open({"epoch": "e", "boot": "b"})
-        self.control = Control(run="r", epoch="e", incarnation="w", version=0)
-        self.session = Session(
-            run="r",
-            epoch="e",
+        self.store.tend()
+        self.control = Control(
+            run="r", epoch=1, incarnation="w", session="s", membership="s", version=0
+        )
+        self.beats = BeatLog()
+        self.refusals = Refusals()
+        self.folder = folder
+        equipment = Equipment(
             incarnation="w",
             capacity=capacity,
-            store=self.store,
             sealer=SEALER,
             vault=VAULT,
             preparation=preparing,
-            spool=folder / "spool",
+            refusals=self.refusals,
+            spool_dir=folder / "spool",
             spool_limit_bytes=1 << 20,
         )
-        self.session.claimer.server_run_id = "b"
+        self.beats.note(1, monotonic_ns() + LONG_NS)
+        offer = Offer(
+            run="r",
+            epoch=1,
+            incarnation="w",
+            challenge="c",
+            session="s",
+            membership="s",
+            answers=1,
+        )
+        self.session = Session(
+            offer, equipment=equipment, store=self.store, beats=self.beats, news=lambda: None
+        )
+        self.workloads = self.session.workloads
 
-    def specify(self, workload: int, scenario: str, **more: Any) -> None:
+    def specify(self, workload: int, scenario: str, **more: Any) -> bytes:
+        """Write a specification; the next control records name it."""
         values = {
             "run": "r",
             "workload": workload,
@@ -91,26 +116,46 @@ class Desk:
         }
         specification = Specification(**{**values, **more})
         vault = VAULT.encrypt(specification.body())
-        self.store.put_specification(workload, SEALER.seal(Specification.KIND, {"vault": vault}))
+        data = SEALER.seal(Specification.KIND, {"vault": vault})
+        self.store.put_specifications({workload: data})
+        return hashlib.sha256(data).digest()
 
-    def tell(self, **changes: Any) -> str:
+    def tell(self, **changes: Any) -> None:
         self.control = replace(self.control, version=self.control.version + 1, **changes)
-        return self.session.follow(SEALER.seal(Control.KIND, self.control.body()), CLOCK)
+        self.put(self.control)
+
+    def put(self, control: Control) -> None:
+        self.session.follow(SEALER.seal(Control.KIND, control.body()), CLOCK)
 
     def send(self, *batches: Batch) -> list[str]:
-        return [self.session.offer(SEALER.seal(Batch.KIND, one.body())) for one in batches]
+        return [self.session.offer(one) for one in batches]
 
-    def prepare(self, workload: int) -> None:
-        self.tell(workload=workload, t0_at=None, share=0, generation=0, stop_s=None)
-        until(lambda: self.session.prepared == workload)
+    def prepare(self, workload: int, digest: bytes) -> None:
+        self.tell(
+            workload=workload,
+            specification=digest,
+            t0_at=None,
+            share=0,
+            generation=0,
+            stop_s=None,
+        )
+        self.await_prepared(workload)
+
+    def await_prepared(self, workload: int) -> None:
+        def prepared() -> bool:
+            self.session.fetch()
+            return self.workloads.prepared == workload
+
+        until(prepared)
 
     def start(self, share: int, **more: Any) -> None:
         t0_at = time.monotonic() + 0.03
         self.tell(t0_at=t0_at, share=share, generation=1, **more)
 
     def blocks(self) -> list[Block]:
-        entries = self.store.read("0", 0, 1 << 30)
-        return [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in entries]
+        entries = self.store.read(0, 1 << 30)
+        found = [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in entries]
+        return list({block.number: block for block in found}.values())
 
     def numbers(self, workload: int = 0) -> list[int]:
         found = [
@@ -120,11 +165,15 @@ class Desk:
         ]
         return sorted(chain.from_iterable(found))
 
-    def returned(self) -> Intervals:
+    def returned(self, workload: int = 0) -> Intervals:
         found = Intervals()
         for block in self.blocks():
-            found.update((low, high) for low, high in block.returned)
+            if block.workload == workload:
+                found.update((low, high) for low, high in block.returned)
         return found
+
+    def voids(self) -> list[int]:
+        return sorted(seq for block in self.blocks() for seq in block.voids)
 
     def acknowledge(self) -> None:
         self.tell(acknowledged=max((block.number for block in self.blocks()), default=0))
@@ -137,43 +186,74 @@ def desk(folder: Path, preparing: Preparing, capacity: int = 8) -> Iterator[Desk
         yield found
     finally:
         found.session.close()
+        found.session.outbox.close()
+
+
+@contextmanager
+def running(folder: Path, work: Callable[[Any], Any], share: int = 2) -> Iterator[Desk]:
+    """A session with a workload under load, and no batch yet."""
+    with desk(folder, Preparing(work=work)) as harness:
+        harness.prepare(0, harness.specify(0, "work"))
+        harness.start(share=share)
+        yield harness
+
+
+def takeover(harness: Desk, session: str = "t", epoch: int = 2) -> None:
+    harness.session.takeover(
+        Offer(
+            run="r",
+            epoch=epoch,
+            incarnation="w",
+            challenge="c",
+            session=session,
+            membership="s",
+            answers=1,
+        )
+    )
+    harness.control = replace(harness.control, session=session, epoch=epoch, version=0)
 
 
 def quick(scenario):
     pass
 
 
+def nap(scenario):
+    time.sleep(0.002)
+
+
 def test_a_workload_from_preparing_to_its_last_block(tmp_path):
     with desk(tmp_path, Preparing(quick=quick)) as harness:
-        harness.specify(0, "quick")
+        digest = harness.specify(0, "quick")
         assert harness.session.state == "idle"
 
-        harness.prepare(0)
+        harness.prepare(0, digest)
         assert harness.session.state == "ready"
-        assert harness.session.problem == ""
+        assert harness.workloads.problem == ""
 
         harness.send(batch((1, 101), number=1), batch((101, 151), number=2))
         harness.start(share=4)
         assert harness.session.state == "running"
-        assert harness.session.generation == 1
+        assert harness.workloads.generation == 1
         until(lambda: harness.numbers() == list(range(1, 151)))
         harness.tell(workload=-1, t0_at=None)
 
         assert harness.session.state == "idle"
+        assert harness.session.facts()["got"] == 2
+        assert harness.session.facts()["made"] == len(harness.blocks())
 
 
 def test_the_next_workload_is_prepared_and_its_early_batches_run(tmp_path):
     with desk(tmp_path, Preparing(one=quick, two=quick)) as harness:
-        harness.specify(0, "one")
-        harness.specify(1, "two")
-        harness.prepare(0)
+        first, second = harness.specify(0, "one"), harness.specify(1, "two")
+        harness.prepare(0, first)
         harness.send(batch((1, 11)))
         harness.start(share=2)
         until(lambda: harness.numbers() == list(range(1, 11)))
 
-        harness.tell(workload=1, t0_at=None, share=0, generation=0)
+        harness.tell(workload=1, specification=second, t0_at=None, share=0, generation=0)
         harness.send(batch((1, 6), number=2, workload=1))
-        until(lambda: harness.session.prepared == 1)
+        harness.await_prepared(1)
+        assert harness.session.facts()["queued"] == 5
         harness.start(share=2)
         until(lambda: harness.numbers(1) == list(range(1, 6)))
 
@@ -190,44 +270,102 @@ def test_the_next_workload_is_prepared_and_its_early_batches_run(tmp_path):
 )
 def test_what_preparing_raises_is_reported(tmp_path, error, problem):
     with desk(tmp_path, Preparing(broken=error)) as harness:
-        harness.specify(0, "broken")
-        harness.prepare(0)
+        harness.prepare(0, harness.specify(0, "broken"))
 
-        assert harness.session.problem == problem
-        assert harness.session.engine is None
+        assert harness.workloads.problem == problem
+        assert harness.workloads.engine is None
 
 
-def test_a_specification_that_is_missing_or_not_ours_is_reported(tmp_path):
+# specifications
+
+
+def test_a_specification_is_waited_for(tmp_path):
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        digest = harness.specify(0, "quick")
+        data = harness.store.specification(0)
+        harness.store._specs.clear()
+        harness.tell(workload=0, specification=digest)
+        for _ in range(3):
+            harness.session.fetch()
+        waiting = harness.session.state
+        harness.store.put_specifications({0: data})
+        harness.await_prepared(0)
+
+        assert waiting == "preparing"
+        assert harness.session.state == "ready"
+        assert harness.refusals.counts() == {}
+
+
+def test_only_the_specification_that_is_named_is_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr("osbench.worker.session.workloads.ASK_S", 0.0)
+    preparing = Preparing(ours=quick, theirs=ValueError("the wrong one was prepared"))
+    with desk(tmp_path, preparing) as harness:
+        digest = harness.specify(0, "ours")
+        data = harness.store.specification(0)
+        harness.specify(0, "theirs")
+        harness.tell(workload=0, specification=digest)
+        for _ in range(3):
+            harness.session.fetch()
+        refused = harness.refusals.counts()
+        harness.store.put_specifications({0: data})
+        harness.await_prepared(0)
+
+        assert refused == {"other specification": 1}
+        assert harness.workloads.problem == ""
+
+
+def test_a_specification_of_another_run_is_no_specification(tmp_path):
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.prepare(0, harness.specify(0, "quick", run="x"))
+
+        assert harness.workloads.problem == "the specification is of another workload"
+
+
+def test_a_specification_that_we_cannot_decrypt_is_reported(tmp_path):
     stranger = Vault(Keyring.generate()).encrypt({})
+    data = SEALER.seal(Specification.KIND, {"vault": stranger})
     with desk(tmp_path, Preparing()) as harness:
-        harness.prepare(0)
-        missing = harness.session.problem
-        harness.store.put_specification(1, SEALER.seal(Specification.KIND, {"vault": stranger}))
-        harness.prepare(1)
+        harness.store.put_specifications({1: data})
+        harness.prepare(1, hashlib.sha256(data).digest())
 
-        assert missing == "the workload's specification is missing"
-        assert "none of our keys" in harness.session.problem
+        assert "none of our keys" in harness.workloads.problem
+
+
+def test_a_slow_preparation_of_an_earlier_workload_changes_nothing(tmp_path):
+    preparing = Preparing(slow=quick, quick=quick)
+    preparing.gates["slow"] = threading.Event()
+    with desk(tmp_path, preparing) as harness:
+        slow, fast = harness.specify(0, "slow"), harness.specify(1, "quick")
+        harness.tell(workload=0, specification=slow)
+        harness.session.fetch()
+        harness.prepare(1, fast)
+        preparing.gates["slow"].set()
+        time.sleep(0.1)
+
+        assert harness.workloads.prepared == 1
+        assert harness.workloads._ready.specification.scenario == "quick"
+
+
+# load
 
 
 def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path):
     go = threading.Event()
     with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20)), capacity=3) as harness:
-        harness.specify(0, "slow")
-        harness.prepare(0)
+        harness.prepare(0, harness.specify(0, "slow"))
         harness.send(batch((1, 101)))
         harness.start(share=2)
-        until(lambda: harness.session.busy == 2)
+        until(lambda: harness.workloads.busy == 2)
 
         harness.tell(share=10, generation=2)
-        until(lambda: harness.session.busy == 3)
-        assert harness.session.generation == 2
+        until(lambda: harness.workloads.busy == 3)
+        assert harness.workloads.generation == 2
         go.set()
 
 
 def test_the_stop_instant_gives_the_rest_back(tmp_path):
-    with desk(tmp_path, Preparing(nap=lambda scenario: time.sleep(0.002))) as harness:
-        harness.specify(0, "nap")
-        harness.prepare(0)
+    with desk(tmp_path, Preparing(nap=nap)) as harness:
+        harness.prepare(0, harness.specify(0, "nap"))
         harness.send(batch((1, 100_001)))
         harness.start(share=2, stop_s=0.05)
         until(lambda: len(harness.numbers()) + len(harness.returned()) == 100_000)
@@ -239,46 +377,6 @@ def test_the_stop_instant_gives_the_rest_back(tmp_path):
             assert (decode_rows(block.columns).started < 50_000_000).all()
 
 
-def test_draining_ends_what_runs_and_returns_what_does_not(tmp_path):
-    go = threading.Event()
-    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as harness:
-        harness.specify(0, "slow")
-        harness.prepare(0)
-        harness.send(batch((1, 21)))
-        harness.start(share=2)
-        until(lambda: harness.session.busy == 2)
-
-        harness.session.drain()
-        assert harness.session.state == "draining"
-        until(lambda: harness.returned() == Intervals([(3, 21)]))
-        assert not harness.session.drained
-        go.set()
-        until(lambda: harness.numbers() == [1, 2])
-        assert not harness.session.drained
-        harness.acknowledge()
-
-        assert harness.session.drained
-        assert harness.send(batch((30, 31), number=9)) == [""]
-        assert harness.session.queued == 0
-
-
-def test_drained_says_so_only_when_every_number_is_settled(tmp_path):
-    """Numbers that stand in a user's local variable for a moment count as well."""
-    for _ in range(10):
-        with desk(tmp_path, Preparing(quick=quick)) as harness:
-            harness.specify(0, "quick")
-            harness.prepare(0)
-            harness.send(batch((1, 1_000_001)))
-            harness.start(share=8)
-            until(lambda harness=harness: harness.session.engine.rows)
-            harness.session.drain()
-            while not harness.session.drained:
-                harness.acknowledge()
-            settled = len(harness.numbers()) + len(harness.returned())
-
-        assert settled == 1_000_000
-
-
 def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
     go = threading.Event()
     outcomes = {}
@@ -286,8 +384,8 @@ def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
         go.clear()
         preparing = Preparing(slow=lambda scenario: go.wait(20))
         with desk(tmp_path, preparing, capacity=2) as harness:
-            harness.specify(0, "slow", open=True, max_lag_s=0.05, max_concurrency=limit)
-            harness.prepare(0)
+            digest = harness.specify(0, "slow", open=True, max_lag_s=0.05, max_concurrency=limit)
+            harness.prepare(0, digest)
             harness.send(arrivals([0] * 5))
             harness.start(share=2)
             until(lambda harness=harness: len(harness.numbers()) == 3)
@@ -304,47 +402,187 @@ def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
     assert outcomes[0] == [Outcome.OK] * 2 + [Outcome.DROPPED_CAPACITY] * 3
 
 
-@pytest.mark.parametrize("change", [{"run": "x"}, {"epoch": "x"}, {"incarnation": "x"}])
-def test_control_records_of_others_are_refused(tmp_path, change):
-    with desk(tmp_path, Preparing()) as harness:
-        refusal = harness.tell(workload=0, **change)
+def test_what_runs_when_the_next_workload_comes_is_reported_under_its_own(tmp_path):
+    go = threading.Event()
+    works = Preparing(slow=lambda scenario: go.wait(20), quick=quick)
+    with desk(tmp_path, works) as harness:
+        slow, fast = harness.specify(0, "slow"), harness.specify(1, "quick")
+        harness.prepare(0, slow)
+        harness.send(batch((1, 11)))
+        harness.start(share=2)
+        until(lambda: harness.workloads.busy == 2)
+        harness.prepare(1, fast)
+        harness.start(share=1)
+        harness.send(batch((1, 4), number=2, workload=1))
+        until(lambda: harness.numbers(1) == [1, 2, 3])
+        go.set()
+        until(lambda: harness.numbers(0) == [1, 2])
 
-        assert refusal == "control record of another run or worker process"
+    assert harness.returned(0) == Intervals([(3, 11)])
+
+
+def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
+    go = threading.Event()
+    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as harness:
+        harness.prepare(0, harness.specify(0, "slow", timeout_s=0.05))
+        harness.send(batch((1, 3)))
+        harness.start(share=2)
+        until(lambda: harness.numbers() == [1, 2])
+        before = len(harness.workloads.stuck())
+        harness.tell(workload=-1, t0_at=None)
+        after = len(harness.workloads.stuck())
+        go.set()
+
+        assert before == after == 2
+        until(lambda: not harness.workloads.stuck())
+
+
+def test_batches_of_another_workload_go_back(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.send(batch((1, 6), workload=3), batch((1, 4), number=2))
+        until(lambda: harness.numbers() == [1, 2, 3])
+        until(lambda: harness.returned(3) == Intervals([(1, 6)]))
+
+        assert harness.session.facts()["got"] == 2
+
+
+def test_what_waits_for_a_workload_that_does_not_come_goes_back(tmp_path):
+    with desk(tmp_path, Preparing()) as harness:
+        harness.send(batch((1, 6), workload=3))
+        harness.tell(workload=5)
+
+        until(lambda: harness.returned(3) == Intervals([(1, 6)]))
+
+
+# lease
+
+
+def test_nothing_starts_after_the_lease_and_all_goes_on_when_it_is_renewed(tmp_path):
+    with running(tmp_path, nap) as harness:
+        # renewed by an answer to a heartbeat that was sent long ago: not at all
+        harness.session._lease_ns = 0
+        sent_ns = monotonic_ns() - int(timers.LEASE_S * 1e9)
+        harness.beats.note(2, sent_ns)
+        harness.tell(answers=2)
+        harness.send(batch((1, 101)))
+        time.sleep(0.1)
+        before = harness.numbers()
+        harness.beats.note(3, monotonic_ns() + LONG_NS)
+        harness.tell(answers=3)
+        until(lambda: len(harness.numbers()) == 100)
+
+    assert before == []
+    assert not harness.returned()
+
+
+def test_the_lease_counts_from_when_the_heartbeat_was_sent(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.session._lease_ns = 0
+        harness.beats.note(7, 1000)
+        harness.beats.note(8, 3000)
+        harness.tell(answers=7)
+        first = harness.workloads.engine.lease_ns
+        harness.tell(answers=8)
+        second = harness.workloads.engine.lease_ns
+        harness.tell(answers=7)
+        harness.tell(answers=99)
+
+        lease_ns = int(timers.LEASE_S * 1e9)
+        assert (first, second) == (1000 + lease_ns, 3000 + lease_ns)
+        assert harness.workloads.engine.lease_ns == second
+
+
+def test_instants_of_old_heartbeats_are_forgotten():
+    log = BeatLog()
+    for beat in range(1, 500):
+        log.note(beat, beat)
+
+    assert log.sent_ns(1) is None
+    assert log.sent_ns(499) == 499
+    assert log.sent_ns(400) == 400
+
+
+# recall
+
+
+def test_a_recalled_batch_goes_back_as_far_as_it_is_not_started(tmp_path):
+    go = threading.Event()
+    with running(tmp_path, lambda scenario: go.wait(20)) as harness:
+        harness.send(batch((1, 6)), batch((6, 11), number=2))
+        until(lambda: harness.workloads.busy == 2)
+        harness.tell(recall=[1])
+        until(lambda: harness.returned() == Intervals([(3, 6)]))
+        go.set()
+        until(lambda: harness.numbers() == [1, 2, *range(6, 11)])
+
+
+def test_a_recalled_batch_that_waits_for_its_workload_goes_back(tmp_path):
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.prepare(0, harness.specify(0, "quick"))
+        harness.send(batch((1, 6)), batch((6, 11), number=2))
+        harness.tell(recall=[1])
+        until(lambda: harness.returned() == Intervals([(1, 6)]))
+        harness.start(share=1)
+        until(lambda: harness.numbers() == list(range(6, 11)))
+
+
+def test_a_batch_that_is_recalled_before_it_comes_is_void_and_never_runs(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.tell(recall=[1, 3])
+        harness.tell(recall=[1, 3, 2])
+        harness.send(batch((1, 6)), batch((6, 11), number=2), batch((11, 16), number=3))
+        harness.send(batch((16, 21), number=4))
+        until(lambda: harness.numbers() == list(range(16, 21)))
+        until(lambda: harness.voids() == [1, 2, 3])
+
+    assert harness.returned() == Intervals()
+
+
+# control records
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"run": "x"}, "other run"),
+        ({"incarnation": "x"}, "other worker"),
+        ({"membership": "x"}, "other session"),
+        ({"session": "x"}, "other session"),
+    ],
+)
+def test_control_records_of_others_are_refused(tmp_path, change, reason):
+    with desk(tmp_path, Preparing()) as harness:
+        other = replace(harness.control, version=1, workload=0, **change)
+        harness.put(other)
+        harness.put(other)
+
+        assert harness.refusals.counts() == {reason: 1}
         assert harness.session.state == "idle"
 
 
 def test_an_older_control_record_changes_nothing(tmp_path):
     with desk(tmp_path, Preparing(quick=quick)) as harness:
-        harness.specify(0, "quick")
-        harness.prepare(0)
-        old = SEALER.seal(Control.KIND, replace(harness.control, version=1, workload=-1).body())
-        harness.tell()
-        same = SEALER.seal(Control.KIND, harness.control.body())
+        harness.prepare(0, harness.specify(0, "quick"))
+        harness.put(replace(harness.control, version=1, workload=-1))
+        harness.session.follow(None, CLOCK)
 
-        assert harness.session.follow(old, CLOCK) == "control record seen before"
-        assert harness.session.follow(same, CLOCK) == ""
-        assert harness.session.follow(None, CLOCK) == ""
+        assert harness.refusals.counts() == {"seen before": 1}
         assert harness.session.state == "ready"
 
 
-def test_forged_records_and_batches_are_refused(tmp_path):
-    stranger = Sealer(Keyring.generate())
+@pytest.mark.parametrize("junk", [b"\xc1", b"", b"\xff" * 100, "stranger"])
+def test_forged_records_are_refused(tmp_path, junk):
     with desk(tmp_path, Preparing()) as harness:
-        control = stranger.seal(Control.KIND, replace(harness.control, version=9).body())
+        if junk == "stranger":
+            junk = Sealer(Keyring.generate()).seal(Control.KIND, {"run": "r"})
+        harness.session.follow(junk, CLOCK)
 
-        assert "unknown key" in harness.session.follow(control, CLOCK)
-        assert "unknown key" in harness.session.offer(
-            stranger.seal(Batch.KIND, batch((1, 2)).body())
-        )
-        assert "not msgpack" in harness.session.offer(b"\xc1")
+        assert harness.refusals.counts() == ({"bad seal": 1} if junk else {})
 
 
 def test_acknowledged_blocks_are_forgotten(tmp_path):
-    with desk(tmp_path, Preparing(quick=quick)) as harness:
-        harness.specify(0, "quick")
-        harness.prepare(0)
+    with running(tmp_path, quick) as harness:
         harness.send(batch((1, 11)))
-        harness.start(share=1)
         until(lambda: harness.numbers() == list(range(1, 11)))
         kept = len(harness.session.outbox)
         harness.acknowledge()
@@ -353,40 +591,163 @@ def test_acknowledged_blocks_are_forgotten(tmp_path):
         until(lambda: len(harness.session.outbox) == 0)
 
 
-def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
+def test_what_is_on_disk_is_so_for_every_session_of_the_membership(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.send(batch((1, 11)))
+        until(lambda: harness.numbers() == list(range(1, 11)))
+        made = harness.session.facts()["made"]
+        harness.put(replace(harness.control, session="t", acknowledged=made))
+
+        until(lambda: len(harness.session.outbox) == 0)
+
+
+# takeover
+
+
+def test_a_new_coordinator_finds_all_as_it_was(tmp_path):
     go = threading.Event()
-    with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(20))) as harness:
-        harness.specify(0, "slow", timeout_s=0.05)
-        harness.prepare(0)
-        harness.send(batch((1, 3)))
-        harness.start(share=2)
-        until(lambda: harness.numbers() == [1, 2])
-        before = harness.session.stuck
-        harness.tell(workload=-1, t0_at=None)
-        after = harness.session.stuck
+    with running(tmp_path, lambda scenario: go.wait(20)) as harness:
+        harness.send(batch((1, 4)), batch((9, 12), number=3))
+        until(lambda: harness.workloads.busy == 2)
+        takeover(harness)
+        old = harness.send(batch((4, 9), number=2))
+        new = [replace(one, session="t") for one in (batch((4, 9), number=2),)]
+        accepted = harness.send(*new)
+        got = harness.session.facts()["got"]
+        harness.tell(recall=[1])
+        until(lambda: harness.returned() == Intervals([(3, 4)]))
         go.set()
+        until(lambda: harness.numbers() == [1, 2, *range(4, 9)])
 
-        assert before == after == 2
-        until(lambda: harness.session.stuck == 0)
-
-
-def test_a_slow_preparation_of_an_earlier_workload_changes_nothing(tmp_path):
-    preparing = Preparing(slow=quick, quick=quick)
-    preparing.gates["slow"] = threading.Event()
-    with desk(tmp_path, preparing) as harness:
-        harness.specify(0, "slow")
-        harness.specify(1, "quick")
-        harness.tell(workload=0)
-        harness.prepare(1)
-        preparing.gates["slow"].set()
-        time.sleep(0.1)
-
-        assert harness.session.prepared == 1
-        assert harness.session._ready.specification.scenario == "quick"
+    assert (old, accepted, got) == (["other session"], [""], 2)
+    assert {block.membership for block in harness.blocks()} == {"s"}
 
 
-def test_a_released_session_is_over(tmp_path):
-    with desk(tmp_path, Preparing()) as harness:
-        harness.tell(released=True)
+def test_records_of_the_old_coordinator_are_not_followed(tmp_path):
+    with running(tmp_path, quick) as harness:
+        old = replace(harness.control, version=99, workload=-1)
+        takeover(harness)
+        harness.put(old)
+
+        assert harness.session.state == "running"
+        assert harness.refusals.counts() == {"other session": 1}
+
+
+# leaving
+
+
+def test_leaving_ends_what_runs_and_returns_what_does_not(tmp_path):
+    go = threading.Event()
+    with running(tmp_path, lambda scenario: go.wait(20)) as harness:
+        harness.send(batch((1, 21)))
+        until(lambda: harness.workloads.busy == 2)
+
+        harness.session.leave()
+        assert harness.session.state == "draining"
+        until(lambda: harness.returned() == Intervals([(3, 21)]))
+        assert not harness.session.finish()
+        harness.send(batch((30, 31), number=2))
+        go.set()
+        until(harness.session.finish)
+        harness.session.shipper.flush()
+
+        assert harness.numbers() == [1, 2]
+        assert harness.returned() == Intervals([(3, 21), (30, 31)])
+        assert [block.final for block in harness.blocks()][-1]
+
+
+def test_after_the_last_block_nothing_of_the_membership_is_taken(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.session.leave()
+        until(harness.session.finish)
+        blocks = harness.session.facts()["made"]
+
+        assert harness.send(batch((1, 11))) == ["no run"]
+        harness.tell(recall=[1, 2])
+        harness.session.shipper.flush()
+        assert harness.session.facts()["made"] == blocks
+        assert harness.session.facts()["got"] == 0
+
+
+def test_a_last_block_that_cannot_be_sent_has_been_made_all_the_same(tmp_path):
+    with running(tmp_path, quick) as harness:
+
+        def away(entry, *, instead_of=""):
+            raise StoreAway("no answer")
+
+        append, harness.store.append = harness.store.append, away
+        harness.session.leave()
+        until(harness.session.finish)
+
+        assert harness.send(batch((1, 11))) == ["no run"]
+        harness.store.append = append
+        harness.session.shipper.flush()
+        assert [block.final for block in harness.blocks()] == [True]
+
+
+def test_a_membership_that_leaves_goes_on_leaving_under_a_new_coordinator(tmp_path):
+    go = threading.Event()
+    with running(tmp_path, lambda scenario: go.wait(20)) as harness:
+        harness.send(batch((1, 21)))
+        until(lambda: harness.workloads.busy == 2)
+        harness.session.leave()
+        takeover(harness)
+        harness.tell()
+        go.set()
+        until(harness.session.finish)
+        harness.session.shipper.flush()
+
+        assert harness.numbers() == [1, 2]
+        assert harness.session.facts()["epoch"] == 2
+
+
+def test_each_number_is_settled_when_the_last_block_is_made(tmp_path):
+    """Numbers that stand in a user's local variable for a moment count as well."""
+    for _ in range(10):
+        with desk(tmp_path, Preparing(quick=quick)) as harness:
+            harness.prepare(0, harness.specify(0, "quick"))
+            harness.send(batch((1, 1_000_001)))
+            harness.start(share=8)
+            until(lambda harness=harness: harness.workloads.engine.rows)
+            harness.session.leave()
+            until(harness.session.finish)
+            harness.session.shipper.flush()
+            settled = len(harness.numbers()) + len(harness.returned())
+
+        assert settled == 1_000_000
+
+
+def test_a_run_that_is_over_says_so_whatever_the_session(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.put(replace(harness.control, session="x", version=0, over=True))
 
         assert harness.session.over
+
+
+def test_what_was_not_started_when_the_run_is_over_is_dropped(tmp_path):
+    go = threading.Event()
+    with running(tmp_path, lambda scenario: go.wait(20)) as harness:
+        harness.send(batch((1, 21)))
+        until(lambda: harness.workloads.busy == 2)
+        harness.tell(over=True)
+        harness.session.drop()
+        harness.session.close()
+        made = harness.session.facts()["made"]
+        refused = harness.send(batch((21, 22), number=2))
+        go.set()
+        until(lambda: harness.workloads.busy == 0)
+
+        assert refused == ["no run"]
+        assert harness.session.facts()["made"] == made
+        assert len(harness.workloads.engine.rows) == 2
+
+
+def test_the_time_since_the_coordinator_was_heard_is_counted(tmp_path):
+    with desk(tmp_path, Preparing()) as harness:
+        time.sleep(0.02)
+        before = harness.session.unheard_s()
+        harness.put(replace(harness.control, session="x", version=9))
+        other = harness.session.unheard_s()
+        harness.tell()
+
+        assert harness.session.unheard_s() < before <= other

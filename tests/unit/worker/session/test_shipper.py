@@ -1,4 +1,4 @@
-"""The shipper brings everything an engine has into numbered blocks, each once and in order."""
+"""The shipper brings all that a membership has to tell into numbered blocks, each once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from osbench.common.errors import StoreAway, StoreError
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.protocol import timers
 from osbench.common.protocol.blocks import decode_rows
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.store import MemoryStore
-from osbench.worker.session import shipper as module
+from osbench.worker.session import result_source as module
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.shipper import Shipper
 
@@ -35,37 +36,34 @@ class Wire(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.open({"epoch": "e", "boot": "b"})
+        self.tend()
         self.trouble = ""
         self.chance = random.Random(0)
         #: How often each trouble strikes.
         self.rate = 1.0
 
-    def append(self, entry):
+    def append(self, entry, *, instead_of=""):
         struck = self.trouble and self.chance.random() < self.rate
         if struck and self.trouble == "refused":
             raise StoreError("no room")
+        place = ""
         if not struck or self.trouble == "lost":
-            super().append(entry)
+            place = super().append(entry, instead_of=instead_of)
         if struck:
             raise StoreAway("no answer")
+        return place
 
     def blocks(self) -> list[Block]:
         """All that arrived, in order."""
-        return [
-            Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in self.read("0", 0, 1 << 30)
-        ]
+        return [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in self.read(0, 1 << 30)]
 
 
 class Taken:
-    """What a coordinator makes of blocks: those it has seen are dropped."""
+    """What a coordinator makes of blocks, in whatever order they came, each once."""
 
     def __init__(self, wire: Wire) -> None:
-        self.blocks: list[Block] = []
-        for block in wire.blocks():
-            if block.number > len(self.blocks):
-                assert block.number == len(self.blocks) + 1, "a block is missing before this one"
-                self.blocks.append(block)
+        found = {block.number: block for block in wire.blocks()}
+        self.blocks: list[Block] = [found[number] for number in sorted(found)]
         self.rows = [decode_rows(block.columns) for block in self.blocks if block.columns]
 
     def numbers(self) -> list[int]:
@@ -88,11 +86,12 @@ class Taken:
 def shipping(wire: Wire, folder: Path, limit: int = 1 << 30) -> Iterator[Shipper]:
     shipper = Shipper(
         run="r",
-        epoch="e",
         incarnation="w",
+        membership="m",
         store=wire,
         sealer=SEALER,
         outbox=Outbox(folder / "spool", limit),
+        patience_s=lambda: timers.RESEND_S,
     )
     try:
         yield shipper
@@ -219,7 +218,7 @@ def test_large_outputs_make_smaller_blocks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("trouble", ["away", "lost", "refused"])
-def test_blocks_that_did_not_get_through_go_again_in_order(tmp_path, trouble, caplog):
+def test_blocks_that_did_not_get_through_go_again(tmp_path, trouble, caplog):
     wire = Wire()
     with closed() as engine, shipping(wire, tmp_path, limit=2000) as shipper:
         shipper.serve(engine, 0, 0.01)
@@ -404,3 +403,105 @@ def test_nothing_is_lost_or_doubled_over_a_bad_line(tmp_path, seed):
     numbers.update(taken.returned())
     assert numbers == Intervals([(1, last)])
     assert len(numbers) == len(taken.numbers()) + len(taken.returned())
+
+
+def test_numbers_that_no_engine_had_go_back_under_their_workload(tmp_path):
+    wire = Wire()
+    with closed() as engine, shipping(wire, tmp_path) as shipper:
+        shipper.serve(engine, 4, 0.01)
+        shipper.give_back(3, [(1, 5)])
+        shipper.give_back(3, [(7, 9)])
+        shipper.give_back(4, [(20, 22)])
+        until(lambda: len(Taken(wire).returned()) == 8)
+        shipper.flush()
+
+    found = {}
+    for block in Taken(wire).blocks:
+        found.setdefault(block.workload, Intervals()).update(block.returned)
+    assert found == {3: Intervals([(1, 5), (7, 9)]), 4: Intervals([(20, 22)])}
+    assert engine.unsettled == 0
+
+
+def test_void_batches_are_told_once(tmp_path):
+    wire = Wire()
+    with shipping(wire, tmp_path) as shipper:
+        shipper.void([3, 5])
+        shipper.flush()
+        shipper.void([6])
+        shipper.flush()
+
+    told = [seq for block in Taken(wire).blocks for seq in block.voids]
+    assert sorted(told) == [3, 5, 6]
+    assert {block.workload for block in Taken(wire).blocks} == {-1}
+
+
+def test_an_earlier_engine_is_shipped_until_its_last_iteration_has_ended(tmp_path):
+    go = threading.Event()
+    wire = Wire()
+    with (
+        closed(lambda scenario: go.wait(20)) as first,
+        closed() as second,
+        shipping(wire, tmp_path) as shipper,
+    ):
+        shipper.serve(first, 0, 0.01)
+        first.add(batch((1, 3)))
+        first.set_share(2)
+        until(lambda: len(first.inflight) == 2)
+        first.close()
+        shipper.serve(second, 1, 0.01)
+        second.add(batch((1, 11), number=2))
+        second.set_share(1)
+        until(lambda: not second.unsettled)
+        go.set()
+        until(lambda: not first.unsettled)
+        until(lambda: len(shipper._sources) == 1)
+        shipper.flush()
+
+    rows = {0: 0, 1: 0}
+    for block in Taken(wire).blocks:
+        rows[block.workload] += block.columns["rows"] if block.columns else 0
+    assert rows == {0: 2, 1: 10}
+
+
+def test_the_last_block_comes_after_all_others_and_none_after_it(tmp_path):
+    wire = Wire()
+    with closed() as engine, shipping(wire, tmp_path) as shipper:
+        shipper.serve(engine, 0, 10.0)
+        engine.add(batch((1, 101)))
+        engine.set_share(2)
+        until(lambda: len(engine.rows) + engine.shipped == 100)
+        shipper.give_back(1, [(1, 2)])
+        shipper.void([9])
+        shipper.finish()
+        shipper.finish()
+        shipper.give_back(1, [(2, 3)])
+        shipper.flush()
+
+    blocks = Taken(wire).blocks
+    assert [block.final for block in blocks] == [False] * (len(blocks) - 1) + [True]
+    assert sum(block.columns.get("rows", 0) for block in blocks) == 100
+    assert Taken(wire).returned() == Intervals([(1, 2)])
+    assert blocks[-2].voids == [9]
+
+
+def test_making_the_last_block_does_not_send_it(tmp_path):
+    wire = Wire()
+    wire.trouble = "away"
+    with shipping(wire, tmp_path) as shipper:
+        shipper.finish()
+        wire.trouble = ""
+        shipper.flush()
+
+    assert [block.final for block in wire.blocks()] == [True]
+
+
+def test_starts_after_the_lease_are_counted_once(tmp_path):
+    wire = Wire()
+    with closed() as engine, shipping(wire, tmp_path) as shipper:
+        shipper.serve(engine, 0, 0.01)
+        engine._late += [None, None]
+        shipper.flush()
+        engine._late.append(None)
+        shipper.flush()
+
+    assert [block.started_late for block in Taken(wire).blocks if block.started_late] == [2, 1]

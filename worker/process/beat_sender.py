@@ -1,0 +1,104 @@
+"""Sends heartbeats from a thread and a connection of their own, so that nothing delays them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from time import monotonic_ns
+
+from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.protocol import redis_keys, timers
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.messages import Heartbeat
+from osbench.common.protocol.redis_client import Client, reached
+from osbench.worker.session.beat_log import BeatLog
+
+LOG = logging.getLogger(__name__)
+
+#: How long a heartbeat may take to be sent, seconds: after that the next one is due.
+TIMEOUT_S = 1.0
+#: How often this process is added to the set of workers, seconds.
+LIST_S = 2.0
+
+
+class BeatSender:
+    """Sends a heartbeat every `timers.BEAT_S`, and at once on news.
+
+    `describe` makes the heartbeat of a number; it must not wait for anything.
+    """
+
+    def __init__(
+        self,
+        *,
+        incarnation: str,
+        connect: Callable[[float], Client],
+        sealer: Sealer,
+        log: BeatLog,
+        describe: Callable[[int], Heartbeat],
+    ) -> None:
+        self._incarnation = incarnation
+        self._client = connect(TIMEOUT_S)
+        self._sealer = sealer
+        self._log = log
+        self._describe = describe
+        self._beat = 0
+        self._sent = float("-inf")
+        self._listed = float("-inf")
+        self._news = threading.Event()
+        self._ended = False
+        self._thread = threading.Thread(target=self._loop, name="heartbeats", daemon=True)
+
+    def start(self) -> None:
+        """Send the first heartbeat, then start the thread. Raises StoreAway, StoreError."""
+        self._send()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There are news: send a heartbeat now."""
+        self._news.set()
+
+    def close(self) -> None:
+        """Send no more heartbeats."""
+        self._ended = True
+        self._news.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=3 * TIMEOUT_S)
+
+    def _loop(self) -> None:
+        away = False
+        while True:
+            self._news.wait(max(0.0, self._sent + timers.BEAT_S - time.monotonic()))
+            time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
+            if self._ended:
+                return
+            self._news.clear()
+            try:
+                self._send()
+                away = False
+            except StoreAway as error:
+                if not away:
+                    LOG.warning("%s; heartbeats go on", error)
+                away = True
+            except OsbenchError as error:
+                LOG.error("no heartbeat: %s", error)
+            except Exception:
+                LOG.exception("internal error in heartbeats; they go on")
+
+    def _send(self) -> None:
+        self._beat += 1
+        # before all else: a lease counts from here
+        self._log.note(self._beat, monotonic_ns())
+        now = self._sent = time.monotonic()
+        sealed = self._sealer.seal(Heartbeat.KIND, self._describe(self._beat).body())
+        # repeated, because Redis may have lost it or a coordinator may have removed it
+        listing = now - self._listed >= LIST_S
+        with reached():
+            pipe = self._client.pipeline(transaction=False)
+            pipe.set(redis_keys.worker(self._incarnation), sealed, ex=redis_keys.WORKER_TTL_S)
+            if listing:
+                pipe.sadd(redis_keys.WORKERS, self._incarnation)
+            pipe.execute()
+        if listing:
+            self._listed = now

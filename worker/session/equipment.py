@@ -1,0 +1,29 @@
+"""What the sessions of a worker process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.worker.engine.will_page import WillPage
+from osbench.worker.session.preparation import Preparation
+from osbench.worker.session.refusals import Refusals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """Parts and limits of a worker process that its sessions use."""
+
+    incarnation: str
+    #: Virtual users it can have.
+    capacity: int
+    sealer: Sealer
+    vault: Vault
+    preparation: Preparation
+    refusals: Refusals
+    #: Folder for result blocks that find no room in memory, and how many bytes do.
+    spool_dir: Path
+    spool_limit_bytes: int
+    #: None where no supervisor reads it.
+    page: WillPage | None = None

@@ -1,0 +1,125 @@
+"""Memberships that this process has left and whose last blocks are still to be delivered."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+
+from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.protocol import redis_keys, timers
+from osbench.common.protocol.messages import Control
+from osbench.common.protocol.store import Store
+from osbench.worker.session.equipment import Equipment
+from osbench.worker.session.outbox import Outbox
+from osbench.worker.session.refusals import BAD_SEAL, OTHER_SESSION
+from osbench.worker.session.session import Session
+
+LOG = logging.getLogger(__name__)
+
+#: While nothing is heard of the run, all is sent again at last at this distance, seconds: it lies
+#: in the run's results, where a coordinator that resumes the run finds it.
+RARELY_S = 60.0
+
+
+@dataclass(kw_only=True)
+class _Left:
+    run: str
+    membership: str
+    store: Store
+    outbox: Outbox
+    record: bytes = b""
+    #: When it was left, and when its control record changed last, monotonic seconds.
+    since: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=time.monotonic)
+
+
+class LeftMemberships:
+    """Keeps up to `timers.LEFT_MOST` outboxes, and sends them. Used by the agent's thread only."""
+
+    def __init__(self, equipment: Equipment) -> None:
+        self._equipment = equipment
+        self._left: list[_Left] = []
+
+    def add(self, session: Session) -> None:
+        """Keep what an ended session has not delivered; the oldest membership makes room."""
+        if not len(session.outbox):
+            session.outbox.close()
+            return
+        session.outbox.unload()
+        self._left.append(
+            _Left(
+                run=session.run,
+                membership=session.membership,
+                store=session.store,
+                outbox=session.outbox,
+            )
+        )
+        for one in self._left[: -timers.LEFT_MOST]:
+            self._forget(one, "there are too many runs with such")
+
+    def memberships(self) -> list[tuple[str, str]]:
+        """Run and membership of each whose control record is to be read."""
+        return [(one.run, one.membership) for one in self._left]
+
+    def follow(self, run: str, membership: str, data: bytes | None) -> None:
+        """Forget the blocks that a control record acknowledges, or all where the run is over."""
+        for one in self._left:
+            if (one.run, one.membership) == (run, membership) and data not in (None, one.record):
+                assert data is not None
+                one.record = data
+                self._follow(one, data)
+        self._left = [one for one in self._left if len(one.outbox)]
+
+    def _follow(self, one: _Left, data: bytes) -> None:
+        equipment = self._equipment
+        try:
+            control = Control.parse(equipment.sealer.open(Control.KIND, data))
+        except Untrusted:
+            equipment.refusals.count(BAD_SEAL, "a control record")
+            return
+        named = (control.run, control.incarnation, control.membership)
+        if named != (one.run, equipment.incarnation, one.membership):
+            equipment.refusals.count(OTHER_SESSION, "a control record")
+            return
+        if time.monotonic() - one.heard > timers.RESEND_MOST_S:
+            one.outbox.rush()
+        one.heard = time.monotonic()
+        one.outbox.acknowledge(control.acknowledged, control.have)
+        if control.over:
+            one.outbox.clear()
+        if not len(one.outbox):
+            one.outbox.close()
+
+    def send(self) -> None:
+        """Send what is due. A run whose blocks cannot be sent does not keep those of others."""
+        now = time.monotonic()
+        for one in list(self._left):
+            if now - one.since > redis_keys.RUN_TTL_S:
+                self._forget(one, "nobody asked for them in two days")
+                continue
+            known = now - one.heard < RARELY_S
+            try:
+                one.outbox.send(one.store, timers.RESEND_MOST_S if known else RARELY_S)
+            except StoreAway:
+                # it would be waited for again for each run
+                return
+            except OsbenchError as error:
+                LOG.debug("run %s: its last results cannot be sent now: %s", one.run, error)
+
+    def expected(self) -> bool:
+        """Somebody may still acknowledge blocks, or some were never sent."""
+        now = time.monotonic()
+        return any(one.outbox.unsent or now - one.heard < timers.SETTLE_S for one in self._left)
+
+    def close(self) -> None:
+        """Forget all, and remove their files."""
+        for one in list(self._left):
+            LOG.warning("run %s: %d result blocks were not acknowledged", one.run, len(one.outbox))
+            one.outbox.close()
+        self._left.clear()
+
+    def _forget(self, one: _Left, why: str) -> None:
+        LOG.error("run %s: %d result blocks are given up: %s", one.run, len(one.outbox), why)
+        one.outbox.close()
+        self._left.remove(one)

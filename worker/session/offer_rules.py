@@ -1,0 +1,41 @@
+"""Which offers a worker process follows."""
+
+from __future__ import annotations
+
+from osbench.common.protocol.messages import Offer
+from osbench.worker.session.refusals import (
+    OLD_CHALLENGE,
+    OLD_EPOCH,
+    OTHER_RUN,
+    OTHER_SESSION,
+    OTHER_WORKER,
+)
+from osbench.worker.session.session import Session
+
+
+def repeated(offer: Offer, session: Session | None) -> bool:
+    """The offer that the session follows; its coordinator may not know that yet."""
+    return session is not None and (offer.run, offer.session) == (session.run, session.session)
+
+
+def offer_refusal(
+    offer: Offer, *, incarnation: str, challenge: str, session: Session | None
+) -> str:
+    """Why a verified offer is refused, or "".
+
+    An offer answers the present challenge, so each is followed once. A worker that is in a run
+    follows only the next coordinator process of that run, in the membership that it has.
+    """
+    checks = [
+        (offer.incarnation != incarnation, OTHER_WORKER),
+        (offer.challenge != challenge, OLD_CHALLENGE),
+    ]
+    if session is None:
+        checks.append((offer.membership != offer.session, OTHER_SESSION))
+    else:
+        checks += [
+            (offer.run != session.run, OTHER_RUN),
+            (offer.membership != session.membership, OTHER_SESSION),
+            (offer.epoch <= session.epoch, OLD_EPOCH),
+        ]
+    return next((reason for wrong, reason in checks if wrong), "")

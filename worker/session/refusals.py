@@ -1,0 +1,42 @@
+"""Messages that a worker process refused, counted by reason."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+
+LOG = logging.getLogger(__name__)
+
+#: The reasons, as heartbeats carry them.
+OTHER_RUN = "other run"
+OTHER_WORKER = "other worker"
+OTHER_SESSION = "other session"
+OTHER_SPECIFICATION = "other specification"
+OLD_CHALLENGE = "old challenge"
+OLD_EPOCH = "old epoch"
+BAD_SEAL = "bad seal"
+SEEN_BEFORE = "seen before"
+TOO_EARLY = "too early"
+NO_RUN = "no run"
+
+
+class Refusals:
+    """Counts for heartbeats. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def count(self, reason: str, what: str) -> None:
+        """Count a refused message; `what` names its kind in the log."""
+        with self._lock:
+            self._counts[reason] += 1
+            first = self._counts[reason] == 1
+        # whoever can write to Redis can cause any number of these
+        LOG.log(logging.WARNING if first else logging.DEBUG, "%s was refused: %s", what, reason)
+
+    def counts(self) -> dict[str, int]:
+        """How many were refused since the start, by reason."""
+        with self._lock:
+            return dict(self._counts)

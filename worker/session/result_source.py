@@ -1,0 +1,104 @@
+"""The results of an engine, cut into the contents of result blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.intervals import Interval
+from osbench.common.protocol.blocks import Row, encode_rows
+from osbench.worker.engine.engine import Engine
+from osbench.worker.engine.failures import printable
+
+#: Most rows, and most bytes of outputs, of one block.
+BLOCK_ROWS = 50_000
+BLOCK_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What goes into one block."""
+
+    #: Fields of `osbench.common.protocol.messages.Block`.
+    fields: dict[str, Any]
+    #: Rows, and numbers that are settled by them or given back.
+    rows: int
+    settled: int
+    #: No row was left over.
+    whole: bool
+
+
+class ResultSource:
+    """What an engine has, and how much of that is in blocks already. Not thread-safe."""
+
+    def __init__(self, engine: Engine, workload: int) -> None:
+        self.workload = workload
+        self._engine = engine
+        self._cut_sent = 0
+        self._want_sent = 0
+        self._late_sent = 0
+        #: Taken from the engine and not in a block yet; then the action names as they are sent.
+        self._returned: list[Interval] = []
+        self._fresh: list[list[Any]] = []
+        self._names: list[str] = []
+
+    @property
+    def exhausted(self) -> bool:
+        """The engine has ended, and all of it is in blocks."""
+        return self._engine.stopped and not self._engine.unsettled
+
+    def contents(self) -> Contents | None:
+        """The contents of the next block; None where there is nothing to tell.
+
+        They come again until `stored` is called.
+        """
+        engine = self._engine
+        waiting = len(engine.rows)
+        # returned numbers first: no row for them can be added later
+        self._returned += engine.returned()
+        rows = _first(engine.rows, bulky=engine.bulky)
+        failures = engine.body.failures
+        # a failure is numbered before its row is appended, so none is missing here
+        self._fresh += failures.fresh()
+        want, late = engine.want_ns - self._want_sent, engine.started_late - self._late_sent
+        if not (rows or self._returned or self._fresh or want or late):
+            return None
+        fields = {
+            "workload": self.workload,
+            "columns": encode_rows(rows, self._clean_names(), engine.t0_ns) if rows else {},
+            "returned": list(self._returned),
+            "failures": list(self._fresh),
+            "want_ns": want,
+            "cut": failures.cut - self._cut_sent,
+            "started_late": late,
+        }
+        settled = len(rows) + sum(high - low for low, high in self._returned)
+        return Contents(fields=fields, rows=len(rows), settled=settled, whole=len(rows) == waiting)
+
+    def stored(self, contents: Contents) -> None:
+        """These contents are in a block that is kept."""
+        del self._engine.rows[: contents.rows]
+        self._engine.shipped += contents.settled
+        self._returned, self._fresh = [], []
+        self._cut_sent += contents.fields["cut"]
+        self._want_sent += contents.fields["want_ns"]
+        self._late_sent += contents.fields["started_late"]
+
+    def _clean_names(self) -> list[str]:
+        names = self._engine.action_names
+        self._names += map(printable, names[len(self._names) :])
+        return self._names
+
+
+def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
+    """The rows of the next block, limited by `BLOCK_ROWS` and `BLOCK_BYTES`."""
+    found = rows[:BLOCK_ROWS]
+    if not bulky:
+        return found
+    room = BLOCK_BYTES
+    for at, row in enumerate(found):
+        outputs = row[8][1] if row[8] is not None else None
+        room -= sum(map(len, outputs)) if outputs else 0
+        if room < 0 and at:
+            return found[:at]
+    return found

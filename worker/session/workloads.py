@@ -1,0 +1,291 @@
+"""The workloads of one session, one after another: each is prepared, then run by an engine."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from time import monotonic_ns
+
+from osbench.common.clock import ClockOffset
+from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.masking import mask_url
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.messages import Batch, Control, Specification
+from osbench.common.protocol.store import Store
+from osbench.worker.engine.closed_engine import ClosedEngine
+from osbench.worker.engine.engine import NEVER, Engine
+from osbench.worker.engine.failures import message_of
+from osbench.worker.engine.open_engine import OpenEngine
+from osbench.worker.session.equipment import Equipment
+from osbench.worker.session.preparation import Prepared
+from osbench.worker.session.refusals import OTHER_SPECIFICATION
+from osbench.worker.session.shipper import Shipper
+
+#: How often a specification that is not there yet is asked for, seconds.
+ASK_S = 0.1
+
+
+class Workloads:
+    """Prepares workloads and holds the engine. Called under the session's lock, but for `fetch`."""
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        equipment: Equipment,
+        store: Store,
+        shipper: Shipper,
+        news: Callable[[], None],
+    ) -> None:
+        self._run = run
+        self._equipment = equipment
+        self._store = store
+        self._shipper = shipper
+        self._news = news
+        self.engine: Engine | None = None
+        #: Engines of earlier workloads that still have iterations or threads.
+        self._past: list[Engine] = []
+        #: Batches of the workload that is not under load yet.
+        self._stock: list[Batch] = []
+        self.preparing = -1
+        self.prepared = -1
+        self.problem = ""
+        self.generation = 0
+        self._lease_ns = 0
+        self._ready: Prepared | None = None
+        #: Digest of the specification that is wanted, and of the last other one; whether the one
+        #: that was wanted is found.
+        self._wanted = b""
+        self._refused = b""
+        self._found = False
+        self._asked_at = float("-inf")
+        self._lock = threading.Lock()
+
+    # what heartbeats tell
+
+    @property
+    def eager(self) -> bool:
+        """Control records change often: before the load, and while users are added."""
+        engine, ready = self.engine, self._ready
+        if engine is None or ready is None:
+            return True
+        eager_ns = int(ready.specification.eager_s * 1e9)
+        return monotonic_ns() < engine.t0_ns + eager_ns
+
+    @property
+    def busy(self) -> int:
+        """Running iterations."""
+        return sum(len(engine.inflight) for engine in self._engines())
+
+    @property
+    def queued(self) -> int:
+        """Granted and not started."""
+        waiting = sum(map(len, self._stock.copy()))
+        engine = self.engine
+        return waiting + (engine.queued if engine is not None else 0)
+
+    @property
+    def unsettled(self) -> int:
+        """Numbers of all engines that are not in a block yet."""
+        return sum(engine.unsettled for engine in self._engines())
+
+    def stuck(self) -> list[threading.Thread]:
+        """Threads that are still running after their iteration timed out."""
+        threads = [thread for engine in self._engines() for thread in engine.abandoned]
+        return [thread for thread in threads if thread.is_alive()]
+
+    # granted numbers
+
+    def add(self, batch: Batch) -> None:
+        """Take the numbers of a batch, or return them where another workload is under load."""
+        engine, ready = self.engine, self._ready
+        if engine is None:
+            self._stock.append(batch)
+        elif ready is None or batch.workload != self.preparing:
+            self._shipper.give_back(batch.workload, batch.intervals)
+        else:
+            if engine.body.feed is not None:
+                engine.body.feed(batch)
+            engine.add(batch)
+
+    def take_back(self, seq: int) -> None:
+        """Return what is not started of a batch."""
+        found = [batch for batch in self._stock if batch.seq == seq]
+        self._stock = [batch for batch in self._stock if batch.seq != seq]
+        for batch in found:
+            self._shipper.give_back(batch.workload, batch.intervals)
+        if self.engine is not None:
+            self.engine.give_back(self.engine.take_back(seq))
+            self._shipper.wake()
+
+    def set_lease(self, until_ns: int) -> None:
+        """Let nothing start at or after an instant, monotonic nanoseconds, until it is renewed."""
+        self._lease_ns = until_ns
+        if self.engine is not None:
+            self.engine.set_lease(until_ns)
+
+    def stop(self) -> None:
+        """Start nothing more; return what is not started. What runs goes on."""
+        if self.engine is not None:
+            self.engine.stop(monotonic_ns())
+        self.return_rest()
+
+    def return_rest(self) -> None:
+        """Return what waits in engines that start nothing more, and what no engine has."""
+        self._return_stock()
+        now = monotonic_ns()
+        for engine in self._engines():
+            if now >= engine.stop_ns:
+                engine.give_back(engine.take_back())
+
+    def close(self) -> None:
+        """End the engine."""
+        if self.engine is not None:
+            self.engine.close()
+
+    # instructions
+
+    def follow(self, control: Control, offset: ClockOffset) -> None:
+        """Do what a control record says of the workload."""
+        if control.workload != self.preparing:
+            self._leave()
+            self._begin(control.workload)
+        if self.engine is None:
+            self._return_stock(but=control.workload)
+        if control.workload >= 0 and not self._found:
+            self._wanted = control.specification
+        # t0 is only set after all workers have reported that they are prepared
+        if self.engine is None and control.t0_at is not None and self._ready is not None:
+            self._start(self._ready, control, offset.to_monotonic_ns(control.t0_at))
+        engine = self.engine
+        if engine is None:
+            return
+        if control.stop_s is not None:
+            engine.stop(engine.t0_ns + int(control.stop_s * 1e9))
+        if control.generation != self.generation:
+            engine.set_share(min(control.share, self._equipment.capacity))
+            self.generation = control.generation
+
+    def fetch(self) -> None:
+        """Look for the specification that is wanted, and begin to prepare it.
+
+        Only the one whose digest the control record names is followed. Raises StoreAway,
+        StoreError.
+        """
+        now = time.monotonic()
+        if self._found or not self._wanted or now - self._asked_at < ASK_S:
+            return
+        self._asked_at = now
+        data = self._store.specification(self.preparing)
+        if data is None:
+            return
+        digest = hashlib.sha256(data).digest()
+        if digest != self._wanted:
+            if digest != self._refused:
+                self._refused = digest
+                self._equipment.refusals.count(OTHER_SPECIFICATION, "a specification")
+            return
+        self._found = True
+        threading.Thread(
+            target=self._prepare, args=(self.preparing, data), name="preparation", daemon=True
+        ).start()
+
+    def _engines(self) -> list[Engine]:
+        engine = self.engine
+        return [*self._past, engine] if engine is not None else list(self._past)
+
+    def _begin(self, workload: int) -> None:
+        with self._lock:
+            self.preparing, self.prepared, self.problem = workload, -1, ""
+            self._ready = None
+        self._wanted, self._found, self._asked_at = b"", False, float("-inf")
+
+    def _prepare(self, workload: int, data: bytes) -> None:
+        ready, problem = None, ""
+        try:
+            ready = self._equipment.preparation.prepare(self._specification(workload, data))
+            _exempt_from_garbage_collection()
+        except OsbenchError as error:
+            problem = str(error)
+        except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
+            problem = f"preparing failed: {type(error).__name__}: {mask_url(message_of(error))}"
+        # ignored if another workload has been started meanwhile
+        with self._lock:
+            if workload == self.preparing:
+                self._ready, self.problem = ready, problem
+                self.prepared = workload
+        self._news()
+
+    def _specification(self, workload: int, data: bytes) -> Specification:
+        sealed = self._equipment.sealer.open(Specification.KIND, data)
+        token = sealed.get("vault")
+        if not isinstance(token, bytes):
+            raise Untrusted("malformed specification message")
+        found = Specification.parse(self._equipment.vault.decrypt(token))
+        if (found.run, found.workload) != (self._run, workload):
+            raise Untrusted("the specification is of another workload")
+        return found
+
+    def _start(self, ready: Prepared, control: Control, t0_ns: int) -> None:
+        specification, equipment = ready.specification, self._equipment
+        page = equipment.page
+        if page is not None:
+            page.serve(control.workload, specification.open)
+        engine: Engine
+        if specification.open:
+            # without max_concurrency, or beyond the capacity, the limit is this worker's capacity
+            limited = not specification.max_concurrency or control.share > equipment.capacity
+            engine = OpenEngine(
+                ready.body,
+                t0_ns,
+                NEVER,
+                self._shipper.wake,
+                max_lag_ns=int(specification.max_lag_s * 1e9),
+                at_limit=(Outcome.DROPPED_CAPACITY if limited else Outcome.DROPPED_MAX_CONCURRENCY),
+                page=page,
+            )
+        else:
+            engine = ClosedEngine(ready.body, t0_ns, NEVER, self._shipper.wake, page=page)
+        engine.set_lease(self._lease_ns)
+        self.generation = -1
+        self._shipper.serve(engine, control.workload, specification.ship_interval_s)
+        self.engine = engine
+        stock, self._stock = self._stock, []
+        for batch in stock:
+            self.add(batch)
+
+    def _leave(self) -> None:
+        """End the current workload; what runs of it goes on, and is shipped when it has ended."""
+        if self.engine is None:
+            return
+        self.engine.close()
+        self.engine.give_back(self.engine.take_back())
+        self._past = [
+            engine
+            for engine in self._engines()
+            if engine.unsettled or any(thread.is_alive() for thread in engine.abandoned)
+        ]
+        self.engine = None
+
+    def _return_stock(self, *, but: int = -1) -> None:
+        """Return batches that wait for an engine, but those of one workload."""
+        stock, self._stock = self._stock, []
+        for batch in stock:
+            if batch.workload == but:
+                self._stock.append(batch)
+            else:
+                self._shipper.give_back(batch.workload, batch.intervals)
+
+
+def _exempt_from_garbage_collection() -> None:
+    """Exempt all existing objects from garbage collection.
+
+    Modules, plug-ins and prepared data are some hundred thousand objects; to traverse them would
+    stop every virtual user for tens of milliseconds.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
