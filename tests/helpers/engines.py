@@ -22,6 +22,7 @@ from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import NEVER, Engine
 from osbench.worker.engine.open_engine import OpenEngine
+from osbench.worker.engine.will_page import WillPage
 
 MS = 1_000_000
 S = 1000 * MS
@@ -48,10 +49,10 @@ def batch(*intervals: tuple[int, int], number: int = 1, workload: int = 0, **mor
     """A batch of iteration numbers, half-open intervals."""
     return Batch(
         run="r",
-        epoch="e",
         incarnation="w",
+        session="s",
         workload=workload,
-        batch=number,
+        seq=number,
         intervals=list(intervals),
         **more,
     )
@@ -78,11 +79,16 @@ def closed(
     t0_in_ns: int = 0,
     timeout_s: float = 0.0,
     request_work: Callable[[], None] = lambda: None,
+    page: WillPage | None = None,
     **more: Any,
 ) -> Iterator[ClosedEngine]:
     """A closed engine, ended when the block is left."""
     engine = ClosedEngine(
-        body(work, timeout_s=timeout_s, **more), monotonic_ns() + t0_in_ns, NEVER, request_work
+        body(work, timeout_s=timeout_s, **more),
+        monotonic_ns() + t0_in_ns,
+        NEVER,
+        request_work,
+        page,
     )
     try:
         yield engine
@@ -99,15 +105,18 @@ def opened(
     at_limit: Outcome = Outcome.DROPPED_MAX_CONCURRENCY,
     timeout_s: float = 0.0,
     request_work: Callable[[], None] = lambda: None,
+    page: WillPage | None = None,
+    **more: Any,
 ) -> Iterator[OpenEngine]:
     """An open engine, ended when the block is left."""
     engine = OpenEngine(
-        body(work, timeout_s=timeout_s),
+        body(work, timeout_s=timeout_s, **more),
         monotonic_ns() + t0_in_ns,
         NEVER,
         request_work,
         max_lag_ns=max_lag_ns,
         at_limit=at_limit,
+        page=page,
     )
     try:
         yield engine

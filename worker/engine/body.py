@@ -24,7 +24,7 @@ class Body:
     function: Callable[..., Any]
     #: Keyword arguments for an iteration number.
     arguments: Callable[[int], dict[str, Any]]
-    #: Takes the rows that come with a claimed batch; None without a data file.
+    #: Takes the rows that come with a batch; None without a data file.
     feed: Callable[[Batch], None] | None = None
     #: The context of every iteration; "iteration" is added to a copy.
     context: Mapping[str, Any]

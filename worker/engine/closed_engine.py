@@ -12,73 +12,103 @@ from time import monotonic_ns
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
-from osbench.worker.engine.engine import GIVEN_UP, NEVER, NOT_STARTED, Engine, User
+from osbench.worker.engine.engine import GIVEN_UP, LEASE_OVER, NEVER, NOT_STARTED, Engine, User
+from osbench.worker.engine.will_page import WillPage
 
 
 class ClosedEngine(Engine):
-    """Runs claimed numbers on `share` users. A number is due when its user became free."""
+    """Runs granted numbers on `share` users. A number is due when its user became free."""
 
     def __init__(
-        self, body: Body, t0_ns: int, stop_ns: int, request_work: Callable[[], None]
+        self,
+        body: Body,
+        t0_ns: int,
+        stop_ns: int,
+        request_work: Callable[[], None],
+        page: WillPage | None = None,
     ) -> None:
-        self._claimed: deque[Interval] = deque()
+        #: Batch, and half-open interval of its numbers.
+        self._stock: deque[tuple[int, int, int]] = deque()
         # one iterator is shared by all users: next() on a range iterator is atomic
         self._source: Iterator[int] = iter(range(0))
-        super().__init__(body, t0_ns, stop_ns, request_work)
+        #: The batch that it is of.
+        self._source_seq = 0
+        super().__init__(body, t0_ns, stop_ns, request_work, page)
 
     def add(self, batch: Batch) -> None:
         with self._changed:
             self.added += len(batch)
-            self._claimed.extend(batch.intervals)
+            self._last_seq = max(self._last_seq, batch.seq)
+            self._stock.extend((batch.seq, low, high) for low, high in batch.intervals)
             self._changed.notify_all()
 
     @property
     def queued(self) -> int:
-        waiting = sum(high - low for low, high in self._claimed.copy())
+        waiting = sum(high - low for _, low, high in self._stock.copy())
         return waiting + operator.length_hint(self._source)
 
-    def take_back(self) -> list[Interval]:
+    def take_back(self, seq: int | None = None) -> list[Interval]:
         with self._changed:
-            rest = Intervals(self._claimed)
-            self._claimed.clear()
-            # in one step of the interpreter: no user can take a number in between
-            left = list(self._source)
-            if left:
-                rest.add(left[0], left[-1] + 1)
+            self._recall(seq)
+            rest = Intervals((low, high) for own, low, high in self._stock if seq in (None, own))
+            self._stock = deque(part for part in self._stock if seq not in (None, part[0]))
+            if seq in (None, self._source_seq):
+                # in one step of the interpreter: no user can take a number in between
+                left = list(self._source)
+                if left:
+                    rest.add(left[0], left[-1] + 1)
             return list(rest)
 
     def serve(self, user: User) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
         if wait_s > 0:
             time.sleep(wait_s)
-        due = user.free_ns
+        due, seq = user.free_ns, 0
         source: Iterator[int] = iter(range(0))
         run = self.run
+        slots: list[int] | memoryview[int] = [0]
+        place = 0
+        if self._page is not None:
+            slots, place = self._page.slots, user.number
         while True:
             iteration = next(source, 0)
             if iteration:
+                slots[place] = iteration
                 ended = run(iteration, due, user)
                 if ended > NOT_STARTED:
                     due = ended
                     continue
                 if ended == GIVEN_UP:
                     return
+                if ended == LEASE_OVER:
+                    self._keep(seq, iteration)
             found = self._more(user, due)
             if found is None:
                 return
-            source, due = found
+            source, seq, due = found
 
-    def _more(self, user: User, due: int) -> tuple[Iterator[int], int] | None:
+    def _keep(self, seq: int, iteration: int) -> None:
+        """Put a number that was not started in front of the stock."""
+        with self._changed:
+            if self._is_recalled(seq):
+                self.give_back([(iteration, iteration + 1)])
+            else:
+                self._stock.appendleft((seq, iteration, iteration + 1))
+
+    def _more(self, user: User, due: int) -> tuple[Iterator[int], int, int] | None:
         """Wait until the user may start an iteration; None if the user must end.
 
-        Returns a source of numbers and the instant from which the user was free: `due`, or later
-        if the user was outside the share.
+        Returns a source of numbers, the batch that they are of, and the instant from which the
+        user was free: `due`, or later if the user was outside the share.
         """
         begin = monotonic_ns()
         parked = False
         # with a stop instant, the wait until then counts as waiting for work
         until_stop = self.stop_ns < NEVER
         with self._changed:
+            # once the engine is closed, the page may serve another one
+            if self._page is not None and not self.stopped:
+                self._page.leave_source(user.number)
             while not self.stopped:
                 now = monotonic_ns()
                 if user.number >= self.share:
@@ -87,10 +117,11 @@ class ClosedEngine(Engine):
                     if parked:
                         parked = False
                         begin = due = self._shared_ns
-                    if self._refill():
-                        self.want_ns += max(0, monotonic_ns() - begin)
-                        return self._source, due
-                    self._request_work()
+                    if now < self.lease_ns:
+                        if self._refill():
+                            self.want_ns += max(0, monotonic_ns() - begin)
+                            return self._source, self._source_seq, due
+                        self._request_work()
                 elif until_stop:
                     until_stop = False
                     if not parked:
@@ -104,13 +135,15 @@ class ClosedEngine(Engine):
         return min(max(0, self.stop_ns - now) / 1e9, threading.TIMEOUT_MAX)
 
     def _refill(self) -> bool:
-        """Refill the source that all users share; False where no number is claimed."""
+        """Refill the source that all users share; False where no number is granted."""
         if operator.length_hint(self._source):
             return True
-        if not self._claimed:
+        if not self._stock:
             return False
-        low, high = self._claimed.popleft()
-        self._source = iter(range(low, high))
-        if not self._claimed:
+        seq, low, high = self._stock.popleft()
+        if self._page is not None:
+            self._page.begin(seq)
+        self._source, self._source_seq = iter(range(low, high)), seq
+        if not self._stock:
             self._request_work()
         return True

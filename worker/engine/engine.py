@@ -27,6 +27,7 @@ from osbench.common.protocol.blocks import Row, pack_actions
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.failures import message_of
+from osbench.worker.engine.will_page import WillPage
 
 LOG = logging.getLogger(__name__)
 
@@ -34,8 +35,9 @@ LOG = logging.getLogger(__name__)
 WATCH_S = 0.02
 #: An instant that never comes.
 NEVER = 1 << 62
-#: What `Engine.run` returns in place of the instant at which the iteration ended.
-NOT_STARTED, GIVEN_UP = 0, -1
+#: What `Engine.run` returns in place of the instant at which the iteration ended: its number was
+#: given back; its thread must end; its number stays with the caller, because the lease is over.
+NOT_STARTED, GIVEN_UP, LEASE_OVER = 0, -1, -2
 OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_OUT)
 
 
@@ -67,17 +69,27 @@ class Engine:
     """Base of the closed and the open engine. `request_work` is called when work runs out."""
 
     def __init__(
-        self, body: Body, t0_ns: int, stop_ns: int, request_work: Callable[[], None]
+        self,
+        body: Body,
+        t0_ns: int,
+        stop_ns: int,
+        request_work: Callable[[], None],
+        page: WillPage | None = None,
     ) -> None:
         self.body = body
         #: Start of the load, and the instant from which nothing starts, monotonic nanoseconds.
         self.t0_ns = t0_ns
         self.stop_ns = stop_ns
+        #: End of the lease, after which nothing starts until it is renewed, and the earlier of
+        #: the two, which each iteration is compared with.
+        self.lease_ns = NEVER
+        self.until_ns = stop_ns
+        self._page = page
         #: Finished rows; the shipper takes them from the front.
         self.rows: list[Row] = []
         #: Running iterations by number.
         self.inflight: dict[int, Entry] = {}
-        #: Count of claimed numbers, and of those in result blocks. Between the two a number may
+        #: Count of granted numbers, and of those in result blocks. Between the two a number may
         #: for a moment exist only in a local variable of a thread.
         self.added = 0
         self.shipped = 0
@@ -92,6 +104,12 @@ class Engine:
         self._limit_ns = body.timeout_ns or NEVER
         self._request_work = request_work
         self._returned = Intervals()
+        #: Batches whose unstarted numbers were taken back, and the last batch up to which all were.
+        self._recalled: set[int] = set()
+        self._recalled_to = 0
+        self._last_seq = 0
+        #: Its length is `started_late`: appending is atomic.
+        self._late: list[None] = []
         self._users: dict[int, User] = {}
         self._users_lock = threading.Lock()
         #: Instant of the last change of `share`.
@@ -110,7 +128,7 @@ class Engine:
         raise NotImplementedError
 
     def add(self, batch: Batch) -> None:
-        """Take claimed numbers."""
+        """Take the numbers of a batch; they are started after those of earlier batches."""
         raise NotImplementedError
 
     @property
@@ -120,11 +138,15 @@ class Engine:
 
     @property
     def queued(self) -> int:
-        """Claimed and not started."""
+        """Granted and not started."""
         raise NotImplementedError
 
-    def take_back(self) -> list[Interval]:
-        """Remove and return what was claimed and not started; call after the stop instant."""
+    def take_back(self, seq: int | None = None) -> list[Interval]:
+        """Remove and return the numbers of a batch, or of all batches, that were not started.
+
+        A number that a user holds at this moment is either started or given back later
+        (`returned`); it is never kept for another start.
+        """
         raise NotImplementedError
 
     @property
@@ -197,11 +219,13 @@ class Engine:
         self.inflight[iteration] = (started + self._limit_ns, user, due, started, recorder)
         # checked after the insertion, so that after a reduction of the share `inflight` has all
         # iterations that may still start
-        if user.number >= self.share or started >= self.stop_ns:
-            return self._withdraw(iteration, user)
+        if user.number >= self.share or started >= self.until_ns:
+            return self._withdraw(iteration, user, started)
         if body.tracer is not None:
             self._trace(iteration, recorder)
             started = monotonic_ns()
+            if started >= self.lease_ns:
+                self._late.append(None)
         scenario = None
         error: BaseException | None = None
         message = ""
@@ -257,23 +281,55 @@ class Engine:
         self.bulky = self.bulky or outputs is not None
         return self.body.extras(outputs, trace)
 
-    def _withdraw(self, iteration: int, user: User) -> int:
+    def _withdraw(self, iteration: int, user: User, started: int) -> int:
         if self.inflight.pop(iteration, None) is None:
             _await_injection(user)
             return GIVEN_UP
+        if user.number < self.share and started < self.stop_ns:
+            return LEASE_OVER
         self.give_back([(iteration, iteration + 1)])
         return NOT_STARTED
+
+    # lease
+
+    def set_lease(self, until_ns: int) -> None:
+        """Let nothing start at or after an instant, monotonic ns, until this is called again."""
+        with self._changed:
+            was_over = monotonic_ns() >= self.lease_ns
+            self.lease_ns = until_ns
+            self.until_ns = min(self.stop_ns, until_ns)
+            # while the lease lasts, no user waits for it
+            if was_over:
+                self._changed.notify_all()
+
+    @property
+    def started_late(self) -> int:
+        """Iterations that started although the lease had ended while tracing was begun."""
+        return len(self._late)
+
+    # taking back
+
+    def _recall(self, seq: int | None) -> None:
+        """Note that a batch, or all so far, is taken back; call with the lock held."""
+        if seq is None:
+            self._recalled_to = self._last_seq
+        else:
+            self._recalled.add(seq)
+
+    def _is_recalled(self, seq: int) -> bool:
+        return seq <= self._recalled_to or seq in self._recalled
 
     # stopping
 
     def stop(self, at_ns: int) -> None:
         """Let nothing start at or after an instant, monotonic nanoseconds."""
-        self.stop_ns = min(self.stop_ns, at_ns)
         with self._changed:
+            self.stop_ns = min(self.stop_ns, at_ns)
+            self.until_ns = min(self.stop_ns, self.lease_ns)
             self._changed.notify_all()
 
     def give_back(self, numbers: list[Interval]) -> None:
-        """Return numbers that were claimed and will not start here."""
+        """Return numbers that were granted and will not start here."""
         with self._changed:
             self._returned.update(numbers)
 
@@ -285,7 +341,7 @@ class Engine:
 
     @property
     def unsettled(self) -> int:
-        """Claimed numbers that are not in a result block yet, as results or as returned."""
+        """Granted numbers that are not in a result block yet, as results or as returned."""
         return self.added - self.shipped
 
     def close(self) -> None:

@@ -19,7 +19,8 @@ from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
-from osbench.worker.engine.engine import GIVEN_UP, Engine, User
+from osbench.worker.engine.engine import GIVEN_UP, LEASE_OVER, Engine, User
+from osbench.worker.engine.will_page import WillPage
 
 #: Longest sleep of the leader: an earlier arrival that is added meanwhile is noticed after it.
 NAP_NS = 20_000_000
@@ -30,9 +31,12 @@ SPARE = 2
 #: Least time to the next arrival for the leader to start a thread before it.
 THREAD_START_NS = 1_000_000
 
+#: Due instant, iteration number, and the batch that it is of.
+Arrival = tuple[int, int, int]
+
 
 class OpenEngine(Engine):
-    """Starts claimed arrivals on at most `share` users; late arrivals are dropped."""
+    """Starts granted arrivals on at most `share` users; late arrivals are dropped."""
 
     def __init__(
         self,
@@ -43,10 +47,11 @@ class OpenEngine(Engine):
         *,
         max_lag_ns: int,
         at_limit: Outcome,
+        page: WillPage | None = None,
     ) -> None:
-        #: A heap of (due, iteration). heapq's functions are atomic for tuples of integers: the
-        #: claimer may push while the leader pops.
-        self._arrivals: list[tuple[int, int]] = []
+        #: A heap. heapq's functions are atomic for tuples of integers: arrivals may be added
+        #: while the leader pops.
+        self._arrivals: list[Arrival] = []
         self._turn = threading.Lock()
         self._idle: list[None] = []
         self._max_lag_ns = max_lag_ns
@@ -55,14 +60,15 @@ class OpenEngine(Engine):
         #: The last instant at which all users were busy and no more could be started.
         self._full_until = 0
         self._requested = False
-        super().__init__(body, t0_ns, stop_ns, request_work)
+        super().__init__(body, t0_ns, stop_ns, request_work, page)
 
     def add(self, batch: Batch) -> None:
         dues = (np.frombuffer(batch.dues, "<i8") + self.t0_ns).tolist()
         numbers = Intervals(batch.intervals).members().tolist()
         self.added += len(numbers)
-        for arrival in zip(dues, numbers, strict=True):
-            heapq.heappush(self._arrivals, arrival)
+        self._last_seq = max(self._last_seq, batch.seq)
+        for due, number in zip(dues, numbers, strict=True):
+            heapq.heappush(self._arrivals, (due, number, batch.seq))
 
     @property
     def queued(self) -> int:
@@ -73,14 +79,34 @@ class OpenEngine(Engine):
         # more are started as arrivals need them
         return min(self.share, SPARE + 1)
 
-    def take_back(self) -> list[Interval]:
-        found = []
-        while self._arrivals:
-            try:
-                found.append(heapq.heappop(self._arrivals)[1])
-            except IndexError:
-                break
+    def take_back(self, seq: int | None = None) -> list[Interval]:
+        found, others = [], []
+        with self._changed:
+            self._recall(seq)
+            # what is popped here no user can pop
+            while (arrival := self._pop()) is not None:
+                if seq in (None, arrival[2]):
+                    found.append(arrival[1])
+                else:
+                    others.append(arrival)
+            for arrival in others:
+                heapq.heappush(self._arrivals, arrival)
         return list(Intervals.of(np.array(found, np.int64)))
+
+    def _pop(self) -> Arrival | None:
+        try:
+            return heapq.heappop(self._arrivals)
+        except IndexError:
+            return None
+
+    def _keep(self, arrival: Arrival) -> None:
+        """Put back an arrival that was popped and not started."""
+        _, iteration, seq = arrival
+        with self._changed:
+            if self._is_recalled(seq):
+                self.give_back([(iteration, iteration + 1)])
+            else:
+                heapq.heappush(self._arrivals, arrival)
 
     def serve(self, user: User) -> None:
         while True:
@@ -91,9 +117,12 @@ class OpenEngine(Engine):
             if arrival is None:
                 self.remove_user(user)
                 return
-            due, iteration = arrival
-            if self.run(iteration, due, user) == GIVEN_UP:
+            due, iteration, _ = arrival
+            ended = self.run(iteration, due, user)
+            if ended == GIVEN_UP:
                 return
+            if ended == LEASE_OVER:
+                self._keep(arrival)
             if self._full and not self._turn.locked():
                 self._full_until = monotonic_ns()
 
@@ -102,7 +131,7 @@ class OpenEngine(Engine):
         """No user waits for the turn, and no more may be started."""
         return not self._idle and len(self._users) >= self.share
 
-    def _next(self, user: User) -> tuple[int, int] | None:
+    def _next(self, user: User) -> Arrival | None:
         """Sleep until the next arrival and take it; None if the user must end."""
         arrivals = self._arrivals
         started = False
@@ -110,7 +139,9 @@ class OpenEngine(Engine):
             now = monotonic_ns()
             # after the stop instant the watchdog returns all arrivals
             first = arrivals[:1]
-            if not first or now >= self.stop_ns:
+            if not first or now >= self.until_ns:
+                if now < self.stop_ns:
+                    self._drop_late(now, full=False)
                 self._rest()
                 continue
             wait = first[0][0] - now
@@ -123,19 +154,21 @@ class OpenEngine(Engine):
                 time.sleep(min(wait, NAP_NS) / 1e9)
             if wait > NAP_NS:
                 continue
-            try:
-                due, iteration = heapq.heappop(arrivals)
-            except IndexError:
+            arrival = self._pop()
+            if arrival is None:
                 continue
+            due, iteration, seq = arrival
             now = monotonic_ns()
             if due > now:
                 # an earlier arrival was returned meanwhile, or the sleep was interrupted
-                heapq.heappush(arrivals, (due, iteration))
+                self._keep(arrival)
             elif now - due > self._max_lag_ns:
                 self._drop(due, iteration, full=False)
             else:
                 self._requested = False
-                return due, iteration
+                if self._page is not None:
+                    self._page.take(due - self.t0_ns, seq)
+                return arrival
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
@@ -170,8 +203,19 @@ class OpenEngine(Engine):
             return
         # the lock was free: all users are busy, or one is just about to take it
         try:
-            while self._arrivals and now - self._arrivals[0][0] > self._max_lag_ns:
-                due, iteration = heapq.heappop(self._arrivals)
-                self._drop(due, iteration, full=self._full)
+            self._drop_late(now, full=self._full)
         finally:
             self._turn.release()
+
+    def _drop_late(self, now: int, *, full: bool) -> None:
+        """Drop the arrivals that are too late; call with the turn held."""
+        while (first := self._arrivals[:1]) and now - first[0][0] > self._max_lag_ns:
+            arrival = self._pop()
+            if arrival is None:
+                return
+            due, iteration, _ = arrival
+            if now - due > self._max_lag_ns:
+                self._drop(due, iteration, full=full)
+            else:
+                # the late one was taken back meanwhile
+                self._keep(arrival)
