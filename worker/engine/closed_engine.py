@@ -15,6 +15,11 @@ from osbench.worker.engine.body import Body
 from osbench.worker.engine.engine import GIVEN_UP, LEASE_OVER, NEVER, NOT_STARTED, Engine, User
 from osbench.worker.engine.will_page import WillPage
 
+#: Numbers are noted on the will page in portions of this much work, nanoseconds, and of at most
+#: this many numbers: so the users themselves need not note each.
+PORTION_NS = 5_000_000
+PORTION_MOST = 8192
+
 
 class ClosedEngine(Engine):
     """Runs granted numbers on `share` users. A number is due when its user became free."""
@@ -33,6 +38,9 @@ class ClosedEngine(Engine):
         self._source: Iterator[int] = iter(range(0))
         #: The batch that it is of.
         self._source_seq = 0
+        #: Last refill of the source where there is a page, and its size.
+        self._refilled_ns = 0
+        self._size = 1
         super().__init__(body, t0_ns, stop_ns, request_work, page)
 
     def add(self, batch: Batch) -> None:
@@ -66,14 +74,9 @@ class ClosedEngine(Engine):
         due, seq = user.free_ns, 0
         source: Iterator[int] = iter(range(0))
         run = self.run
-        slots: list[int] | memoryview[int] = [0]
-        place = 0
-        if self._page is not None:
-            slots, place = self._page.slots, user.number
         while True:
             iteration = next(source, 0)
             if iteration:
-                slots[place] = iteration
                 ended = run(iteration, due, user)
                 if ended > NOT_STARTED:
                     due = ended
@@ -102,13 +105,10 @@ class ClosedEngine(Engine):
         user was free: `due`, or later if the user was outside the share.
         """
         begin = monotonic_ns()
-        parked = False
+        parked = waited = False
         # with a stop instant, the wait until then counts as waiting for work
         until_stop = self.stop_ns < NEVER
         with self._changed:
-            # once the engine is closed, the page may serve another one
-            if self._page is not None and not self.stopped:
-                self._page.leave_source(user.number)
             while not self.stopped:
                 now = monotonic_ns()
                 if user.number >= self.share:
@@ -119,7 +119,8 @@ class ClosedEngine(Engine):
                         begin = due = self._shared_ns
                     if now < self.lease_ns:
                         if self._refill():
-                            self.want_ns += max(0, monotonic_ns() - begin)
+                            if waited:
+                                self.want_ns += max(0, monotonic_ns() - begin)
                             return self._source, self._source_seq, due
                         self._request_work()
                 elif until_stop:
@@ -127,6 +128,7 @@ class ClosedEngine(Engine):
                     if not parked:
                         self.want_ns += max(0, self.stop_ns - begin)
                         self._request_work()
+                waited = True
                 self._changed.wait(self._left_s(now) if until_stop else None)
         return None
 
@@ -140,10 +142,27 @@ class ClosedEngine(Engine):
             return True
         if not self._stock:
             return False
-        seq, low, high = self._stock.popleft()
+        seq, low, high = self._stock[0]
+        end = high
         if self._page is not None:
-            self._page.begin(seq)
-        self._source, self._source_seq = iter(range(low, high)), seq
+            end = min(high, low + self._portion())
+            self._page.reach(seq, end - 1)
+        if end < high:
+            self._stock[0] = (seq, end, high)
+        else:
+            self._stock.popleft()
+        self._source, self._source_seq = iter(range(low, end)), seq
         if not self._stock:
             self._request_work()
         return True
+
+    def _portion(self) -> int:
+        """How many numbers to put into the source: as many as users take in `PORTION_NS`.
+
+        A process that is killed counts as having started all of them.
+        """
+        now = monotonic_ns()
+        elapsed, self._refilled_ns = max(1, now - self._refilled_ns), now
+        size = min(2 * self._size, self._size * PORTION_NS // elapsed, PORTION_MOST)
+        self._size = max(1, size)
+        return self._size

@@ -1,0 +1,82 @@
+"""A process that runs a load, notes on a will page, and logs each number before it starts it.
+
+Arguments: descriptor of the page, path of the log, seed, closed or open. The log has eight bytes
+for each number.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import sys
+import time
+from time import monotonic_ns
+
+from helpers.engines import MS, S, arrivals, batch, closed, opened
+from osbench.common.protocol.messages import Batch
+from osbench.worker.engine.engine import Engine
+from osbench.worker.engine.will_page import WillPage
+
+#: Iteration numbers of a batch.
+SIZE = 400
+BATCHES = 60
+
+
+def batches(seed: int, kind: str) -> list[Batch]:
+    """The batches of a load: their numbers do not ascend from one batch to the next."""
+    chance = random.Random(seed)
+    firsts = [1 + SIZE * at for at in range(BATCHES)]
+    chance.shuffle(firsts)
+    if kind == "closed":
+        return [
+            batch((first, first + 100), (first + 120, first + SIZE), number=seq)
+            for seq, first in enumerate(firsts, 1)
+        ]
+    found, due = [], 0
+    for seq, first in enumerate(firsts, 1):
+        dues = [due + MS // 10 * at for at in range(SIZE)]
+        found.append(arrivals(dues, first=first, number=seq))
+        due = dues[-1]
+    return found
+
+
+def load(engine: Engine, seed: int, kind: str) -> None:
+    """Batches come one after the other; the lease ends and is renewed, batches are recalled."""
+    chance = random.Random(-seed)
+    engine.set_share(8)
+    for one in batches(seed, kind):
+        engine.add(one)
+        time.sleep(chance.random() * 0.004)
+        if chance.random() < 0.3:
+            engine.set_lease(monotonic_ns() + MS)
+            time.sleep(0.003)
+            engine.set_lease(monotonic_ns() + 60 * S)
+        if chance.random() < 0.1:
+            engine.give_back(engine.take_back(one.seq))
+    time.sleep(60)
+
+
+def main() -> None:
+    page = WillPage(int(sys.argv[1]), "host.1.aa")
+    log = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    seed, kind = int(sys.argv[3]), sys.argv[4]
+    pause_s = random.Random(seed).choice([0, 0, 0.0005, 0.002])
+    page.join("run-1", "a" * 32)
+    page.serve(3, kind == "open")
+
+    def work(scenario: object) -> None:
+        os.write(log, struct.pack("<q", scenario.context["iteration"]))  # type: ignore[attr-defined]
+        time.sleep(pause_s)
+
+    made = (
+        opened(work, t0_in_ns=0, max_lag_ns=20 * S, page=page)
+        if kind == "open"
+        else closed(work, page=page)
+    )
+    with made as engine:
+        load(engine, seed, kind)
+
+
+if __name__ == "__main__":
+    main()
