@@ -117,7 +117,7 @@ def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -
 
     with os.fdopen(complaints, "w") as pipe:
         try:
-            code = process.main(conf, plugin_paths, lifeline, started=pipe.close)
+            code = process.main(conf, plugin_paths, lifeline, None, started=pipe.close)
         except OsbenchError as error:
             code = error.exit_code
             if pipe.closed:

@@ -120,7 +120,7 @@ class RedisStore:
     def _turn(self) -> int:
         turns = self._key("turns")
         try:
-            return cast(int, self._client.incr(turns))
+            return self._client.incr(turns)
         except redis.ResponseError as error:
             if not str(error).startswith((_WRONG_TYPE, "value is not an integer", "ERR value")):
                 raise
@@ -129,14 +129,14 @@ class RedisStore:
 
     def _usable(self, results: str) -> bool:
         try:
-            info = cast(dict[str, Any], self._client.xinfo_stream(results))
+            info = self._client.xinfo_stream(results)
         except redis.ResponseError as error:
             if str(error).startswith(("no such key", "ERR no such key", _WRONG_TYPE)):
                 return False
             raise
         last = cast(bytes | str, info["last-generated-id"])
         text = last.decode() if isinstance(last, bytes) else last
-        seconds, _ = cast(tuple[int, int], self._client.time())
+        seconds, _ = self._client.time()
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:

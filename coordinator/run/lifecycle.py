@@ -22,9 +22,9 @@ from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run import release
 from osbench.coordinator.run.connection import Connection
+from osbench.coordinator.run.disturbances import remarks_of
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.load_loop import LoadLoop
-from osbench.coordinator.run.disturbances import remarks_of
 from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.specification import specify

@@ -55,7 +55,7 @@ class Controls:
                 acknowledged=known.acknowledged,
                 have=sorted(known.have)[:NAMED_MOST],
                 recall=sorted(worker.recall)[:NAMED_MOST],
-                **({"answers": worker.beat.beat} if answered else {}),
+                answers=worker.beat.beat if answered else before.answers,
                 **fields,
             )
             if after != before:

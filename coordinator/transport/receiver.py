@@ -22,11 +22,15 @@ class Inbox(Protocol):
     """The results of a run in Redis: blocks and wills whose seal was verified."""
 
     run_id: str
-    #: Messages that could not be used.
-    refused: int
 
-    def read(self, wait_s: float) -> list[tuple[str, Block | Will]]:
-        """The oldest entries with their ids, waiting for the first. Raises StoreAway."""
+    def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
+        """The oldest entries with their ids, waiting for the first; None is not for this run.
+
+        Raises StoreAway.
+        """
+
+    def refuse(self, reason: str) -> None:
+        """Count a message that cannot be used."""
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove entries. Raises StoreAway."""
@@ -76,7 +80,7 @@ class Receiver:
             member = self._accounts.memberships.get(block.membership)
             fits = member is None or member.incarnation == block.incarnation
         if not fits:
-            self._channel.refused += 1
+            self._channel.refuse("malformed")
         return fits
 
     def _came_before(self, block: Block) -> bool:
@@ -116,7 +120,7 @@ class Receiver:
     def _execute(self, will: Will) -> None:
         """Give back what a worker process that has ended did not start, once."""
         if will.run != self._channel.run_id or not _well_formed_will(will):
-            self._channel.refused += 1
+            self._channel.refuse("malformed")
             return
         record = self._accounts.execution(will)
         if record is not None:

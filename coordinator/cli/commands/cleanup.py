@@ -85,7 +85,7 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
             connect(messaging.redis_url, messaging.redis_timeout_s), Sealer(settings.keyring())
         )
         while True:
-            at_work = [b for b, _ in heartbeats.present() if b.run == run and (b.busy or b.queued)]
+            at_work = [b for b in heartbeats.present() if b.run == run and (b.busy or b.queued)]
             if not at_work:
                 return
             if time.monotonic() >= deadline:

@@ -49,16 +49,16 @@ def workers(settings: CommandSettings, as_json: bool) -> None:
     elif not present:
         click.echo("no workers; start some with osbench-worker", err=True)
     if as_json:
-        rows = [{**dataclasses.asdict(beat), "held_by": holder} for beat, holder in present]
+        rows = [{**dataclasses.asdict(beat), "held_by": beat.run} for beat in present]
         click.echo(json.dumps(rows))
         return
     table = Table(*COLUMNS, box=None)
-    for beat, holder in present:
+    for beat in present:
         table.add_row(
             f"{beat.host}:{beat.pid}",
             beat.label,
             beat.state,
-            holder,
+            beat.run,
             str(beat.capacity),
             str(beat.busy),
             f"{beat.cpu:.0%}",
