@@ -22,10 +22,13 @@ DRIFT = 0.02
 FRESH_S = 1.2
 #: Arrivals are granted no later than this before they are due, from the last sign of life on.
 HORIZON_S = 1.0
-#: A worker of a closed load has at most this much work, seconds, and at most this many
-#: iterations a virtual user before its speed is known.
+#: A worker of a closed load has at most this much work, seconds, and this many iterations a
+#: virtual user at least. Before its speed is known it has more, but for a moment only: what was
+#: not started after that is asked back.
 STOCK_S = 2.0
 STOCK_PER_USER = 2
+BLIND_PER_USER = 64
+BLIND_S = 0.3
 #: The coordinator asks for heartbeats this often, seconds.
 POLL_S = 0.2
 #: How long a run waits for what is on its way before it is closed, seconds.

@@ -1,8 +1,8 @@
 """How many iterations go to a worker at once: pure arithmetic.
 
 A batch is about a second of work and a worker has about two. Before the first results it is not
-known how many iterations that is: each virtual user gets two, and each report lets the stock grow.
-Near the end batches shrink, so that no worker is left alone with a tail.
+known how many iterations that is: batches double, so that what turns out to be too much can be
+asked back. Near the end batches shrink, so that no worker is left alone with a tail.
 """
 
 from __future__ import annotations
@@ -15,10 +15,26 @@ BATCH_S = 1.0
 SHORTEST_S = 0.1
 
 
+def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
+    """Sizes of the batches, `total` iterations in all, of a worker of which nothing is known.
+
+    `limit` is the most iterations of a batch that carries rows of a data file.
+    """
+    largest = total if limit is None else min(total, limit)
+    sizes: list[int] = []
+    size = min(share, largest)
+    while total > 0:
+        sizes.append(min(size, total))
+        total -= size
+        if len(sizes) > 1:
+            size = min(2 * size, largest)
+    return sizes
+
+
 def batch_size(
     worker: WorkerHandle, left: int | None, workers: int, limit: int | None = None
 ) -> int:
-    """Size of the next batch for a worker.
+    """Size of the next batch for a worker of which something is known.
 
     `left` is what the plan has left (None: without end), `limit` the most iterations of a batch
     that carries rows of a data file.

@@ -121,8 +121,10 @@ class Batches:
                 del delivery.waiting[seq]
 
     def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
-        """Ask for what is not started of some batches; it is told with the next control record."""
-        worker.recall.update(seqs)
+        """Ask for what is not started of some batches; the next control record says so."""
+        asked = set(seqs) - worker.recall
+        worker.recall |= asked
+        worker.untold = worker.untold or bool(asked)
 
     def recall_all(self, workers: Iterable[WorkerHandle]) -> None:
         """Ask for all that is not started."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from osbench.common.plugin.runner import Step
+from osbench.common.protocol import timers
 from osbench.coordinator.dispatch import batch_sizes
 from osbench.coordinator.dispatch.batches import Batches, Grant
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -34,19 +37,63 @@ class ClosedLoad:
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
         """Send workers what they lack. Raises StoreAway."""
+        self._bound(workers, elapsed_s)
         self._level(step, workers)
-        self._batches.grant(self._grants(step, workers))
+        self._batches.grant([*self._first(step, workers, elapsed_s), *self._further(step, workers)])
 
-    def _grants(self, step: Step, workers: Sequence[WorkerHandle]) -> list[Grant]:
+    def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
+        """Ask back what has turned out to be far more than two seconds of work."""
+        for worker in workers:
+            if worker.blind_s is not None and worker.stock is None:
+                if elapsed_s - worker.blind_s < timers.BLIND_S:
+                    continue
+                worker.slow()
+            excess = self._ledger.outstanding(worker.name) - worker.room()
+            if excess <= worker.room() or not worker.beat.queued:
+                continue
+            large = []
+            for seq in self._ledger.open_batches(worker.name):
+                excess -= len(self._ledger.batch(worker.name, seq))
+                if excess < 0:
+                    break
+                large.append(seq)
+            self._batches.recall(worker, large)
+
+    def _first(self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float) -> list[Grant]:
+        """First batches of workers of which nothing is known."""
+        users = sum(worker.share for worker in workers)
+        plan = self._ledger.available(step.budget)
+        sizes = []
+        for worker in workers:
+            if worker.stock is not None or worker.blind_s is not None:
+                continue
+            total = worker.room() - self._ledger.outstanding(worker.name)
+            if plan is not None:
+                total = min(total, math.ceil(plan * worker.share / users))
+            if total <= 0:
+                continue
+            worker.blind_s = max(0.0, elapsed_s)
+            each = batch_sizes.blind_sizes(worker.share, total, self._limit)
+            sizes.append([(worker, size) for size in each])
         found: list[Grant] = []
+        # small ones of all workers first: the numbers that start are then without large gaps
+        for worker, size in (one for turn in zip_longest(*sizes) for one in turn if one):
+            numbers = self._ledger.allot(size, step.budget, worker.name)
+            if numbers:
+                found.append(Grant(worker=worker, numbers=numbers))
+        return found
+
+    def _further(self, step: Step, workers: Sequence[WorkerHandle]) -> list[Grant]:
+        found: list[Grant] = []
+        takers = [worker for worker in workers if worker.stock is not None]
         held = {worker: self._ledger.outstanding(worker.name) for worker in workers}
-        takers = list(workers)
+        most = self._fair(step, held)
         # one batch each in turn: no worker may take all that is left
         while takers:
             for worker in list(takers):
                 left = self._ledger.available(step.budget)
                 size = batch_sizes.batch_size(worker, left, len(workers), self._limit)
-                room = worker.room() - held[worker]
+                room = min(worker.room(), most.get(worker, worker.room())) - held[worker]
                 # small batches cost a message each, and are of use only where work runs out
                 small = room < min(size, worker.room() // 2) and held[worker] > worker.share
                 if left == 0 or room <= 0 or small:
@@ -60,6 +107,18 @@ class ClosedLoad:
                 held[worker] += len(numbers)
                 found.append(Grant(worker=worker, numbers=numbers))
         return found
+
+    def _fair(self, step: Step, held: Mapping[WorkerHandle, int]) -> dict[WorkerHandle, int]:
+        """What each worker may have of the rest of the plan, by its virtual users.
+
+        Near the end the others would have nothing else; empty where there is no end.
+        """
+        left = self._ledger.available(step.budget)
+        if left is None:
+            return {}
+        users = sum(worker.share for worker in held)
+        rest = left + sum(held.values())
+        return {worker: math.ceil(rest * worker.share / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
         """At the end of the plan, move what is not started to workers that are idle."""

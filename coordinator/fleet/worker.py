@@ -16,8 +16,8 @@ from osbench.coordinator.results.membership import Membership
 
 #: Memory of the estimate of a worker's speed, seconds.
 RATE_MEMORY_S = 1.0
-#: A worker whose speed is not known gets at most this many times more with each report.
-GROWTH = 4
+#: A worker whose speed is not known well gets at most this many times more with each report.
+GROWTH = 16
 
 
 class WorkerState(enum.Enum):
@@ -87,10 +87,15 @@ class WorkerHandle:
     granted: tuple[int, float | None] = (-1, None)
     #: Batches that it is to give back.
     recall: set[int] = field(default_factory=set)
+    #: Some of them are not in a control record yet.
+    untold: bool = False
     #: Iterations a second, estimated; 0 is unknown.
     rate: float = 0.0
-    #: Most iterations that it may have in hand; grows while its speed is not known well.
-    stock: int = 0
+    #: Most iterations that it may have in hand; grows while its speed is not known well. None
+    #: before anything is known.
+    stock: int | None = None
+    #: Its first batches were granted at this instant, seconds after t0.
+    blind_s: float | None = None
 
     @property
     def incarnation(self) -> str:
@@ -226,11 +231,22 @@ class WorkerHandle:
         self.granted = (-1, None)
         self.target = self.share = self.held = 0
         self.rate = 0.0
-        self.stock = 0
+        self.stock = self.blind_s = None
 
     def room(self) -> int:
-        """Iterations that it may have in hand."""
+        """Iterations that it may have in hand: about two seconds of work, two a user at least."""
+        if self.stock is None:
+            return timers.BLIND_PER_USER * self.share
         return max(timers.STOCK_PER_USER * self.share, self.stock)
+
+    @property
+    def known(self) -> bool:
+        """Its speed is known so well that its stock is bounded by that alone."""
+        return self.stock is not None and self.stock >= int(self.rate * timers.STOCK_S)
+
+    def slow(self) -> None:
+        """Nothing was reported for a while: it needs no more than two iterations a user."""
+        self.stock = self.stock or 0
 
     def measured(self, rows: int, busy_s: float) -> None:
         """Results arrived, of `rows` iterations that took `busy_s` user-seconds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.errors import FleetError, StoreAway
@@ -129,7 +129,15 @@ class WorkloadRun:
             self._place()
             self.dispatcher.recall_unreadable(present)
         self.dispatcher.deliver(present)
+        self._tell_recalls(present)
         self.show()
+
+    def _tell_recalls(self, workers: Sequence[WorkerHandle]) -> None:
+        untold = [worker for worker in workers if worker.untold]
+        if untold:
+            self.services.controls.change(untold)
+            for worker in untold:
+                worker.untold = False
 
     @property
     def wants_workers(self) -> bool:
@@ -141,11 +149,8 @@ class WorkloadRun:
         """Some worker runs out of work before the next turn, so that turns have to be short."""
         if self._phase != "running" or self.plan.runner.OPEN or self.elapsed() < 0:
             return False
-        ledger = self.results.ledger
-        return any(
-            worker.share and (not worker.rate or worker.stock < int(worker.rate * timers.STOCK_S))
-            for worker in self.workers.takers
-        ) and bool(ledger.available(self._step.budget) != 0)
+        some_left = self.results.ledger.available(self._step.budget) != 0
+        return some_left and any(one.share and not one.known for one in self.workers.takers)
 
     def adopt(self, worker: WorkerHandle) -> None:
         """A worker has come back, after it or its coordinator was away."""
