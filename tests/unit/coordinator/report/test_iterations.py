@@ -93,7 +93,13 @@ def test_what_the_coordinator_dropped_is_among_them(directory: RunDirectory) -> 
     dues = np.array([7 * MS, -(1 << 60)], "<i8").tobytes()
     directory.decide(
         [
-            {"do": "drop", "workload": 0, "numbers": [[2, 4]], "dues": dues},
+            {
+                "do": "drop",
+                "workload": 0,
+                "numbers": [[2, 4]],
+                "dues": dues,
+                "why": "coordinator_gone",
+            },
             # of a run of an older release
             {"do": "drop", "workload": 1, "numbers": [[1, 2]]},
         ]
@@ -103,8 +109,8 @@ def test_what_the_coordinator_dropped_is_among_them(directory: RunDirectory) -> 
 
     assert found == [
         (0, 1, "ok"),
-        (0, 2, "dropped_worker_lost"),
-        (0, 3, "dropped_worker_lost"),
+        (0, 2, "dropped_coordinator_gone"),
+        (0, 3, "dropped_coordinator_gone"),
         (1, 1, "dropped_worker_lost"),
     ]
     assert [one.due_ns for one in iterations(directory)] == [0, 7 * MS, None, None]

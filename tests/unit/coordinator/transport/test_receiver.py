@@ -1,67 +1,101 @@
-"""The receiver: what a worker sends is counted once, and what is unreadable ends the worker."""
+"""What workers send is on disk before it is counted, is counted once, and is deleted after that."""
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
-from helpers.heartbeats import heartbeat
+from osbench.common.errors import StorageError, StoreAway
+from osbench.common.intervals import Intervals
 from osbench.common.protocol.blocks import encode_rows
-from osbench.common.protocol.envelope import Sealer, Vault
-from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.messages import Block
-from osbench.common.protocol.store import MemoryStore
-from osbench.coordinator.fleet.worker import LossReason, WorkerHandle
+from osbench.common.protocol.messages import Block, Will
+from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.receiver import Receiver
+
+MIDS = {"w1": "1" * 32, "w2": "2" * 32}
+MS = 10**6
+
+
+class Bag:
+    """What lies in Redis: read from its beginning, deleted by id."""
+
+    def __init__(self) -> None:
+        self.run_id = "r"
+        self.refused = 0
+        self.away = False
+        self.entries: dict[str, Block | Will] = {}
+        self._next = 0
+
+    def put(self, message: Block | Will) -> None:
+        self._next += 1
+        self.entries[f"{self._next}-0"] = message
+
+    def read(self, wait_s: float) -> list[tuple[str, Block | Will]]:
+        return list(self.entries.items())
+
+    def delete(self, ids: Sequence[str]) -> None:
+        if self.away:
+            raise StoreAway("no reply")
+        for one in ids:
+            self.entries.pop(one, None)
 
 
 class Desk:
-    """A receiver with two workers, each of which has five numbers of one workload."""
+    """A receiver with two memberships that have five numbers each of a closed workload."""
 
     def __init__(self, directory: RunDirectory) -> None:
-        ring = Keyring.generate()
-        self.sealer = Sealer(ring)
-        self.store = MemoryStore()
-        self.store.open({"epoch": "e"})
-        nothing: Any = None
-        channel = Channel(
-            store=self.store,
-            sealer=self.sealer,
-            vault=Vault(ring),
-            app=nothing,
-            run_id="r",
-            epoch="e",
-        )
+        self.bag = Bag()
         self.directory = directory
-        self.workers = {
-            name: WorkerHandle(heartbeat(name), workload=0, share=1) for name in ("w1", "w2")
-        }
-        self.channel = channel
-        self.receiver = Receiver(channel, self.workers, directory)
+        self.accounts = Accounts()
+        self.receiver = Receiver(self.bag, self.accounts, directory)
         self.results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))
-        self.receiver.register(0, self.results)
-        self.fences: list[tuple[str, int]] = []
-        for number, worker in enumerate(self.workers, 1):
-            self.results.ledger.cut(number, worker, self.results.ledger.allot(5, 10))
+        self.ledger = self.results.ledger
+        self.accounts.register(0, self.results)
+        for name, mid in MIDS.items():
+            self.decide(self.accounts.enrolment(mid, name))
+            self.grant(mid, 1, self.ledger.allot(5, 10))
+
+    def decide(self, record: dict[str, Any]) -> None:
+        self.directory.decide([record])
+        self.accounts.apply(record)
+
+    def grant(self, mid: str, seq: int, numbers: Intervals, **fields: Any) -> None:
+        record = {"do": "cut", "mid": mid, "seq": seq, "workload": 0, "intervals": list(numbers)}
+        self.decide(record | fields)
 
     def send(self, worker: str, number: int, *rows: int, **fields: Any) -> None:
-        packed = [(row, 1, 0, 0, 10**6, 0, 0, (), None) for row in rows]
-        fields.setdefault("columns", encode_rows(packed, (), 0) if packed else {})
-        block = Block(run="r", epoch="e", incarnation=worker, number=number, workload=0, **fields)
-        self.store.append(self.sealer.seal(Block.KIND, block.body()))
+        packed = [(row, 1, 0, 0, MS, 0, 0, (), None) for row in rows]
+        given = {
+            "run": "r",
+            "incarnation": worker,
+            "membership": MIDS.get(worker, "3" * 32),
+            "number": number,
+            "workload": 0,
+            "columns": encode_rows(packed, (), 0) if packed else {},
+        }
+        self.bag.put(Block(**(given | fields)))
 
-    def receive(self) -> None:
-        """Read what is there; note each fence with the iterations counted before it."""
-        self.receiver.receive(0, lambda nonce: self.fences.append((nonce, self.ok)))
+    def will(self, worker: str, **fields: Any) -> None:
+        given = {"run": "r", "incarnation": worker, "membership": MIDS.get(worker, "3" * 32)}
+        self.bag.put(Will(**(given | {"workload": 0} | fields)))
+
+    def receive(self):
+        return self.receiver.receive(0)
 
     @property
     def ok(self) -> int:
-        return self.results.ledger.accounting().ok
+        return self.ledger.accounting().ok
+
+    def done(self) -> list[str]:
+        return [record["do"] for record in self.directory.decisions()][4:]
 
 
 @pytest.fixture
@@ -71,59 +105,234 @@ def desk(tmp_path):
     directory.close()
 
 
-def test_blocks_that_came_together_are_counted_once_and_kept_each(desk):
-    desk.send("w1", 1, 1, 2)
-    desk.send("w2", 1, 6)
+def test_blocks_are_counted_once_and_kept_each_in_any_order(desk):
     desk.send("w1", 2, 3)
+    desk.send("w2", 1, 6)
+    desk.send("w1", 1, 1, 2)
     desk.send("w1", 2, 3)
     desk.receive()
     desk.send("w2", 1, 6)
-    desk.send("w2", 2, 7)
+    desk.send("w2", 3, 7)
     desk.receive()
 
     assert desk.ok == 5
     assert desk.results.duplicates == 2
-    assert {name: worker.blocks for name, worker in desk.workers.items()} == {"w1": 2, "w2": 2}
-    assert [body["number"] for body in desk.directory.blocks()] == [1, 1, 2, 2]
+    members = desk.accounts.memberships
+    assert (members[MIDS["w1"]].acknowledged, members[MIDS["w1"]].have) == (2, set())
+    assert (members[MIDS["w2"]].acknowledged, members[MIDS["w2"]].have) == (1, {3})
+    assert [body["number"] for body in desk.directory.blocks()] == [1, 1, 2, 3]
 
 
-def test_results_that_cannot_be_read_are_a_protocol_error_and_the_others_count(desk):
+def test_what_was_read_is_deleted_with_the_next_turn(desk):
+    desk.send("w1", 1, 1)
+    desk.receive()
+    assert len(desk.bag.entries) == 1
+
+    desk.bag.away = True
+    with pytest.raises(StoreAway):
+        desk.receive()
+    desk.bag.away = False
+    desk.receive()
+
+    assert not desk.bag.entries
+    assert (desk.ok, desk.results.duplicates) == (1, 0)
+
+
+def test_all_blocks_of_a_turn_are_one_write(desk, monkeypatch):
+    synced = []
+    sync = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda file: (synced.append(file), sync(file)))
+    for number in range(1, 6):
+        desk.send("w1", number, number)
+        desk.send("w2", number, 5 + number)
+
+    desk.receive()
+
+    assert (desk.ok, len(synced)) == (10, 1)
+
+
+def test_it_tells_what_each_membership_has_done(desk):
+    desk.send("w1", 1, 1, 2)
+    desk.send("w1", 2, 3)
+    desk.send("w2", 1, returned=[[6, 8]])
+
+    found = {one.mid: (one.workload, one.ran, one.busy_s) for one in desk.receive()}
+
+    assert found == {MIDS["w1"]: (0, 3, pytest.approx(0.003)), MIDS["w2"]: (0, 0, 0.0)}
+
+
+def test_results_that_cannot_be_read_are_told_and_the_others_count(desk):
     desk.send("w1", 1, 1)
     desk.send("w1", 2, columns={"rows": 1})
     desk.send("w1", 3, 3)
     desk.send("w2", 1, 6, 7, 8, 9, 10)
 
-    desk.receive()
+    arrivals = desk.receive()
 
     assert (desk.ok, desk.results.refused) == (7, 1)
-    assert desk.workers["w1"].due_loss(99.0) is LossReason.PROTOCOL_ERROR
-    assert desk.workers["w2"].due_loss(99.0) is None
+    problems = [(one.mid, one.problem) for one in arrivals if one.problem]
+    assert problems == [(MIDS["w1"], "malformed result block: 't0'")]
+    assert desk.accounts.memberships[MIDS["w1"]].acknowledged == 3
 
 
-def test_a_fence_is_reported_between_the_blocks_before_it_and_those_behind(desk):
-    desk.send("w1", 1, 1, 2)
-    nonce = desk.channel.fence("w1")
-    desk.send("w1", 2, 3)
+def test_a_block_of_a_membership_that_was_not_noted_notes_it(desk):
+    desk.send("w1", 1, membership="4" * 32)
 
     desk.receive()
 
-    assert desk.fences == [(nonce, 2)]
-    assert desk.ok == 3
+    assert desk.done() == ["member"]
+    member = desk.accounts.memberships["4" * 32]
+    assert (member.name, member.incarnation, member.acknowledged) == ("w1+2", "w1", 1)
+    assert [body["incarnation"] for body in desk.directory.blocks()] == ["w1+2"]
 
 
-def test_results_behind_the_fence_of_their_worker_are_late(desk):
-    desk.receiver.fence("w1")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"run": "other"},
+        {"incarnation": "w2"},
+        {"number": 0},
+        {"number": "1"},
+        {"number": 1 << 80},
+        {"membership": b"1"},
+        {"workload": None},
+        {"columns": []},
+        {"returned": {}},
+        {"voids": ["1"]},
+        {"voids": 7},
+        {"final": 1},
+        {"want_ns": -1},
+        {"started_late": "2"},
+    ],
+)
+def test_what_cannot_be_of_this_run_is_refused(desk, fields):
+    desk.send("w1", **({"number": 1} | fields))
+
+    assert desk.receive() == []
+
+    assert desk.bag.refused == 1
+    assert list(desk.directory.blocks()) == []
+    desk.receive()
+    assert not desk.bag.entries
+
+
+def test_blocks_of_a_workload_that_is_not_there_are_kept_and_refused(desk):
+    desk.send("w1", 1, 1, workload=3)
+    desk.send("w1", 2, workload=-1)
+
+    desk.receive()
+
+    assert (desk.ok, desk.accounts.refused, desk.bag.refused) == (0, 1, 0)
+    assert desk.accounts.memberships[MIDS["w1"]].acknowledged == 2
+    assert len(list(desk.directory.blocks())) == 2
+
+
+def test_a_final_block_counts_once_all_before_it_are_there(desk):
+    desk.send("w1", 3, workload=-1, final=True)
     desk.send("w1", 1, 1)
-    desk.send("w2", 1, 6)
+    desk.receive()
+    assert desk.ledger.outstanding("w1") == 4
+
+    desk.send("w1", 2, 2)
+    desk.receive()
+
+    assert desk.accounts.memberships[MIDS["w1"]].whole
+    assert desk.ledger.pool == Intervals([(3, 6)])
+
+
+def test_a_final_block_is_no_consent_where_a_block_could_not_be_read(desk):
+    desk.send("w1", 1, columns={"rows": 1})
+    desk.send("w1", 2, workload=-1, final=True)
 
     desk.receive()
 
-    assert (desk.ok, desk.results.ledger.late) == (2, 1)
+    assert not desk.ledger.pool
+    assert desk.ledger.outstanding("w1") == 5
 
 
-def test_blocks_of_a_worker_or_workload_that_the_run_does_not_know_are_refused(desk):
-    desk.send("w3", 1, 1)
+def test_batches_that_were_refused_come_back(desk):
+    desk.grant(MIDS["w1"], 2, desk.ledger.allot_new(3))
+
+    desk.send("w1", 1, workload=-1, voids=[2])
+    desk.receive()
+
+    assert desk.ledger.pool == Intervals([(11, 14)])
+
+
+def test_a_will_gives_back_what_was_not_started_once(desk):
+    desk.send("w1", 1, 1)
+    for _ in range(2):
+        desk.will("w1", seq=1, number=2)
+    desk.receive()
+    desk.will("w1", seq=1, number=2)
+    desk.receive()
+
+    assert desk.ledger.pool == Intervals([(3, 6)])
+    assert desk.ok == 1
+    assert desk.done() == ["will"]
+
+
+def test_a_will_of_an_open_load_goes_by_the_due_instant(desk):
+    dues = np.array([10, 20, 30], "<i8")
+    desk.grant(MIDS["w1"], 2, desk.ledger.allot_new(3), dues=dues.tobytes())
+
+    desk.will("w1", due_ns=10)
+    desk.receive()
+
+    assert desk.ledger.pool == Intervals([(12, 14)])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"run": "other"}, {"seq": "1"}, {"due_ns": 0.5}, {"workload": None}, {"membership": None}],
+)
+def test_a_will_of_another_shape_or_run_is_refused(desk, fields):
+    desk.will("w1", **fields)
 
     desk.receive()
 
-    assert (desk.ok, desk.channel.refused) == (0, 1)
+    assert (desk.bag.refused, desk.done()) == (1, [])
+
+
+@pytest.mark.parametrize("fields", [{"incarnation": "w2"}, {"workload": 9}])
+def test_a_will_that_gives_nothing_back_is_passed_over(desk, fields):
+    desk.will("w1", **fields)
+    desk.will("w3")
+
+    desk.receive()
+
+    assert desk.done() == []
+    assert not desk.ledger.pool
+
+
+def test_what_the_disk_does_not_take_is_neither_counted_nor_deleted(desk, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    desk.send("w1", 1, 1)
+    monkeypatch.setattr(os, "fdatasync", full)
+    with pytest.raises(StorageError, match="blocks: no space left on device"):
+        desk.receive()
+    monkeypatch.undo()
+    assert (desk.ok, len(desk.bag.entries)) == (0, 1)
+
+    desk.receive()
+
+    assert (desk.ok, desk.results.duplicates) == (1, 0)
+    assert len(list(desk.directory.blocks())) == 1
+
+
+def test_blocks_lie_on_disk_as_they_are_counted(desk):
+    """Number 6 is open at both: the first row of it counts, here and for who reads the disk."""
+    desk.ledger.idempotent = True
+    desk.decide({"do": "again", "mid": MIDS["w2"]})
+    desk.grant(MIDS["w1"], 2, desk.ledger.allot(1, None, "w1"))
+    desk.send("w1", 1, 1)
+    desk.send("w2", 1, 6, 7)
+    desk.send("w1", 2, 6)
+
+    desk.receive()
+
+    assert [body["incarnation"] for body in desk.directory.blocks()] == ["w1", "w1", "w2"]
+    assert desk.results.statistics.part_of("w1").iterations == 2
+    assert desk.results.statistics.part_of("w2").iterations == 1
