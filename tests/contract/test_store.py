@@ -78,8 +78,20 @@ def test_entries_come_in_order_and_stay_until_they_are_deleted(run):
     assert entries(run) == [b"three"]
 
 
+def test_an_entry_may_take_the_place_of_an_earlier_one(run):
+    first = run.append(b"one")
+    run.append(b"two")
+
+    second = run.append(b"one", instead_of=first)
+    gone = run.append(b"three", instead_of=first)
+
+    assert entries(run) == [b"two", b"one", b"three"]
+    assert [place for place, _ in run.read(0, 10)][1:] == [second, gone]
+
+
 def test_nothing_is_added_to_a_run_that_is_not_there(store):
-    store.append(b"lost")
+    assert store.append(b"lost") == ""
+    assert store.append(b"lost", instead_of="1-0") == ""
 
     assert entries(store) == []
     store.tend()

@@ -130,6 +130,7 @@ class Agent:
         self._left.close()
         with reached():
             broker.forget(self._client, self._identity.incarnation)
+            self._client.close()
 
     def _synchronize(self) -> None:
         self._offset = measure(self._client)

@@ -65,6 +65,7 @@ class BeatSender:
         self._news.set()
         if self._thread.is_alive():
             self._thread.join(timeout=3 * TIMEOUT_S)
+        self._client.close()
 
     def _loop(self) -> None:
         away = False

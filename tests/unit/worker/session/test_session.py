@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from helpers.engines import S, arrivals, batch, body, until
+from helpers.engines import S, arrivals, batch, until
+from helpers.preparing import Preparing, specified
 from osbench.common.clock import ClockOffset
 from osbench.common.errors import PluginError, StoreAway
 from osbench.common.intervals import Intervals
@@ -28,7 +29,6 @@ from osbench.common.protocol.messages import Batch, Block, Control, Offer, Speci
 from osbench.common.protocol.store import MemoryStore
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
-from osbench.worker.session.preparation import Prepared
 from osbench.worker.session.refusals import Refusals
 from osbench.worker.session.session import Session
 
@@ -38,26 +38,6 @@ SEALER, VAULT = Sealer(RING), Vault(RING)
 CLOCK = ClockOffset(monotonic_ns=0, uncertainty_ns=0)
 #: A lease that does not end within a test, nanoseconds.
 LONG_NS = 1000 * S
-
-
-class Preparing:
-    """Prepares scenarios made on the spot, by name."""
-
-    def __init__(self, **works: Any) -> None:
-        self.works = works
-        self.gates: dict[str, threading.Event] = {}
-
-    def prepare(self, specification: Specification) -> Prepared:
-        gate = self.gates.get(specification.scenario)
-        if gate is not None:
-            gate.wait(20)
-        work = self.works[specification.scenario]
-        if isinstance(work, BaseException):
-            raise work
-        return Prepared(
-            specification=specification,
-            body=body(work, timeout_s=specification.timeout_s),
-        )
 
 
 class Desk:
@@ -99,22 +79,7 @@ class Desk:
 
     def specify(self, workload: int, scenario: str, **more: Any) -> bytes:
         """Write a specification; the next control records name it."""
-        values = {
-            "run": "r",
-            "workload": workload,
-            "scenario": scenario,
-            "args": {},
-            "timeout_s": 0.0,
-            "open": False,
-            "max_concurrency": 0,
-            "max_lag_s": 1.0,
-            "context": {},
-            "deployment": {},
-            "source_hash": "",
-            "sample_rate": 0.0,
-            "ship_interval_s": 0.05,
-        }
-        specification = Specification(**{**values, **more})
+        specification = specified(workload, scenario, **more)
         vault = VAULT.encrypt(specification.body())
         data = SEALER.seal(Specification.KIND, {"vault": vault})
         self.store.put_specifications({workload: data})

@@ -1,0 +1,563 @@
+"""A worker process decides whom it serves, and says so whatever else it is at."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from helpers.engines import batch, until
+from helpers.preparing import Preparing, specified
+from osbench.common.errors import StoreAway
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.messages import (
+    Batch,
+    Block,
+    Control,
+    Heartbeat,
+    Offer,
+    Specification,
+)
+from osbench.common.protocol.redis_client import connect
+from osbench.common.protocol.store import RedisStore
+from osbench.worker.engine.will_page import WillPage
+from osbench.worker.process.agent import Agent, Identity, Patience
+from osbench.worker.session.equipment import Equipment
+from osbench.worker.session.refusals import Refusals
+from servers import RedisServer, redis_server
+
+RING = Keyring.generate()
+SEALER, VAULT = Sealer(RING), Vault(RING)
+#: A silence of a coordinator that does not come within a test, seconds.
+LONG_S = 1000.0
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[RedisServer]:
+    with redis_server(unixsocket=True) as server:
+        yield server
+
+
+class Run:
+    """A coordinator of one worker, which answers what a test has it answer."""
+
+    def __init__(self, place: Place, run: str = "r") -> None:
+        self.place = place
+        self.store = RedisStore(place.client, run)
+        self.store.tend()
+        self.session = secrets.token_hex(16)
+        self.control = Control(
+            run=run,
+            epoch=1,
+            incarnation="w",
+            session=self.session,
+            membership=self.session,
+            version=0,
+        )
+
+    def offer(self, **changes: Any) -> Offer:
+        """Offer the run, by what the worker's last heartbeat says."""
+        beat = self.place.beat()
+        offer = Offer(
+            **{
+                "run": self.control.run,
+                "epoch": self.control.epoch,
+                "incarnation": "w",
+                "challenge": beat.challenge,
+                "session": self.control.session,
+                "membership": self.control.membership,
+                "answers": beat.beat,
+                **changes,
+            }
+        )
+        self.place.put_offer(SEALER.seal(Offer.KIND, offer.body()))
+        return offer
+
+    def join(self) -> None:
+        self.offer()
+        until(lambda: self.place.beat().session == self.control.session)
+
+    def resume(self) -> None:
+        """Begin another coordinator process."""
+        self.control = replace(
+            self.control, epoch=self.control.epoch + 1, session=secrets.token_hex(16), version=0
+        )
+
+    def tell(self, **changes: Any) -> None:
+        """Write a control record that answers the last heartbeat."""
+        answers = self.place.beat().beat
+        self.control = replace(
+            self.control, version=self.control.version + 1, **{"answers": answers, **changes}
+        )
+        sealed = SEALER.seal(Control.KIND, self.control.body())
+        self.store.put_controls({self.control.membership: sealed})
+
+    def load(self, scenario: str, share: int = 2) -> None:
+        """Have a workload prepared and started."""
+        vault = VAULT.encrypt(specified(0, scenario, run=self.control.run).body())
+        data = SEALER.seal(Specification.KIND, {"vault": vault})
+        self.store.put_specifications({0: data})
+        self.tell(workload=0, specification=hashlib.sha256(data).digest())
+        until(lambda: self.place.beat().prepared == 0)
+        assert self.place.beat().problem == ""
+        seconds, micros = self.place.client.time()
+        self.tell(t0_at=seconds + micros / 1e6, share=share, generation=1)
+        until(lambda: self.place.beat().generation == 1)
+
+    def send(self, *intervals: tuple[int, int], seq: int = 1) -> None:
+        one = replace(
+            batch(*intervals, number=seq), run=self.control.run, session=self.control.session
+        )
+        self.place.agent.receive(SEALER.seal(Batch.KIND, one.body()))
+
+    def blocks(self) -> list[Block]:
+        """All blocks, each once, by number."""
+        entries = self.store.read(0, 1000)
+        found = [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in entries]
+        own = {one.number: one for one in found if one.membership == self.control.membership}
+        return [own[number] for number in sorted(own)]
+
+    def final(self) -> bool:
+        """All blocks up to the last one have come."""
+        blocks = self.blocks()
+        return bool(blocks) and blocks[-1].final and len(blocks) == blocks[-1].number
+
+    def acknowledge(self) -> None:
+        self.tell(acknowledged=len(self.blocks()))
+
+
+class Place:
+    """A worker process, in this one, and the Redis that it uses."""
+
+    def __init__(self, folder: Path, server: RedisServer, works: dict[str, Any]) -> None:
+        self.client = connect(server.url, 5.0)
+        self.client.flushall()
+        self.refusals = Refusals()
+        self.page = WillPage(WillPage.create(4).fd, "w")
+        self.equipment = Equipment(
+            incarnation="w",
+            capacity=4,
+            sealer=SEALER,
+            vault=VAULT,
+            preparation=Preparing(**works),
+            refusals=self.refusals,
+            spool_dir=folder / "spool",
+            spool_limit_bytes=1 << 20,
+            page=self.page,
+        )
+        self.server = server
+        self.agent: Agent
+
+    def start(self, **patience: Any) -> None:
+        values = {"redis_timeout_s": 5.0, "coordinator_lost_s": LONG_S, "max_stuck": 2}
+        self.agent = Agent(
+            identity=Identity(incarnation="w", host="h", pid=1, label="", capacity=4),
+            connect=lambda bound_s: connect(self.server.url, bound_s),
+            equipment=self.equipment,
+            patience=Patience(**{**values, **patience}),
+        )
+        self.agent.start()
+
+    def beat(self) -> Heartbeat:
+        data = self.client.get(redis_keys.worker("w"))
+        assert data is not None, "no heartbeat"
+        return Heartbeat.parse(SEALER.open(Heartbeat.KIND, data))
+
+    def beats_later(self, count: int = 2) -> Heartbeat:
+        """A heartbeat that was sent some heartbeats after now."""
+        now = self.beat().beat
+        until(lambda: self.beat().beat >= now + count)
+        return self.beat()
+
+    def put_offer(self, data: bytes) -> None:
+        self.client.set(redis_keys.offer("w"), data)
+
+    def wait_for_coordinators(self, lost_s: float) -> None:
+        """Have a coordinator's silence last so long before it counts as lost."""
+        self.agent._patience = replace(self.agent._patience, coordinator_lost_s=lost_s)
+
+    def end(self) -> None:
+        self.agent.drain()
+        session = self.agent._session
+        if session is not None:
+            session.over = True
+        self.agent._left.close()
+        self.agent.done.wait(20)
+        self.agent.deregister()
+        self.client.close()
+
+
+@contextmanager
+def working(
+    folder: Path,
+    server: RedisServer,
+    works: dict[str, Callable[..., Any]] | None = None,
+    **patience: Any,
+) -> Iterator[Place]:
+    found = Place(folder, server, works or {})
+    found.start(**patience)
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+def quick(scenario):
+    pass
+
+
+def test_a_worker_joins_and_serves_a_run_to_its_end(tmp_path, shared):
+    with working(tmp_path, shared, {"quick": quick}) as place:
+        free = place.beat()
+        run = Run(place)
+        run.join()
+        joined = place.beat()
+        run.load("quick")
+        run.send((1, 101))
+        until(lambda: sum(one.columns.get("rows", 0) for one in run.blocks()) == 100)
+        run.acknowledge()
+        run.tell(over=True)
+        until(lambda: place.beat().run == "")
+
+        assert (free.state, free.run, free.session) == ("idle", "", "")
+        assert (joined.run, joined.epoch) == ("r", 1)
+        assert joined.session == joined.membership == run.session
+        assert place.beat().state == "idle"
+        assert len({free.challenge, joined.challenge, place.beat().challenge}) == 3
+        assert place.refusals.counts() == {}
+
+
+def test_records_of_a_finished_run_that_are_put_back_start_nothing(tmp_path, shared):
+    with working(tmp_path, shared, {"quick": quick}) as place:
+        run = Run(place)
+        run.join()
+        offer = place.client.get(redis_keys.offer("w"))
+        run.load("quick")
+        run.send((1, 11))
+        control = run.store.control(run.session)
+        run.tell(over=True)
+        until(lambda: place.beat().run == "")
+
+        place.put_offer(b"something else")
+        place.beats_later()
+        place.put_offer(offer)
+        run.store.put_controls({run.session: control})
+        run.send((1, 11))
+        after = place.beats_later(3)
+
+        assert after.run == ""
+        assert after.refusals == {"bad seal": 1, "old challenge": 1, "no run": 1}
+
+
+@pytest.mark.parametrize(
+    "junk", [b"\xff\xfe\x1b[31m", b"\x00" * 5_000_000, b"", "list", "stranger", "kind", "fields"]
+)
+def test_junk_in_place_of_an_offer_hurts_nobody(tmp_path, shared, junk):
+    with working(tmp_path, shared) as place:
+        if junk == "list":
+            place.client.rpush(redis_keys.offer("w"), "x")
+        elif junk == "stranger":
+            place.put_offer(Sealer(Keyring.generate()).seal(Offer.KIND, {"run": "r"}))
+        elif junk == "kind":
+            place.put_offer(SEALER.seal(Control.KIND, {"run": "r"}))
+        elif junk == "fields":
+            place.put_offer(SEALER.seal(Offer.KIND, {"run": "r", "other": 1}))
+        else:
+            place.put_offer(junk)
+        after = place.beats_later(3)
+        place.client.delete(redis_keys.offer("w"))
+        Run(place).join()
+
+        assert after.run == ""
+        assert after.refusals == ({} if junk in (b"", "list") else {"bad seal": 1})
+
+
+def test_an_offer_to_another_worker_is_refused(tmp_path, shared):
+    with working(tmp_path, shared) as place:
+        Run(place).offer(incarnation="x")
+
+        assert place.beats_later(2).refusals == {"other worker": 1}
+
+
+def test_a_worker_in_a_run_follows_no_other(tmp_path, shared):
+    with working(tmp_path, shared) as place:
+        run = Run(place)
+        run.join()
+        other = Run(place, "other")
+        other.offer()
+        after = place.beats_later(2)
+
+        assert after.run == "r"
+        assert after.refusals == {"other run": 1}
+
+
+def test_an_offer_that_is_repeated_is_not_followed_again(tmp_path, shared):
+    with working(tmp_path, shared) as place:
+        run = Run(place)
+        run.join()
+        challenge = place.beat().challenge
+        run.offer()
+        after = place.beats_later(2)
+
+        assert after.challenge == challenge
+        assert after.refusals == {}
+
+
+def test_the_next_coordinator_of_a_run_finds_the_membership_as_it_was(tmp_path, shared):
+    go = threading.Event()
+    with working(tmp_path, shared, {"slow": lambda scenario: go.wait(20)}) as place:
+        run = Run(place)
+        run.join()
+        run.load("slow")
+        run.send((1, 6))
+        until(lambda: place.beat().busy == 2)
+        before = place.beat()
+
+        run.resume()
+        run.join()
+        after = place.beat()
+        run.tell(recall=[1])
+        until(lambda: any(one.returned for one in run.blocks()))
+        go.set()
+        until(lambda: sum(one.columns.get("rows", 0) for one in run.blocks()) == 2)
+
+        assert after.membership == before.membership == run.session
+        assert after.session != before.session
+        assert (after.epoch, after.got) == (2, 1)
+        assert after.challenge != before.challenge
+
+
+def test_a_coordinator_that_is_not_heard_is_left_and_the_rest_comes_back(tmp_path, shared):
+    go = threading.Event()
+    works = {"slow": lambda scenario: go.wait(20)}
+    with working(tmp_path, shared, works) as place:
+        run = Run(place)
+        run.join()
+        run.load("slow")
+        run.send((1, 6))
+        until(lambda: place.beat().busy == 2)
+        place.wait_for_coordinators(0.0)
+        until(lambda: place.beat().state == "draining")
+        waiting = place.beat().membership
+        go.set()
+        until(lambda: place.beat().run == "")
+        until(run.final)
+
+        assert waiting == run.session
+        assert place.beat().state == "idle"
+        returned = [part for one in run.blocks() for part in one.returned]
+        assert [tuple(part) for part in returned] == [(3, 6)]
+
+
+def test_what_was_left_is_delivered_while_the_next_run_is_served(tmp_path, shared):
+    with working(tmp_path, shared) as place:
+        run = Run(place)
+        run.join()
+        place.wait_for_coordinators(0.0)
+        until(lambda: place.beat().run == "")
+        place.wait_for_coordinators(LONG_S)
+        other = Run(place, "other")
+        other.join()
+        # Redis loses what was sent: nobody has confirmed it
+        until(run.final)
+        run.store.delete([entry for entry, _ in run.store.read(0, 1000)])
+        until(run.final)
+        left = place.agent._left.memberships()
+        run.acknowledge()
+        until(lambda: not place.agent._left.memberships())
+
+        assert left == [("r", run.session)]
+        assert place.beat().run == "other"
+
+
+def test_a_last_block_that_cannot_be_sent_ends_the_membership(tmp_path, shared, monkeypatch):
+    with working(tmp_path, shared) as place:
+        append, barred = RedisStore.append, threading.Event()
+
+        def barring(store, entry, *, instead_of=""):
+            if barred.is_set():
+                raise StoreAway("no answer")
+            return append(store, entry, instead_of=instead_of)
+
+        monkeypatch.setattr(RedisStore, "append", barring)
+        barred.set()
+        run = Run(place)
+        run.join()
+        challenge = place.beat().challenge
+        place.wait_for_coordinators(0.0)
+        until(lambda: place.beat().run == "")
+        run.resume()
+        run.offer(challenge=challenge)
+        after = place.beats_later()
+        barred.clear()
+        until(run.final)
+
+        assert after.run == ""
+        assert after.challenge != challenge
+        assert after.refusals == {"old challenge": 1}
+
+
+def test_draining_waits_for_what_runs_and_for_its_acknowledgement(tmp_path, shared):
+    go = threading.Event()
+    with working(tmp_path, shared, {"slow": lambda scenario: go.wait(20)}) as place:
+        run = Run(place)
+        run.join()
+        run.load("slow")
+        run.send((1, 6))
+        until(lambda: place.beat().busy == 2)
+        place.agent.drain()
+        until(lambda: place.beat().state == "draining")
+        run.tell()
+        running = place.agent.done.is_set()
+        go.set()
+        until(run.final)
+        unheard = place.agent.done.is_set()
+        run.acknowledge()
+
+        assert place.agent.done.wait(20)
+        assert (running, unheard) == (False, False)
+
+
+def test_a_worker_that_drains_follows_no_offer(tmp_path, shared):
+    with working(tmp_path, shared) as place:
+        run = Run(place)
+        offer = run.offer(challenge="x")
+        place.agent._draining.set()
+        refusal = place.agent._consider(
+            SEALER.seal(Offer.KIND, replace(offer, challenge=place.agent._place[1]).body())
+        )
+
+        assert refusal == ""
+        assert place.agent._session is None
+
+
+def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
+    go = threading.Event()
+    with working(tmp_path, shared, {"slow": lambda scenario: go.wait(20)}, max_stuck=2) as place:
+        run = Run(place)
+        run.join()
+        vault = VAULT.encrypt(specified(0, "slow", timeout_s=0.05).body())
+        data = SEALER.seal(Specification.KIND, {"vault": vault})
+        run.store.put_specifications({0: data})
+        run.tell(workload=0, specification=hashlib.sha256(data).digest())
+        until(lambda: place.beat().prepared == 0)
+        run.tell(t0_at=1.0, share=2, generation=1)
+        run.send((1, 3))
+        until(lambda: place.beat().state == "stuck")
+        until(run.final)
+        run.acknowledge()
+        until(lambda: place.beat().run == "")
+        stuck = place.beat()
+        Run(place, "other").offer()
+        declined = place.beats_later()
+        go.set()
+        until(lambda: place.beat().state == "idle")
+
+        assert (stuck.state, stuck.stuck) == ("stuck", 2)
+        assert declined.run == ""
+
+
+def test_heartbeats_go_on_while_the_agent_is_held_up(tmp_path, shared, monkeypatch):
+    held, go = threading.Event(), threading.Event()
+    with working(tmp_path, shared) as place:
+        monkeypatch.setattr(place.agent, "_read", lambda: held.set() or go.wait(20))
+        assert held.wait(20)
+
+        place.beats_later(5)
+        go.set()
+
+
+def test_news_are_told_at_once(tmp_path, shared, monkeypatch):
+    monkeypatch.setattr("osbench.common.protocol.timers.BEAT_S", LONG_S)
+    with working(tmp_path, shared) as place:
+        first = place.beat().beat
+        Run(place).join()
+
+        assert place.beat().beat > first
+
+
+def test_a_worker_outlives_a_redis_that_loses_everything(tmp_path):
+    with redis_server() as server, working(tmp_path, server, {"quick": quick}) as place:
+        run = Run(place)
+        run.join()
+        run.load("quick")
+        run.send((1, 11))
+        until(lambda: sum(one.columns.get("rows", 0) for one in run.blocks()) == 10)
+        server.restart()
+
+        def heard() -> bool:
+            data = place.client.get(redis_keys.worker("w"))
+            return data is not None and place.client.sismember(redis_keys.WORKERS, "w")
+
+        until(lambda: _answers(heard))
+        run.store.tend()
+        until(lambda: sum(one.columns.get("rows", 0) for one in run.blocks()) == 10)
+        run.acknowledge()
+        run.send((11, 21), seq=2)
+        until(lambda: sum(one.columns.get("rows", 0) for one in run.blocks()) == 10)
+
+        assert place.beat().membership == run.session
+
+
+def _answers(met: Callable[[], bool]) -> bool:
+    try:
+        return met()
+    except (redis.RedisError, AssertionError):
+        return False
+
+
+def test_heartbeats_go_on_after_redis_was_hung(tmp_path):
+    with redis_server() as server, working(tmp_path, server, redis_timeout_s=2.0) as place:
+        before = place.beat().beat
+        server.pause()
+        time.sleep(2.5)
+        server.resume()
+        until(lambda: _answers(lambda: place.beat().beat > before + 2))
+
+        assert place.beat().state == "idle"
+
+
+@pytest.mark.parametrize("data", [b"junk", "text", None, 7, b""])
+def test_junk_in_place_of_a_batch_is_counted(tmp_path, shared, data):
+    with working(tmp_path, shared) as place:
+        place.agent.receive(data)
+
+        assert place.beats_later().refusals == {"bad seal": 1}
+
+
+def test_the_page_tells_of_the_membership_until_its_blocks_are_delivered(tmp_path, shared):
+    with working(tmp_path, shared, {"quick": quick}) as place:
+        run = Run(place)
+        run.join()
+        run.load("quick")
+        run.send((1, 11))
+        place.wait_for_coordinators(0.0)
+        until(lambda: place.beat().run == "")
+        left = place.page.read()
+        until(run.final)
+        run.acknowledge()
+        until(lambda: place.page.read() is None)
+
+        assert (left.run, left.membership, left.incarnation) == ("r", run.session, "w")
+
+
+def test_a_worker_that_has_ended_leaves_no_heartbeat(tmp_path, shared):
+    with working(tmp_path, shared):
+        pass
+
+    with shared.client() as client:
+        gone = client.get(redis_keys.worker("w"))
+        time.sleep(0.6)
+        assert gone is client.get(redis_keys.worker("w")) is None
+        assert not client.sismember(redis_keys.WORKERS, "w")
