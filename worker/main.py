@@ -68,6 +68,7 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
 )
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
 @click.option("--complaints", type=int, hidden=True, help="Pipe for the error of a failed start.")
+@click.option("--page", type=int, hidden=True, help="Memory to note on what users take.")
 @click.version_option(__version__, prog_name="osbench-worker")
 def main(  # noqa: PLR0913 - one per option of the command
     config_file: tuple[str, ...],
@@ -79,6 +80,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     check: bool,
     lifeline: int | None,
     complaints: int | None,
+    page: int | None,
 ) -> None:
     """Serve runs: claim iterations from a coordinator, run them, send back the measurements.
 
@@ -101,7 +103,7 @@ def main(  # noqa: PLR0913 - one per option of the command
         if check:
             sys.exit(_check(conf))
         if lifeline is not None and complaints is not None:
-            _serve(conf, list(plugin_path), lifeline, complaints)
+            _serve(conf, list(plugin_path), lifeline, complaints, page)
         click.echo(_startup_line(conf, plugin_path), err=True)
         # problems that every process would have are reported once
         _ready(conf, plugin_path)
@@ -111,13 +113,15 @@ def main(  # noqa: PLR0913 - one per option of the command
         sys.exit(error.exit_code)
 
 
-def _serve(conf: Any, plugin_paths: list[str], lifeline: int, complaints: int) -> None:
+def _serve(
+    conf: Any, plugin_paths: list[str], lifeline: int, complaints: int, page: int | None
+) -> None:
     # Celery is slow to import, and neither a probe nor the supervisor needs it
     from osbench.worker.process import process  # noqa: PLC0415 - see above
 
     with os.fdopen(complaints, "w") as pipe:
         try:
-            code = process.main(conf, plugin_paths, lifeline, None, started=pipe.close)
+            code = process.main(conf, plugin_paths, lifeline, page, started=pipe.close)
         except OsbenchError as error:
             code = error.exit_code
             if pipe.closed:

@@ -10,10 +10,12 @@ from typing import Any, cast
 from celery import Celery
 from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
+from kombu.transport.redis import Channel as KombuChannel
 
 from osbench.common.errors import StoreError
 from osbench.common.masking import mask_url
 from osbench.common.protocol import redis_keys
+from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import Client, reached
 
 #: Name of the only task, which takes a sealed batch.
@@ -31,6 +33,9 @@ _UNACKED_INDEX = f"{redis_keys.PREFIX}unacked_index"
 
 def application(broker_url: str) -> Celery:
     """The Celery application, for delivery only: no result backend, no events."""
+    # kombu has no option for it
+    KombuChannel.connection_class = KeptConnection
+    KombuChannel.connection_class_ssl = KeptSSLConnection
     app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
     app.conf.update(
         task_serializer="msgpack",

@@ -13,10 +13,12 @@ from contextlib import contextmanager
 import redis
 import redis.exceptions
 from redis.backoff import NoBackoff
+from redis.connection import Connection
 from redis.retry import Retry
 
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.masking import mask_url
+from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 
 #: Oldest supported server.
 MINIMUM_VERSION = (6, 2)
@@ -38,11 +40,15 @@ _PASSING_CODES = ("BUSY", "MISCONF", "NOREPLICAS")
 def connect(url: str, timeout_s: float) -> Client:
     """A client that never resends. `timeout_s` bounds connecting and each reply.
 
-    It must be longer than any BLOCK that is sent. Raises StoreError for a malformed URL.
+    It must be longer than any BLOCK that is sent. Only the first connection of a process to a
+    server waits for its name to be looked up. Raises StoreError for a malformed URL.
     """
+    kinds: dict[str, type[Connection]] = {"redis": KeptConnection, "rediss": KeptSSLConnection}
+    kind = kinds.get(url.partition("://")[0].lower())
     try:
         return redis.Redis.from_url(
             url,
+            **({"connection_class": kind} if kind is not None else {}),
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             retry=Retry(NoBackoff(), 0),

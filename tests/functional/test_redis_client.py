@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from helpers.slow_names import NAME
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.protocol.redis_client import check, connect, reached, server_run_id
 from osbench.common.protocol.store import RedisStore
@@ -129,7 +134,7 @@ def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_reported(client, line
 
 def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
     store = RedisStore(client, "r1")
-    store.open({"epoch": "e1"})
+    store.tend()
     line.lose(b"block-1", how)
 
     with pytest.raises(StoreAway):
@@ -137,33 +142,6 @@ def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
 
     assert line.seen == 1
     assert direct.xlen("osbench:run:r1:results") == 1
-
-
-def test_a_claim_whose_reply_is_lost_is_ours_when_asked_again(client, line, direct, how):
-    store = RedisStore(client, "r1")
-    store.open({"epoch": "e1", "boot": "b1"})
-    store.claim("e1", "b1", "w1", [1])
-    line.lose(b"EVALSHA", how)
-
-    with pytest.raises(StoreAway):
-        store.claim("e1", "b1", "w1", [2, 3])
-
-    assert line.seen == 1
-    assert store.claim("e1", "b1", "w2", [2]) == ["w1"]
-    assert store.claim("e1", "b1", "w1", [2, 3]) == ["w1", "w1"]
-
-
-def test_what_was_taken_away_is_known_when_asked_again(client, line, how):
-    store = RedisStore(client, "r1")
-    store.open({"epoch": "e1", "boot": "b1"})
-    store.claim("e1", "b1", "w1", [2])
-    line.lose(b"HSETNX", how)
-
-    with pytest.raises(StoreAway):
-        store.take_away([1, 2])
-
-    assert line.seen == 1
-    assert store.take_away([1, 2]) == [True, False]
 
 
 def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
@@ -302,3 +280,19 @@ def test_a_malformed_address_is_refused_without_showing_the_password(url):
 
     assert SECRET not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def test_a_name_server_that_takes_long_delays_the_first_connection_only(redis):
+    url = f"redis://:{redis.password}@{NAME}:{redis.port}/0"
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers.slow_names", url, "11", "40"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    longest_s, lookups = done.stdout.split()
+    # a connection that waited for a lookup would take 11 s
+    assert float(longest_s) < 5.0
+    assert int(lookups) >= 2

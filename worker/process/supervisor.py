@@ -13,17 +13,26 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 from oslo_config import cfg
 
 from osbench.common.errors import UsageError
+from osbench.worker.engine.will_page import WillPage
+
+if TYPE_CHECKING:
+    from osbench.worker.process.will_sender import WillSender
 
 LOG = logging.getLogger(__name__)
 
 #: A process that exits sooner than this after its start is not replaced: the next one would fail,
 #: too. One that was killed is replaced, but not sooner than this after its start.
 SHORTEST_LIFE_S = 5.0
+#: How long a supervisor that ends tries to tell what killed processes have left, seconds.
+FAREWELL_S = 3.0
+#: -P keeps the working directory, which could hide modules, out of the import path.
+CHILD_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 
 
 def process_count(conf: cfg.ConfigOpts) -> int:
@@ -40,6 +49,8 @@ class _Child:
     started: float
     #: Pipe for the error of a failed start; the process closes its end when it has started.
     complaints: int
+    #: Where it notes what it takes.
+    page: WillPage
     message: bytes = b""
     starting: bool = True
 
@@ -76,6 +87,7 @@ class Supervisor:
         self._unreported: Counter[str] = Counter()
         #: When processes are to be started, monotonic.
         self._due: list[float] = []
+        self._wills: WillSender | None = None
 
     def run(self) -> int:
         """Run until SIGTERM or SIGINT; returns the exit code."""
@@ -84,7 +96,10 @@ class Supervisor:
         reading, writing = os.pipe()
         try:
             with self._metrics():
-                return self._supervise(reading)
+                code = self._supervise(reading)
+            if self._wills is not None:
+                self._wills.flush(FAREWELL_S)
+            return code
         finally:
             # closing the lifeline makes remaining processes drain
             os.close(writing)
@@ -124,6 +139,7 @@ class Supervisor:
         for child in ended:
             self._children.remove(child)
             child.close()
+            self._bequeath(child)
             code, lived_s = child.process.returncode, time.monotonic() - child.started
             why = child.message.decode(errors="replace")
             how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
@@ -138,6 +154,19 @@ class Supervisor:
                 LOG.warning("%s: a new process is started", f"{how}: {why}" if why else how)
                 self._due.append(child.started + SHORTEST_LIFE_S)
         return failed
+
+    def _bequeath(self, child: _Child) -> None:
+        """Have sent what a process that has ended cannot have started, where it was in a run."""
+        will = child.page.read()
+        child.page.close()
+        if will is None:
+            return
+        if self._wills is None:
+            # most supervisors never need it, and it needs modules that take a while to import
+            from osbench.worker.process.will_sender import WillSender  # noqa: PLC0415 - see above
+
+            self._wills = WillSender(self._conf)
+        self._wills.send(will)
 
     def _report_failures(self) -> None:
         for why, count in self._unreported.items():
@@ -155,8 +184,9 @@ class Supervisor:
         worker = self._conf.worker
         complaints, pipe = os.pipe()
         os.set_blocking(complaints, False)
-        command = [sys.executable, "-P", "-m", "osbench.worker.main"]
-        command += ["--lifeline", str(lifeline), "--complaints", str(pipe)]
+        page = WillPage.create()
+        command = [*CHILD_COMMAND, "--lifeline", str(lifeline), "--complaints", str(pipe)]
+        command += ["--page", str(page.fd)]
         for path in self._config_files:
             command += ["--config-file", path]
         for path in self._plugin_paths:
@@ -164,11 +194,11 @@ class Supervisor:
         command += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
         # own process groups: Ctrl-C only reaches the supervisor, which then drains them
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe), process_group=0
+            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe, page.fd), process_group=0
         )
         os.close(pipe)
         self._children.append(
-            _Child(process=process, started=time.monotonic(), complaints=complaints)
+            _Child(process=process, started=time.monotonic(), complaints=complaints, page=page)
         )
 
     def _stop(self) -> int:
@@ -181,4 +211,5 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 child.process.kill()
                 child.process.wait()
+            self._bequeath(child)
         return 0

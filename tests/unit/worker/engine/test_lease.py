@@ -149,6 +149,21 @@ def test_one_batch_comes_back_and_the_others_run(page):
         assert {row[ITERATION] for row in engine.rows} == {1, 2, 3, 10, 11, 12, 4, 5}
 
 
+def test_a_batch_that_is_under_way_comes_back_but_for_what_has_started(page):
+    go_on = threading.Event()
+    with closed(lambda scenario: go_on.wait(20.0), page=page) as engine:
+        engine.add(batch((1, 51), number=1))
+        engine.add(batch((51, 53), number=2))
+        engine.set_share(2)
+        until(lambda: len(engine.inflight) == 2)
+        back = engine.take_back(1)
+        go_on.set()
+        until(lambda: len(engine.rows) == 4)
+
+        assert back == [(3, 51)]
+        assert {row[ITERATION] for row in engine.rows} == {1, 2, 51, 52}
+
+
 def test_one_batch_of_arrivals_comes_back_and_the_others_run():
     with opened(t0_in_ns=100 * MS, max_lag_ns=60 * S) as engine:
         engine.add(arrivals([0, 2 * MS, 4 * MS], first=1, number=1))

@@ -1,0 +1,137 @@
+"""Addresses of Redis that are kept, so that a slow name server silences nobody.
+
+`socket.getaddrinfo` has no timeout: with a broken search domain each lookup takes several
+seconds, and so would each new connection. Only the first connection of a process to a server
+waits for its name to be looked up. Later ones use the addresses of the last lookup, that which
+worked last first, while the name is looked up again in the background.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from redis.connection import Connection, SSLConnection
+
+#: A name is looked up again when a connection is made this long after the last lookup began, and
+#: sooner after a connection that failed, because the server may have moved. Seconds.
+AGAIN_S = 30.0
+AGAIN_AFTER_FAILURE_S = 2.0
+
+
+@dataclass
+class _Place:
+    """A host and port with its known addresses, in numbers."""
+
+    host: str
+    port: int
+    #: Held by the thread that looks the name up.
+    looking: threading.Lock = field(default_factory=threading.Lock)
+    addresses: list[str] = field(default_factory=list)
+    #: Start of the last lookup, monotonic.
+    looked: float = float("-inf")
+    failed: bool = False
+
+    def look_up(self) -> None:
+        """Replace the addresses by those found now. Raises OSError where none is found."""
+        self.looked = time.monotonic()
+        found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
+        fresh = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        known = [one for one in self.addresses if one in fresh]
+        self.addresses = [*known, *(one for one in fresh if one not in known)]
+
+    def look_up_again(self) -> None:
+        """Look up in the background, where that is due and not under way."""
+        age_s = time.monotonic() - self.looked
+        if age_s < (AGAIN_AFTER_FAILURE_S if self.failed else AGAIN_S):
+            return
+        if self.looking.acquire(blocking=False):
+            try:
+                threading.Thread(target=self._look_up_quietly, name="lookup", daemon=True).start()
+            except RuntimeError:
+                self.looking.release()
+
+    def _look_up_quietly(self) -> None:
+        try:
+            # the addresses that are known stay
+            with contextlib.suppress(OSError):
+                self.look_up()
+        finally:
+            self.looking.release()
+
+    def note(self, address: str) -> None:
+        """A connection to an address was made."""
+        self.failed = False
+        if self.addresses[:1] != [address]:
+            self.addresses = [address, *(one for one in self.addresses if one != address)]
+
+
+class KeptAddresses:
+    """The addresses of servers, by host and port; for all threads of a process."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, int], _Place] = {}
+
+    def of(self, host: str, port: int) -> _Place:
+        """The place of a host and port with its addresses; waits only where none is known.
+
+        Raises OSError where the first lookup finds nothing.
+        """
+        place = self._places.setdefault((host, port), _Place(host, port))
+        if place.addresses:
+            place.look_up_again()
+            return place
+        with place.looking:
+            if not place.addresses:
+                place.look_up()
+        return place
+
+
+_KEPT = KeptAddresses()
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+class KeptConnection(Connection):
+    """A connection of redis-py that uses kept addresses."""
+
+    def _connect(self) -> Any:
+        name = self.host
+        if _is_number(name):
+            return super()._connect()  # type: ignore[no-untyped-call]
+        place = _KEPT.of(name, self.port)
+        problem: OSError | None = None
+        for address in place.addresses:
+            # redis-py looks up an address as well, which takes no time
+            self.host = address
+            try:
+                connected = super()._connect()  # type: ignore[no-untyped-call]
+            except OSError as error:
+                problem = problem or error
+                continue
+            finally:
+                self.host = name
+            place.note(address)
+            return connected
+        place.failed = True
+        place.look_up_again()
+        assert problem is not None, "a lookup that finds no address raises"
+        raise problem
+
+
+class KeptSSLConnection(SSLConnection, KeptConnection):
+    """The same with TLS; the server has to prove the name, not the address.
+
+    `SSLConnection._connect` wraps the socket that the next class makes.
+    """
