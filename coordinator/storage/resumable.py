@@ -1,0 +1,30 @@
+"""Whether a run that is over can be resumed, as its files show."""
+
+from __future__ import annotations
+
+from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of the run directory, encrypted: what a coordinator needs to go on. It is there from the
+#: beginning of the run, before anything is done, to its report.
+PLAN = "plan"
+
+
+def refusal(directory: RunDirectory) -> str:
+    """Why a run cannot be resumed; "" where it can."""
+    name = directory.path.name
+    if directory.coordinator():
+        return f"run {name} has a coordinator already"
+    if (directory.path / "summary.json").exists() and not failure.leaves_resumable(directory):
+        return f"run {name} is finished: `osbench-coord runs show {name}` prints its report"
+    if not (directory.path / PLAN).exists():
+        return f"run {name} cannot be resumed: {failure.reason(directory)}"
+    return ""
+
+
+def end(directory: RunDirectory, why: str) -> None:
+    """Have a run that ended without a report never resumed again, and note why."""
+    if (directory.path / PLAN).exists():
+        failure.add(directory, why)
+        (directory.path / PLAN).unlink()
+        (directory.path / "prepared").unlink(missing_ok=True)
