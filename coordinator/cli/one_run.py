@@ -21,8 +21,9 @@ from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.web_options import live_view
 from osbench.coordinator.run.connection import connected
-from osbench.coordinator.run.lifecycle import Run, RunInterface
+from osbench.coordinator.run.lifecycle import Run
 from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
+from osbench.coordinator.run.run_load import RunInterface
 from osbench.coordinator.taskfile import checked, rally_validation
 from osbench.coordinator.web.address import Address
 

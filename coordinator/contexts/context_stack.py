@@ -125,6 +125,11 @@ class ContextStack:
             prepared.history = self.history.saved(number)
             self._store.save_prepared()
 
+    @property
+    def holds(self) -> bool:
+        """There is something that contexts have made."""
+        return bool(self._store.entries)
+
     def is_over(self, number: int) -> bool:
         """An earlier coordinator of the run has begun to undo a workload's contexts."""
         prepared = self._store.prepared.get(number)

@@ -8,6 +8,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 #: File of the run directory, encrypted: what a coordinator needs to go on. It is there from the
 #: beginning of the run, before anything is done, to its report.
 PLAN = "plan"
+#: All that is kept for another coordinator; the plan goes first: without it nothing else counts.
+_KEPT = (PLAN, "prepared", "notes")
 
 
 def refusal(directory: RunDirectory) -> str:
@@ -22,9 +24,20 @@ def refusal(directory: RunDirectory) -> str:
     return ""
 
 
+def begin_again(directory: RunDirectory) -> None:
+    """A coordinator has taken the run up: how it had ended is of the past."""
+    for name in ("summary.json", failure.FAILURE):
+        (directory.path / name).unlink(missing_ok=True)
+
+
+def forget(directory: RunDirectory) -> None:
+    """The run is over for good: nobody needs its plan any more."""
+    for name in _KEPT:
+        (directory.path / name).unlink(missing_ok=True)
+
+
 def end(directory: RunDirectory, why: str) -> None:
     """Have a run that ended without a report never resumed again, and note why."""
     if (directory.path / PLAN).exists():
         failure.add(directory, why)
-        (directory.path / PLAN).unlink()
-        (directory.path / "prepared").unlink(missing_ok=True)
+        forget(directory)

@@ -18,7 +18,7 @@ from osbench import __version__
 from osbench.common.config.options import OPTIONS
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
