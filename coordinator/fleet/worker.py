@@ -228,6 +228,16 @@ class WorkerHandle:
         self.rate = 0.0
         self.stock = 0
 
+    def go_on(self, workload: int) -> bool:
+        """It serves a workload as it did under an earlier coordinator; False: it does not."""
+        self.begin(workload)
+        if self.beat.prepared != workload or self.beat.problem:
+            return False
+        self.readiness = Readiness.READY
+        # every later change of its share has another number than those it knows
+        self.generation = self.beat.generation
+        return True
+
     def room(self) -> int:
         """Iterations that it may have in hand."""
         return max(timers.STOCK_PER_USER * self.share, self.stock)

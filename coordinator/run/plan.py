@@ -17,8 +17,8 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
-from osbench.coordinator.run.sampling import Sampling, planned_in_all, sampling
 from osbench.coordinator.taskfile.data import data_files
+from osbench.coordinator.traces.collection.sampling import Sampling, planned_in_all, sampling
 
 
 def new_run_id() -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -44,6 +45,10 @@ from osbench.coordinator.storage.progress import ProgressRecorder, Snapshot
 from osbench.coordinator.traces.collection.collector import Collected
 
 LOG = logging.getLogger(__name__)
+
+#: How long a load that goes on waits for the workers that it had, and between two looks, seconds.
+REJOIN_S = 2.0
+REJOIN_POLL_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +100,7 @@ class RunLoad:
         try:
             groups = self._pass_over()
             if groups:
-                self._gather(groups, private)
+                self._assemble(groups, private)
             for group in groups:
                 if self._status.stopped_for:
                     # what was never begun is not part of the report's sums
@@ -161,14 +166,23 @@ class RunLoad:
         run.rules.judge_end(complete=not run.results.ledger.accounting().not_started)
         return run
 
+    def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
+        """Have workers for the groups that are left to be run."""
+        if private or self._earlier.t0_at(groups[0]) is None:
+            self._gather(groups, private)
+            return
+        # its load goes on with whoever is there; others come in place of those that are gone
+        pool, deadline = self._services.pool, time.monotonic() + REJOIN_S
+        while time.monotonic() < deadline:
+            self._still_wanted()
+            pool.poll()
+            if pool.present and not pool.hesitant:
+                return
+            time.sleep(REJOIN_POLL_S)
+
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
         """Take workers enough for every group of workloads, before any of them begins."""
         request = self._plan.request(private=private)
-        if self._earlier.t0_at(groups[0]) is not None:
-            # its load goes on with whoever is there; others come in place of those that are gone
-            request = replace(request, count=None, least=1, users=1)
-            self._services.pool.gather(request, self._still_wanted, self._ui.say)
-            return
         if request.count is not None and request.count < request.least:
             raise FleetError(
                 f"{request.least} workloads of the task run at once, each on worker processes of "
@@ -218,6 +232,9 @@ class RunLoad:
                 parts = _divide(present, group)
             else:
                 parts = self._earlier.parts(present, group)
+            for one in group:
+                for mid in self._earlier.serving(one.number):
+                    self._services.pool.workers[mid].workload = one.number
             for one, part in zip(group, parts, strict=True):
                 for worker in part:
                     worker.workload = one.number
@@ -312,7 +329,13 @@ class RunLoad:
                 data=one.data,
                 warmup_ns=results.warmup_ns,
             ),
-            workers=WorkloadWorkers(services.pool, services.controls, one.number, one.name),
+            workers=WorkloadWorkers(
+                services.pool,
+                services.controls,
+                one.number,
+                one.name,
+                self._earlier.size(one.number),
+            ),
             rules=StopRules(
                 self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
             ),

@@ -25,7 +25,6 @@ class EarlierRun:
 
     def __init__(self, directory: RunDirectory, accounts: Accounts) -> None:
         """`accounts` has folded the directory. Raises OsbenchError where that is damaged."""
-        self._accounts = accounts
         self._notes, self.losses = noted(directory)
         #: Firings by workload and hook.
         self._fired: dict[tuple[int, int], list[Event]] = {}
@@ -39,6 +38,10 @@ class EarlierRun:
             self._note(record)
         self._closed = frozenset(accounts.closed)
         self._t0_at = dict(accounts.t0_at)
+        #: Memberships that may be heard again.
+        self._hoped_for = {
+            one.mid for one in accounts.memberships.values() if not (one.lost or one.whole)
+        }
 
     def _note(self, record: dict[str, Any]) -> None:
         if record["do"] == "hook":
@@ -60,6 +63,10 @@ class EarlierRun:
         """When the load of a group began, seconds since 1970 in Redis time; None: it did not."""
         found = [self._t0_at[one.number] for one in group if one.number in self._t0_at]
         return min(found, default=None)
+
+    def has_begun(self, number: int) -> bool:
+        """The load of a workload had begun."""
+        return number in self._t0_at
 
     def seen(self, number: int, hooks: int) -> list[int]:
         """By hook of a workload: the last value that its trigger was asked for; -1 is none."""
@@ -83,10 +90,17 @@ class EarlierRun:
             known.update(record["intervals"])
         yield from sorted(parts.items())
 
-    def size(self, group: Sequence[WorkloadPlan]) -> int:
-        """Workers that the load of a group had work for."""
-        numbers = {one.number for one in group}
-        return sum(1 for workload in self._serving.values() if workload in numbers)
+    def serving(self, number: int) -> list[str]:
+        """Memberships that a workload had work for, and that may be heard again."""
+        return [
+            mid
+            for mid, workload in self._serving.items()
+            if workload == number and mid in self._hoped_for
+        ]
+
+    def size(self, number: int) -> int:
+        """Workers that the load of a workload had; 0 where it had not begun."""
+        return max(1, len(self.serving(number))) if self.has_begun(number) else 0
 
     def parts(
         self, workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
