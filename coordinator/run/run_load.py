@@ -132,9 +132,15 @@ class RunLoad:
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
             losses=tuple(self._status.losses),
-            remarks=tuple(remarks_of(self._services)),
+            remarks=self._remarks(),
             left_behind=tuple(self._services.contexts.left),
         )
+
+    def _remarks(self) -> tuple[str, ...]:
+        before = self._services.accounts.epoch - 1
+        times = "once" if before == 1 else f"{before} times"
+        resumed = f"the run was resumed {times}, after its coordinator had ended"
+        return (*([resumed] if before else ()), *remarks_of(self._services))
 
     def _ways_on(self) -> str:
         run_id = self._plan.run_id
@@ -296,7 +302,7 @@ class RunLoad:
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
             losses=tuple(self._status.losses),
-            remarks=tuple(remarks_of(self._services)),
+            remarks=self._remarks(),
         )
         report = self._builder.build(outcomes, Collected(), end)
         return to_timeline(report, to_json(report), self._builder.lag_limit_s)

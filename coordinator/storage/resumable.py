@@ -24,6 +24,11 @@ def refusal(directory: RunDirectory) -> str:
     return ""
 
 
+def is_ended(directory: RunDirectory) -> bool:
+    """A run has its report, and nobody can go on with it."""
+    return not (directory.path / PLAN).exists() and (directory.path / "summary.json").exists()
+
+
 def begin_again(directory: RunDirectory) -> None:
     """A coordinator has taken the run up: how it had ended is of the past."""
     for name in ("summary.json", failure.FAILURE):
