@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from array import array
 from collections.abc import Iterator
@@ -27,17 +28,31 @@ MAX_PROBLEMS = 10
 class DataFile:
     """A CSV file as it was when it was checked; rows count from 1."""
 
-    def __init__(self, name: str, header: list[str], content: bytes, offsets: array[int]) -> None:
-        self.name = name
+    def __init__(
+        self,
+        path: Path,
+        header: list[str],
+        content: bytes,
+        offsets: array[int],
+        key: bytes | None = None,
+    ) -> None:
+        """`key` encrypts the rows; a new one where it is None."""
+        self.path = path
+        self.name = path.name
         self.header = header
         self._content = content
         #: Where each row begins, and where the last one ends.
         self._offsets = offsets
         #: Encrypts the rows of this run's batches.
-        self.key = Fernet.generate_key()
+        self.key = key or Fernet.generate_key()
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, in hex."""
+        return hashlib.sha256(self._content).hexdigest()
 
     @property
     def arguments(self) -> list[str]:
@@ -73,8 +88,8 @@ class DataFile:
         )
 
 
-def read(path: Path) -> tuple[DataFile | None, list[str]]:
-    """The file, or what is wrong with it."""
+def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
+    """The file, or what is wrong with it; `key` encrypts its rows, a new one where it is None."""
     try:
         if path.stat().st_size > LARGEST:
             return None, [f"{path} is larger than {LARGEST // 2**20} MiB"]
@@ -85,7 +100,7 @@ def read(path: Path) -> tuple[DataFile | None, list[str]]:
     problems = [f"{path}, {problem}" for problem in scan.problems]
     if problems:
         return None, problems
-    return DataFile(path.name, scan.header, scan.content, scan.offsets), []
+    return DataFile(path, scan.header, scan.content, scan.offsets, key), []
 
 
 class _Scan:

@@ -113,6 +113,16 @@ class Plugins:
         self._bridge = Bridge()
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files and folders that plug-ins are loaded from."""
+        return self._paths
+
+    @property
+    def prefer(self) -> str:
+        """Whose plug-in a name means that both have."""
+        return self._prefer
+
+    @property
     def rally(self) -> Bridge:
         """Rally's plug-ins, including those of the paths."""
         self.import_files()

@@ -90,11 +90,22 @@ class Keyring:
             raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")
         return cls(found)
 
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The keyring that has this `text`. Raises ConfigError where it is malformed."""
+        lines = text.splitlines()
+        return cls([_secret("keys", number, line) for number, line in enumerate(lines, 1)])
+
+    @property
+    def text(self) -> str:
+        """The content of a key file: the secrets."""
+        lines = [base64.urlsafe_b64encode(secret).decode("ascii") for secret in self._secrets]
+        return "\n".join(lines) + "\n"
+
     def save(self, path: str | Path) -> None:
         """Write the key file atomically, mode 0600. Raises ConfigError where that fails."""
-        lines = [base64.urlsafe_b64encode(secret) for secret in self._secrets]
         try:
-            write_private(Path(path), b"\n".join(lines) + b"\n")
+            write_private(Path(path), self.text.encode("ascii"))
         except OSError as error:
             raise ConfigError(f"key file {path}: {error.strerror}") from None
 
@@ -103,7 +114,7 @@ class Keyring:
         return Keyring([secrets.token_bytes(SECRET_SIZE), *self._secrets][:KEPT])
 
 
-def _secret(path: Path, number: int, line: str) -> bytes:
+def _secret(path: Path | str, number: int, line: str) -> bytes:
     if not _LINE.fullmatch(line):
         raise ConfigError(
             f"key file {path}: line {number} is not {SECRET_SIZE} bytes in URL-safe base64"

@@ -46,6 +46,7 @@ COMMANDS = {
     "plugin": "plugin",
     "report": "report",
     "results": "results",
+    "resume": "run",
     "run": "run",
     "runs": "runs",
     "status": "runs",

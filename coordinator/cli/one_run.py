@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
 from oslo_config import cfg
 
 from osbench.common.config import logs
-from osbench.common.errors import TaskError
+from osbench.common.errors import TaskError, UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc
@@ -21,8 +21,12 @@ from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.web_options import live_view
 from osbench.coordinator.run.connection import connected
-from osbench.coordinator.run.lifecycle import Run, RunInterface
+from osbench.coordinator.run.lifecycle import Run
 from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
+from osbench.coordinator.run.resumption import plan_file
+from osbench.coordinator.run.run_load import RunInterface
+from osbench.coordinator.storage import resumable
+from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.taskfile import checked, rally_validation
 from osbench.coordinator.web.address import Address
 
@@ -56,6 +60,45 @@ class Interrupts:
         """While this goes on, an interrupt ends nothing by itself."""
         with _handling(self.note):
             yield
+
+
+def resume_once(
+    settings: CommandSettings, directory: RunDirectory, progress: Progress, wait_s: float | None
+) -> dict[str, Any]:
+    """Go on with a run whose coordinator is gone, to its end; returns its JSON object.
+
+    `wait_s`: longest wait for workers, seconds. Raises OsbenchError.
+    """
+    conf = settings.conf
+    logs.begin(conf.log_level)
+    refusal = resumable.refusal(directory)
+    if refusal:
+        raise UsageError(refusal)
+    # two that begin at once both come here, and one goes on
+    directory.lock()
+    try:
+        saved = plan_file.load(directory, conf)
+    except BaseException:
+        directory.close()
+        raise
+    plan = saved.plan
+    if wait_s is not None:
+        plan = replace(plan, options=replace(plan.options, wait_s=wait_s))
+    one = Run(plan, RunInterface(progress=progress, say=progress.say))
+    with (
+        _interruptible(one, progress, Interrupts()),
+        contextlib.closing(directory),
+        connected(
+            conf,
+            processes=plan.local_processes,
+            virtual_users=plan.local_users,
+            plugin_paths=plan.plugins.paths,
+            keyring=saved.keyring,
+        ) as connection,
+        progress,
+    ):
+        progress.say(f"run {plan.run_id}: resumed")
+        return one.resume(connection, directory, saved.started_at)
 
 
 def run_once(

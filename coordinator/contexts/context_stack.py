@@ -17,7 +17,7 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
-from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
+from osbench.coordinator.contexts.state_store import ContextStateStore, Entry, Prepared
 
 LOG = logging.getLogger(__name__)
 
@@ -62,6 +62,8 @@ class ContextStack:
         self.left: list[str] = []
         #: Times and errors of setup and cleanup.
         self.history = History()
+        for number, prepared in store.prepared.items():
+            self.history.restore(number, prepared.history)
 
     @contextlib.contextmanager
     def around(
@@ -72,34 +74,102 @@ class ContextStack:
         check: Callable[[], None],
         poll: Callable[[], None],
         unanswered: Callable[[], bool] = lambda: False,
+        kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
         """Set up a workload's contexts, yield what they made, by key, and undo them.
+
+        Where the run was resumed and they were set up completely, they are not set up again; what
+        an earlier coordinator has made in part is undone first.
 
         `check` is called before each context and may raise to stop. `poll` is called twice a
         second while contexts run in a thread. `unanswered` is called after the load and says
         whether some iteration failed or timed out. Raises ContextError if a context cannot be set
-        up. In any case what was made is undone before this ends, and `left` lists what could not
-        be undone.
+        up. What was made is undone before this ends, and `left` lists what could not be undone;
+        unless it ends with an exception for which `kept` is true: a run that is resumed needs it.
         """
+        keep = False
+        if not self._is_ready(number) and self._store.of(number):
+            self._undo_begun(number, poll)
         try:
-            chain = contexts_of(workload, self._plugins)
-            environment = self._environment(workload, chain, number)
-            for named in chain:
+            if not self._is_ready(number):
+                chain = contexts_of(workload, self._plugins)
+                environment = self._environment(workload, chain, number)
+                for named in chain:
+                    check()
+                    _run_polling(partial(self._set_up, number, named, environment), poll)
                 check()
-                _run_polling(partial(self._set_up, number, named, environment), poll)
-            check()
             yield self._store.made(number)
+        except BaseException as error:
+            keep = kept(error)
+            raise
         finally:
-            if self._store.entries:
-                _run_polling(partial(self._undo, number, unanswered=unanswered()), poll)
+            if not keep:
+                self.finish(number, poll=poll, unanswered=unanswered)
+
+    def finish(
+        self,
+        number: int,
+        *,
+        poll: Callable[[], None],
+        unanswered: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Undo what there is of a workload's contexts: it has no more load."""
+        prepared = self._store.prepared.get(number)
+        if prepared is not None:
+            # on disk before the first is undone: a workload cannot be resumed with some of them
+            prepared.over = True
+            self._store.save_prepared()
+        if self._store.of(number):
+            _run_polling(partial(self._undo, number, unanswered=unanswered()), poll)
+        if prepared is not None:
+            prepared.history = self.history.saved(number)
+            self._store.save_prepared()
+
+    @property
+    def holds(self) -> bool:
+        """There is something that contexts have made."""
+        return bool(self._store.entries)
+
+    def is_over(self, number: int) -> bool:
+        """An earlier coordinator of the run has begun to undo a workload's contexts."""
+        prepared = self._store.prepared.get(number)
+        return prepared is not None and prepared.over
+
+    def _is_ready(self, number: int) -> bool:
+        prepared = self._store.prepared.get(number)
+        return prepared is not None and not prepared.over
+
+    def _undo_begun(self, number: int, poll: Callable[[], None]) -> None:
+        """Undo what a coordinator that was killed has made in part: all or nothing."""
+        before = len(self.left)
+        _run_polling(partial(self._undo, number, unanswered=True, crashed=True), poll)
+        if len(self.left) > before:
+            raise ContextError(
+                "the contexts cannot be set up again: what was made before the coordinator was "
+                "killed is still there"
+            )
+        self.history.restore(number, [])
 
     def ready(
-        self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
+        self, number: int, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments and context of a workload for the workers, after its contexts are set up.
 
-        `poll` is called twice a second meanwhile. Raises ContextError.
+        They are kept on disk for `resume`. `poll` is called twice a second meanwhile. Raises
+        ContextError.
         """
+        if self._is_ready(number):
+            prepared = self._store.prepared[number]
+            return dict(prepared.args), dict(prepared.context)
+        args, context = self._prepare(workload, made, poll)
+        self._store.keep_prepared(
+            number, Prepared(args=args, context=context, history=self.history.saved(number))
+        )
+        return args, context
+
+    def _prepare(
+        self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         prepare = self._plugins.scenario(workload.scenario).prepare
         if prepare is None:
             return dict(workload.args), dict(made)
@@ -121,7 +191,7 @@ class ContextStack:
         )
 
     def _set_up(self, number: int, named: Named, environment: ContextEnvironment) -> None:
-        before = [one.name for one in self._store.entries if one.workload == number]
+        before = [one.name for one in self._store.of(number)]
         entry = Entry(workload=number, name=named.name, config=named.config, after=before)
         self._store.add(entry)
         name = named.name
@@ -133,12 +203,13 @@ class ContextStack:
             raise ContextError(f"context {name} cannot be set up: {_reason(error)}") from error
         self._store.save()
 
-    def _undo(self, number: int, *, unanswered: bool) -> None:
+    def _undo(self, number: int, *, unanswered: bool, crashed: bool = False) -> None:
         self.left += undo(
             self._store,
             self._plugins,
             number,
             self.history,
+            crashed=crashed,
             unanswered=unanswered,
             tell=self._tell,
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from osbench.common.masking import mask, mask_url
@@ -62,6 +62,22 @@ class History:
         """The contexts of one workload."""
         return tuple(self._records.get(workload, ()))
 
+    def saved(self, workload: int) -> list[dict[str, Any]]:
+        """The contexts of one workload as JSON values, for `restore`."""
+        return [asdict(record) for record in self.of(workload)]
+
+    def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:
+        """Take over what an earlier coordinator of the run has saved."""
+        self._records[workload] = [
+            ContextRecord(
+                name=one["name"],
+                config=one["config"],
+                setup=_step(one["setup"]),
+                cleanup=_step(one["cleanup"]),
+            )
+            for one in saved
+        ]
+
     @contextlib.contextmanager
     def setup(self, workload: int, name: str, config: Any) -> Iterator[None]:
         """Record the setup that runs within; exceptions are recorded and propagate."""
@@ -76,6 +92,13 @@ class History:
         found = [one for one in self._records.get(workload, ()) if one.name == name]
         with _timed(found[-1] if found else ContextRecord(name=name, config=None), "cleanup"):
             yield
+
+
+def _step(saved: Mapping[str, Any] | None) -> ContextStep | None:
+    if saved is None:
+        return None
+    error = Fault(**saved["error"]) if saved["error"] else None
+    return ContextStep(**{**saved, "error": error})
 
 
 @contextlib.contextmanager

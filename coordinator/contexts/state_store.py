@@ -6,20 +6,21 @@ passed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgpack
-from cryptography.fernet import Fernet, InvalidToken
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.errors import ContextError
-from osbench.common.private_files import TooOpen, read_private, write_private
+from osbench.common.encrypted_file import EncryptedFile
+from osbench.common.errors import ContextError, OsbenchError
 
-#: Names of the file in the run directory and of the key in the data directory.
+#: Names of the files in the run directory and of the key in the data directory.
 FILE = "contexts"
+PREPARED = "prepared"
 KEY = "contexts.key"
 
 
@@ -35,6 +36,18 @@ class Entry:
     after: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """A workload whose contexts are set up: what its workers get, for those that come later."""
+
+    args: dict[str, Any]
+    context: dict[str, Any]
+    #: When its contexts were set up and undone (`History.saved`).
+    history: list[dict[str, Any]] = field(default_factory=list)
+    #: Its contexts are being undone, or are: it can have no more load.
+    over: bool = False
+
+
 class ContextStateStore:
     """The entries of one run, oldest first. Every method raises ContextError."""
 
@@ -44,27 +57,31 @@ class ContextStateStore:
         self.run = run
         self.deployment = deployment
         self.entries: list[Entry] = []
-        self._path = folder / FILE
-        self._key_path = data_dir / KEY
+        #: By workload.
+        self.prepared: dict[int, Prepared] = {}
+        self._entries_file = EncryptedFile(folder / FILE, data_dir / KEY)
+        self._prepared_file = EncryptedFile(folder / PREPARED, data_dir / KEY)
 
     @classmethod
     def load(cls, folder: Path, data_dir: Path) -> ContextStateStore:
         """The entries that a run has left; empty if there are none."""
         found = cls(folder, data_dir, folder.name, None)
-        if not found._path.exists():
-            return found
-        try:
-            record = msgpack.unpackb(found._cipher().decrypt(read_private(found._path)))
-        except InvalidToken:
-            raise ContextError(
-                f"{found._path} cannot be decrypted with {found._key_path}"
-            ) from None
-        except (OSError, TooOpen) as error:
-            raise ContextError(f"{found._path}: {error}") from None
-        if record["deployment"]:
-            found.deployment = Deployment.from_dict(record["deployment"])
-        found.entries = [Entry(**entry) for entry in record["entries"]]
+        with _translated():
+            content = found._entries_file.read()
+            prepared = found._prepared_file.read()
+        if content is not None:
+            record = msgpack.unpackb(content)
+            if record["deployment"]:
+                found.deployment = Deployment.from_dict(record["deployment"])
+            found.entries = [Entry(**entry) for entry in record["entries"]]
+        if prepared is not None:
+            record = msgpack.unpackb(prepared, strict_map_key=False)
+            found.prepared = {number: Prepared(**one) for number, one in record.items()}
         return found
+
+    def of(self, workload: int) -> list[Entry]:
+        """The entries of one workload."""
+        return [entry for entry in self.entries if entry.workload == workload]
 
     def add(self, entry: Entry) -> None:
         """Add an entry, before anything is made for it."""
@@ -79,32 +96,50 @@ class ContextStateStore:
     def save(self) -> None:
         """Write all entries; removes the file if there are none."""
         if not self.entries:
-            self._path.unlink(missing_ok=True)
+            self._entries_file.remove()
             return
         record = {
             "deployment": self.deployment.to_dict() if self.deployment else {},
             "entries": [asdict(entry) for entry in self.entries],
         }
-        try:
-            write_private(self._path, self._cipher().encrypt(msgpack.packb(record)))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ContextError(f"what a context has made cannot be stored: {error}") from None
-        except OSError as error:
-            raise ContextError(f"{self._path} cannot be written: {error.strerror}") from None
+        _write(self._entries_file, record)
+
+    def keep_prepared(self, workload: int, prepared: Prepared) -> None:
+        """Keep what a workload's workers get, until the run is over."""
+        self.prepared[workload] = prepared
+        self.save_prepared()
+
+    def save_prepared(self) -> None:
+        """Write what the workers of all workloads get, and the history of their contexts."""
+        record = {number: asdict(one) for number, one in self.prepared.items()}
+        _write(self._prepared_file, record)
+
+    def forget_prepared(self) -> None:
+        """The run is over: no more worker has to be told anything."""
+        self._prepared_file.remove()
 
     def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
         """What the contexts of a workload have made, by key; later ones override earlier ones."""
         wanted = None if names is None else set(names)
         merged: dict[str, Any] = {}
-        for entry in self.entries:
-            if entry.workload == workload and (wanted is None or entry.name in wanted):
+        for entry in self.of(workload):
+            if wanted is None or entry.name in wanted:
                 merged |= entry.made
         return merged
 
-    def _cipher(self) -> Fernet:
-        try:
-            if not self._key_path.exists():
-                write_private(self._key_path, Fernet.generate_key())
-            return Fernet(read_private(self._key_path))
-        except (OSError, TooOpen, ValueError) as error:
-            raise ContextError(f"{self._key_path}: {error}") from None
+
+def _write(file: EncryptedFile, record: dict[Any, Any]) -> None:
+    try:
+        content = msgpack.packb(record)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ContextError(f"what a context has made cannot be stored: {error}") from None
+    with _translated():
+        file.write(content)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OsbenchError as error:
+        raise ContextError(str(error)) from None

@@ -62,6 +62,8 @@ class WorkerPool:
         #: By incarnation.
         self._invited: dict[str, _Invitation] = {}
         self._free: list[Heartbeat] = []
+        #: Workers of an earlier coordinator that were heard and do not follow this one yet.
+        self.hesitant = 0
         #: Runs that hold other workers, when workers were last read.
         self._holders: set[str] = set()
         self._polled_at = time.monotonic()
@@ -73,8 +75,8 @@ class WorkerPool:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The workers that are heard."""
-        return [worker for worker in self.workers.values() if worker.present]
+        """The workers that are heard and follow this coordinator."""
+        return [worker for worker in self.workers.values() if worker.present and worker.session]
 
     def serving(self, workload: int) -> list[WorkerHandle]:
         """The workers of a workload that are heard."""
@@ -202,6 +204,7 @@ class WorkerPool:
         since_s = min(now - self._polled_at, LONGEST_POLL_S)
         self._polled_at = now
         self._free, self._holders = [], set()
+        self.hesitant = 0
         new = []
         for beat in beats.values():
             if beat.run == self._run:
@@ -233,6 +236,7 @@ class WorkerPool:
         if worker is None:
             return None
         if beat.epoch < self.epoch:
+            self.hesitant += 1
             self._take_over(beat)
             return None
         if ours and worker.session != beat.session:

@@ -233,6 +233,16 @@ class WorkerHandle:
         self.rate = 0.0
         self.stock = self.blind_s = None
 
+    def go_on(self, workload: int) -> bool:
+        """It serves a workload as it did under an earlier coordinator; False: it does not."""
+        self.begin(workload)
+        if self.beat.prepared != workload or self.beat.problem:
+            return False
+        self.readiness = Readiness.READY
+        # every later change of its share has another number than those it knows
+        self.generation = self.beat.generation
+        return True
+
     def room(self) -> int:
         """Iterations that it may have in hand: about two seconds of work, two a user at least."""
         if self.stock is None:

@@ -8,8 +8,9 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from osbench.common import task
@@ -125,12 +126,20 @@ class Firing:
 class _ActiveHook:
     """One hook of the workload: trigger, action, and its firings."""
 
-    def __init__(self, described: task.HookConfig, plugins: Plugins, run: str) -> None:
+    def __init__(
+        self,
+        described: task.HookConfig,
+        plugins: Plugins,
+        run: str,
+        note: Callable[[dict[str, Any]], None],
+        seen: int,
+    ) -> None:
         self.described = described
         self._run = run
+        self._note = note
         self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
         trigger = cast(type[Trigger], plugins.get("trigger", described.trigger.name))
-        self._seen = -1
+        self._seen = seen
         self._running: list[Firing] = []
         self._results: list[Result] = []
         self._counts: Counter[str] = Counter()
@@ -153,6 +162,8 @@ class _ActiveHook:
         if due:
             self._collect()
             room = max(0, AT_ONCE - len(self._running))
+            # on disk before it is done: killed in between, it is not done, and never done twice
+            self._note({"unit": self._unit, "values": list(due[:room]), "seen": now})
             for value in due[:room]:
                 self._fire(self._event(value))
             self._refuse(due[room:])
@@ -233,9 +244,25 @@ class HookExecutor:
     """
 
     def __init__(
-        self, described: Sequence[task.HookConfig], plugins: Plugins, *, run: str = ""
+        self,
+        described: Sequence[task.HookConfig],
+        plugins: Plugins,
+        *,
+        run: str = "",
+        note: Callable[[int, dict[str, Any]], None] = lambda place, firing: None,
+        seen: Sequence[int] = (),
     ) -> None:
-        self._active = [_ActiveHook(one, plugins, run) for one in described]
+        """`note` gets the place of a hook and its firings, before they are done.
+
+        `seen` has, by hook, the last value that its trigger was asked for, -1 for none, where
+        another coordinator has fired it before.
+        """
+        self._active = [
+            _ActiveHook(one, plugins, run, partial(note, place), last)
+            for place, (one, last) in enumerate(
+                zip(described, seen or [-1] * len(described), strict=True)
+            )
+        ]
 
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire all hooks that are due, given seconds after the start and reported iterations."""

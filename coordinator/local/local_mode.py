@@ -37,7 +37,7 @@ class LocalMode:
     redis_url: str
     #: The same server as Celery names it.
     broker_url: str
-    #: Keys made for this run.
+    #: Keys of this run.
     keyring: Keyring
     #: Configuration of the private workers, mode 0600.
     config_file: Path
@@ -57,10 +57,15 @@ class LocalMode:
         plugin_paths: Sequence[str] = (),
         log_level: str = "WARNING",
         worker_command: Sequence[str] = WORKER_COMMAND,
+        keyring: Keyring | None = None,
     ) -> None:
-        """Prepare `workers` worker processes of `virtual_users` virtual users each."""
+        """Prepare `workers` worker processes of `virtual_users` virtual users each.
+
+        `keyring` has the keys; new ones are made where it is None.
+        """
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
         self._conf = conf
+        self.keyring = keyring or Keyring.generate()
         self._log_level = log_level
         self._command = [*worker_command, "--processes", str(workers)]
         self._command += ["--virtual-users", str(virtual_users)]
@@ -140,7 +145,6 @@ class LocalMode:
         self._server.await_answer()
         self.redis_url = self._server.url
         self.broker_url = f"redis+socket://{self._server.socket}"
-        self.keyring = Keyring.generate()
         key_file = self.folder / "keys"
         self.keyring.save(key_file)
         self.config_file = self.folder / "osbench.conf"

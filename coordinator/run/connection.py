@@ -33,28 +33,40 @@ def _nothing_of_ours() -> None:
 
 @contextlib.contextmanager
 def connected(
-    conf: cfg.ConfigOpts, *, processes: int, virtual_users: int, plugin_paths: Sequence[str]
+    conf: cfg.ConfigOpts,
+    *,
+    processes: int,
+    virtual_users: int,
+    plugin_paths: Sequence[str],
+    keyring: Keyring | None = None,
 ) -> Iterator[Connection]:
     """The shared Redis of the configuration, else local mode with workers of its own.
+
+    `keyring` has the keys of a local run that is resumed.
 
     Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit.
     """
     url = conf.messaging.redis_url
     if url:
-        keyring = Keyring.load(conf.security.key_file)
+        shared = Keyring.load(conf.security.key_file)
         check(connect(url, conf.messaging.redis_timeout_s), url)
         if conf.messaging.broker_url:
             broker.check(conf.messaging.broker_url, conf.messaging.redis_timeout_s)
         yield Connection(
             redis_url=url,
             broker_url=conf.messaging.broker_url or url,
-            keyring=keyring,
+            keyring=shared,
             local=False,
             check=_nothing_of_ours,
         )
         return
     with LocalMode(
-        conf, processes, virtual_users, plugin_paths=plugin_paths, log_level=conf.log_level
+        conf,
+        processes,
+        virtual_users,
+        plugin_paths=plugin_paths,
+        log_level=conf.log_level,
+        keyring=keyring,
     ) as local:
         local.start_workers()
         yield Connection(

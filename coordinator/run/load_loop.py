@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from osbench.common.errors import FleetError, StoreAway, StoreLost
 from osbench.common.protocol import timers
 from osbench.coordinator.run.failover import Failover
+from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.workload import LEAD_S, WorkloadRun
@@ -56,6 +58,22 @@ class LoadLoop:
         t0_at = self._services.clock.now_s() + LEAD_S
         for workload in self._workloads:
             self._start(workload, t0_at)
+        self._load(turned)
+
+    def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
+        """Go on with a load that began at an instant, Redis time; returns as `run` does."""
+        for workload in self._workloads:
+            number = workload.plan.number
+            if earlier.has_begun(number):
+                workload.restore(t0_at)
+                self._patiently(partial(workload.resume, list(earlier.dues(number))))
+            else:
+                # killed between two that begin at once
+                self._patiently(workload.prepare)
+                self._start(workload, t0_at)
+        self._load(turned)
+
+    def _load(self, turned: Callable[[], None]) -> None:
         running = list(self._workloads)
         while running:
             for workload in [one for one in running if one.finished()]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -17,8 +17,8 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
-from osbench.coordinator.run.sampling import Sampling, planned_in_all, sampling
 from osbench.coordinator.taskfile.data import data_files
+from osbench.coordinator.traces.collection.sampling import Sampling, planned_in_all, sampling
 
 
 def new_run_id() -> str:
@@ -129,9 +129,14 @@ def plan_run(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     options: RunOptions,
+    data: Mapping[int, DataFile] | None = None,
 ) -> RunPlan:
-    """Plan a checked task. Raises TaskError where a data file cannot be used."""
-    data = data_files(task)
+    """Plan a checked task. Raises TaskError where a data file cannot be used.
+
+    `data`: the data file of each workload that has one, by number, where they were read before.
+    """
+    if data is None:
+        data = data_files(task)
     runners = [_runner(workload, plugins) for workload in task.workloads]
     pairs = list(zip(task.workloads, runners, strict=True))
     in_all = planned_in_all(

@@ -128,7 +128,8 @@ def open_services(
     )
     accounts = Accounts()
     port = RunPort(directory, accounts, channel, client)
-    kept = ContextStateStore(directory.path, Path(conf.data_dir), plan.run_id, plan.deployment)
+    kept = ContextStateStore.load(directory.path, Path(conf.data_dir))
+    kept.deployment = plan.deployment
     return RunServices(
         directory=directory,
         channel=channel,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.errors import FleetError, StoreAway
 from osbench.common.plugin.runner import Step, Totals, split
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Specification
+from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -98,6 +99,36 @@ class WorkloadRun:
         self._ask_runner()
         self.settle()
 
+    def restore(self, t0_at: float) -> None:
+        """Take over when an earlier coordinator began the load; 0: it did not."""
+        self._t0_at = self.results.t0_at = t0_at
+
+    def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
+        """Go on with a load that an earlier coordinator began. Raises StoreAway.
+
+        `dues` are the instants of the arrivals that it has given out, by first number.
+        """
+        if self._phase == "preparing":
+            for first, part in dues:
+                self.dispatcher.restore(first, part)
+            self._phase = "running"
+        self.workers.specification = self.services.channel.specify(self.specification)
+        for worker in self.workers.present:
+            self.adopt(worker)
+        self._skip_gap()
+        self._ask_runner()
+        self._write_controls()
+        self._place()
+
+    def _skip_gap(self) -> None:
+        """Drop what was due while there was no coordinator; runners plan it in parts."""
+        elapsed_s = self.elapsed()
+        behind = self.plan.runner.OPEN
+        while behind:
+            self._ask_runner()
+            self.dispatcher.skip(self._step, elapsed_s)
+            behind = bool(self._step.arrivals) and self._step.arrivals[-1] < elapsed_s
+
     def start(self, t0_at: float) -> None:
         """Begin the load at an instant, Redis time in seconds since 1970. Raises StoreAway."""
         self._t0_at = self.results.t0_at = t0_at
@@ -155,6 +186,7 @@ class WorkloadRun:
     def adopt(self, worker: WorkerHandle) -> None:
         """A worker has come back, after it or its coordinator was away."""
         if worker.workload == self.plan.number:
+            self.workers.take_over(worker)
             self.dispatcher.adopt(worker)
 
     def record_lost(self, worker: WorkerHandle) -> None:
@@ -298,22 +330,29 @@ class WorkloadRun:
         with contextlib.suppress(StoreAway):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
 
-    def abandon(self) -> None:
-        """The run cannot go on: account for every iteration as things stand."""
+    def abandon(self, *, resumable: bool) -> None:
+        """The run cannot go on: account for every iteration as things stand.
+
+        `resumable`: another coordinator may go on, so that the journal does not say that it ended.
+        """
         if not self.results.ledger.closed:
             if not self._step.done and self._step.budget is None:
                 self._ask_runner()
-            self._close_ledger()
+            self._close_ledger(journalled=not resumable)
         self.hooks.stop()
 
-    def _close_ledger(self) -> None:
+    def _close_ledger(self, *, journalled: bool = True) -> None:
         # where a time ends the load, rows that were not reached are no part of the plan
         timed = self._step.stop_s is not None
         is_open = self.plan.runner.OPEN
         budget = self.plan.runner.planned if is_open or timed else self._step.budget
         services, number = self.services, self.plan.number
         unused = budget is None
-        services.port.decide([services.accounts.closing(number, budget, unused=unused)])
+        closing = services.accounts.closing(number, budget, unused=unused)
+        if journalled:
+            services.port.decide([closing])
+        else:
+            services.accounts.apply(closing)
 
     # hooks
 

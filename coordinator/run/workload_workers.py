@@ -16,14 +16,16 @@ LOG = logging.getLogger(__name__)
 class WorkloadWorkers:
     """Those of the run's workers that serve one workload."""
 
-    def __init__(self, pool: WorkerPool, controls: Controls, workload: int, name: str) -> None:
-        """`name` is the workload's, for messages."""
+    def __init__(
+        self, pool: WorkerPool, controls: Controls, workload: int, name: str, size: int = 0
+    ) -> None:
+        """`name` is the workload's, for messages; `size`: workers that it had before a resume."""
         self._pool = pool
         self._controls = controls
         self._workload = workload
         self._name = name
         #: Workers it began with.
-        self._size = len(self.present)
+        self._size = max(size, len(self.present))
         self._spans_before: dict[WorkerHandle, tuple[int, int]] = {}
         self._spans_after: dict[WorkerHandle, list[int]] = {}
         #: SHA-256 of the sealed specification.
@@ -78,8 +80,18 @@ class WorkloadWorkers:
         fields = {"workload": self._workload, "specification": self.specification}
         self._controls.change([worker], t0_at=None, share=0, generation=0, stop_s=None, **fields)
 
+    def take_over(self, worker: WorkerHandle) -> None:
+        """Go on with a worker of an earlier coordinator. Raises StoreAway."""
+        if worker not in self._spans_before and worker.go_on(self._workload):
+            self._note_spans(worker)
+        elif worker not in self._spans_before:
+            self.add(worker)
+
     def _enlist(self, worker: WorkerHandle) -> None:
         worker.begin(self._workload)
+        self._note_spans(worker)
+
+    def _note_spans(self, worker: WorkerHandle) -> None:
         # counted since the process began, perhaps for another run
         written, dropped, *_ = worker.beat.spans
         self._spans_before[worker] = (written, dropped)

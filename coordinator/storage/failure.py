@@ -17,9 +17,13 @@ FAILURE = "failure.json"
 KILLED = "its coordinator was killed, or its host failed"
 
 
-def keep(directory: RunDirectory, error: BaseException) -> None:
-    """Write down why a run ends without a report."""
-    document: dict[str, Any] = {"ended_at": time.time(), "exit_code": None}
+def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = False) -> None:
+    """Write down why a run ends without a report, or before its time and can be resumed."""
+    document: dict[str, Any] = {
+        "ended_at": time.time(),
+        "exit_code": None,
+        "resumable": resumable,
+    }
     if isinstance(error, OsbenchError):
         document |= {"message": str(error), "exit_code": error.exit_code}
     elif isinstance(error, KeyboardInterrupt):
@@ -29,6 +33,19 @@ def keep(directory: RunDirectory, error: BaseException) -> None:
     # where even the reserve does not suffice
     with contextlib.suppress(StorageError):
         directory.write(FAILURE, document)
+
+
+def add(directory: RunDirectory, why: str) -> None:
+    """Write down what has ended a run that had no report."""
+    kept = directory.read(FAILURE) or {"ended_at": time.time(), "exit_code": None}
+    message = f"{reason(directory)}; {why}"
+    directory.write(FAILURE, {**kept, "message": message, "resumable": False})
+
+
+def leaves_resumable(directory: RunDirectory) -> bool:
+    """A run that has ended, perhaps with a report, said that it can be resumed."""
+    kept = directory.read(FAILURE)
+    return kept is not None and bool(kept.get("resumable"))
 
 
 def exit_code(directory: RunDirectory) -> int | None:

@@ -296,11 +296,9 @@ class Cluster:
         deadline = time.monotonic() + 60
         while True:
             present = heartbeats.present()
-            if len(present) == count and all(
-                beat.state == "idle" and not holder for beat, holder in present
-            ):
+            if len(present) == count and all(beat.state == "idle" for beat in present):
                 client.close()
-                return [beat for beat, _ in present]
+                return present
             assert time.monotonic() < deadline, (present, [one.said() for one in self.workers])
             time.sleep(0.05)
 

@@ -12,6 +12,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.dismissing import dismiss
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
@@ -19,6 +20,7 @@ from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.worker_request import processes
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
+from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -35,8 +37,9 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     """Remove resources that a run has left behind.
 
     Removes what its iterations created, then what its contexts created. Works after any end of
-    a run, even if coordinator and workers were killed. RUN is an id, the beginning of one, or
-    "last". The exit code is 5 if something could not be removed.
+    a run, even if coordinator and workers were killed; `resume` cannot go on with it then.
+    RUN is an id, the beginning of one, or "last". The exit code is 5 if something could not be
+    removed.
 
     \b
     Examples:
@@ -48,7 +51,11 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     try:
         store = ContextStateStore.load(directory.path, Path(settings.data_dir))
         count = len(store.entries)
-        crashed = directory.read("summary.json") is None
+        crashed = directory.read("summary.json") is None or not resumable.is_ended(directory)
+        # what is undone now cannot serve another coordinator
+        resumable.end(directory, "`cleanup` has ended it")
+        if crashed:
+            _free_workers(settings, directory)
         if count and crashed:
             _await_workers(settings, directory.path.name)
         plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
@@ -68,6 +75,16 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     click.echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
     if problems:
         raise _left("\n".join(problems))
+
+
+def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
+    """Have the workers of a run without coordinator drop what they have not started."""
+    if settings.conf.messaging.redis_url:
+        try:
+            dismiss(settings, directory)
+        except OsbenchError as error:
+            name = directory.path.name
+            click.echo(f"workers of run {name} may not be free: {error}", err=True)
 
 
 def _await_workers(settings: CommandSettings, run: str) -> None:

@@ -1,9 +1,10 @@
-"""The command `run`."""
+"""The commands `run` and `resume`."""
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
@@ -13,7 +14,7 @@ from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.detach import start_detached
 from osbench.coordinator.cli.export_options import ExportOptions, run_export_options
-from osbench.coordinator.cli.one_run import Wanted, run_once
+from osbench.coordinator.cli.one_run import Wanted, resume_once, run_once
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import run_repeatedly
 from osbench.coordinator.cli.run_exports import RunExports
@@ -147,6 +148,52 @@ def run(  # noqa: PLR0913 - one per option of the command
         sys.exit(run_repeatedly(settings, wanted, progress, times=repeat, as_json=as_json))
     with exports.around():
         summary = run_once(settings, wanted, progress)
+    _end(summary, exports, as_json=as_json)
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--wait-for-workers",
+    type=float,
+    metavar="SECONDS",
+    help="How long to wait for workers; default: as the run was started.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
+@run_export_options
+@with_settings
+def resume(
+    settings: CommandSettings,
+    run: str,
+    wait_for_workers: float | None,
+    quiet: bool,
+    as_json: bool,
+    wanted_exports: ExportOptions,
+) -> None:
+    """Go on with a run whose coordinator was killed, to its report.
+
+    What workers have done meanwhile counts, and their load goes on. The run directory, and
+    contexts.key of the data directory, must be on this host; the coordinator must be gone. RUN is
+    an id, the beginning of one, or "last". Exit codes are those of `run`.
+
+    \b
+    Examples:
+      osbench-coord resume last
+      osbench-coord resume 20260401 --wait-for-workers 60 --report report.html
+    """
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    progress = Progress(quiet=quiet)
+    chosen = wanted_exports.chosen(settings.conf, ())
+    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_listen
+    exports = RunExports(chosen, directory, progress.say, metrics)
+    with exports.around():
+        summary = resume_once(settings, directory, progress, wait_for_workers)
+    _end(summary, exports, as_json=as_json)
+
+
+def _end(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> NoReturn:
+    """Export and print a run that has ended."""
     exports.write(summary)
     if as_json:
         click.echo(json.dumps(summary))

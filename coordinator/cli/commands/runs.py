@@ -16,7 +16,7 @@ from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import run_retention
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_listing import described
+from osbench.coordinator.storage.run_listing import RESUMABLE, described
 
 COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")
 
@@ -33,7 +33,8 @@ def runs() -> None:
 def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
     """List runs, oldest first.
 
-    Shows their size and, if one was broken off, the reason.
+    Shows their size and, if one was broken off, the reason. `resume` goes on with those that are
+    resumable.
 
     \b
     Examples:
@@ -74,7 +75,7 @@ def show(settings: CommandSettings, run: str) -> None:
     if summary is not None:
         render(summary, Console())
     else:
-        click.echo(_status(directory))
+        click.echo(_status(directory, settings))
 
 
 @runs.command()
@@ -163,7 +164,7 @@ def status(settings: CommandSettings, run: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({**described(directory), "status": directory.read("status.json")}))
     else:
-        click.echo(_status(directory))
+        click.echo(_status(directory, settings))
 
 
 @click.command()
@@ -190,8 +191,30 @@ def _data_dir(settings: CommandSettings) -> str:
     return str(settings.conf.data_dir)
 
 
-def _status(directory: RunDirectory) -> str:
+def _status(directory: RunDirectory, settings: CommandSettings) -> str:
     row = described(directory)
+    if row["state"] == RESUMABLE:
+        return f"{_state(row, directory)}{_how_to_go_on(directory, settings)}"
+    return _state(row, directory)
+
+
+def _how_to_go_on(directory: RunDirectory, settings: CommandSettings) -> str:
+    conf, name = settings.conf, directory.path.name
+    text = f"\n`osbench-coord resume {name}` goes on with it"
+    note = directory.read("status.json")
+    if note is not None and conf.messaging.redis_url:
+        free_at = note["at"] + conf.worker.coordinator_lost_s
+        clock = time.strftime("%H:%M:%S", time.localtime(free_at))
+        if free_at > time.time():
+            text += f"; its workers wait until {clock}"
+        else:
+            text += f"; its workers waited until {clock}, others go on in their place"
+    if (directory.path / "contexts").exists():
+        text += f"\n`osbench-coord cleanup {name}` undoes its contexts instead"
+    return text
+
+
+def _state(row: dict[str, Any], directory: RunDirectory) -> str:
     text = f"run {row['run']} ({row['task']}): {row['state']}"
     if row["exit"] is not None:
         text += f", exit code {row['exit']}"

@@ -1,19 +1,28 @@
-"""The command `workers`: lists the worker processes and their state."""
+"""The commands `workers`: the worker processes and their state, and how to free them."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import click
 from rich.table import Table
 
-from osbench.common.errors import UsageError
+from osbench.common.errors import FleetError, UsageError
 from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import check, connect
-from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
+from osbench.coordinator.cli.dismissing import dismiss
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.fleet.worker_request import unverified
+from osbench.coordinator.fleet.worker_request import processes, unverified
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.storage import resumable
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Names that can be those of run directories.
+RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 COLUMNS = (
     "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
@@ -21,19 +30,57 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@click.command()
+@click.group(cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
 @with_settings
 def workers(settings: CommandSettings, as_json: bool) -> None:
-    """List the worker processes and their state.
+    """List the worker processes and their state, or free those of a dead coordinator.
 
-    Shows virtual users, the run that holds each process, CPU, clock offset and stuck threads.
+    Shows virtual users, the run that holds each process, CPU, clock offset, stuck threads, and
+    refused messages by reason. Workers whose coordinator is gone wait for `resume`.
 
     \b
     Examples:
       osbench-coord workers
       osbench-coord workers --json
+      osbench-coord workers free 20260401
     """
+    if click.get_current_context().invoked_subcommand is None:
+        _list(settings, as_json=as_json)
+
+
+@workers.command()
+@click.argument("run")
+@with_settings
+def free(settings: CommandSettings, run: str) -> None:
+    """Free the workers of a run whose coordinator is gone, for other runs.
+
+    They drop what they have not started, and results that are not on the coordinator's disk. The
+    run can still be resumed from what is there. RUN is an id, the beginning of one, or "last".
+
+    \b
+    Examples:
+      osbench-coord workers free last
+    """
+    if not settings.conf.messaging.redis_url:
+        raise UsageError("[messaging] redis_url is not set: workers of local mode end with a run")
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    directory.lock()
+    try:
+        gone, left = dismiss(settings, directory)
+    finally:
+        directory.close()
+    name = directory.path.name
+    click.echo(f"{processes(gone)} of run {name} freed", err=True)
+    if left:
+        error = FleetError(
+            f"{processes(left)} of run {name} did not answer; try again, or stop them"
+        )
+        error.exit_code = 3
+        raise error
+
+
+def _list(settings: CommandSettings, *, as_json: bool) -> None:
     conf = settings.conf
     url = conf.messaging.redis_url
     if not url:
@@ -56,15 +103,32 @@ def workers(settings: CommandSettings, as_json: bool) -> None:
     for beat in present:
         table.add_row(
             f"{beat.host}:{beat.pid}",
-            beat.label,
-            beat.state,
-            beat.run,
+            plain(beat.label),
+            _state(settings, beat),
+            plain(beat.run),
             str(beat.capacity),
             str(beat.busy),
             f"{beat.cpu:.0%}",
             f"{beat.offset_s * 1000:+.1f} ms",
             str(beat.stuck),
-            str(beat.refused),
+            _refused(beat),
             beat.version,
         )
     echo_table(table)
+
+
+def _state(settings: CommandSettings, beat: Heartbeat) -> str:
+    """The state of a worker; where its run has no coordinator on this host, that it waits."""
+    if beat.run and RUN_NAME.fullmatch(beat.run):
+        directory = RunDirectory.of(settings.conf.data_dir, beat.run)
+        if directory.path.is_dir() and not resumable.refusal(directory):
+            return "waits for resume"
+    return plain(beat.state)
+
+
+def _refused(beat: Heartbeat) -> str:
+    """How many messages a worker has refused, and for which reasons."""
+    if not beat.refused:
+        return "0"
+    reasons = (f"{plain(reason)} {count}" for reason, count in sorted(beat.refusals.items()))
+    return f"{beat.refused} ({', '.join(reasons)})"

@@ -1,0 +1,58 @@
+"""A file whose content is encrypted with a key that lies elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from osbench.common.errors import OsbenchError
+from osbench.common.private_files import TooOpen, read_private, sync_directory, write_private
+
+
+class EncryptedFile:
+    """One file. Its key is made where it is missing. All methods raise OsbenchError."""
+
+    def __init__(self, path: Path, key_path: Path) -> None:
+        self.path = path
+        self._key_path = key_path
+
+    def read(self) -> bytes | None:
+        """The content; None where there is no file."""
+        try:
+            token = read_private(self.path)
+        except FileNotFoundError:
+            return None
+        except (OSError, TooOpen) as error:
+            raise OsbenchError(f"{self.path}: {error}") from None
+        if not self._key_path.exists():
+            raise OsbenchError(
+                f"{self.path} cannot be decrypted: {self._key_path} is not there; copy it from the "
+                "data directory in which the run began"
+            )
+        try:
+            return self._cipher().decrypt(token)
+        except InvalidToken:
+            raise OsbenchError(f"{self.path} cannot be decrypted with {self._key_path}") from None
+
+    def write(self, content: bytes) -> None:
+        """Replace the content in one step; returns when it is on disk."""
+        token = self._cipher().encrypt(content)
+        try:
+            write_private(self.path, token)
+        except OSError as error:
+            raise OsbenchError(f"{self.path} cannot be written: {error.strerror}") from None
+
+    def remove(self) -> None:
+        """Remove the file, if it is there."""
+        if self.path.exists():
+            self.path.unlink(missing_ok=True)
+            sync_directory(self.path.parent)
+
+    def _cipher(self) -> Fernet:
+        try:
+            if not self._key_path.exists():
+                write_private(self._key_path, Fernet.generate_key())
+            return Fernet(read_private(self._key_path))
+        except (OSError, TooOpen, ValueError) as error:
+            raise OsbenchError(f"{self._key_path}: {error}") from None

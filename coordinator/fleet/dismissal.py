@@ -1,0 +1,68 @@
+"""Ends a run for its workers in place of a coordinator that is gone: they are free at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from osbench.common.protocol import timers
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.messages import Control, Heartbeat
+from osbench.common.protocol.redis_client import Client
+from osbench.common.protocol.store import RedisStore
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+
+#: Longest wait for workers to leave, seconds, and between two looks.
+WAIT_S = 10.0
+LOOK_S = 0.2
+
+
+class Dismissal:
+    """Tells the memberships of a run that it is over. Methods raise StoreAway, StoreError."""
+
+    def __init__(self, client: Client, sealer: Sealer, run: str, epoch: int) -> None:
+        """`epoch` counts the coordinators of the run, this one included."""
+        self._store = RedisStore(client, run)
+        self._heartbeats = HeartbeatReader(client, sealer)
+        self._sealer = sealer
+        self._run = run
+        self._epoch = epoch
+
+    def serving(self) -> list[Heartbeat]:
+        """The workers that say that they are in the run."""
+        return [beat for beat in self._heartbeats.present() if beat.run == self._run]
+
+    def dismiss(self, memberships: Iterable[tuple[str, str]]) -> tuple[int, int]:
+        """End memberships (id and incarnation), and those of workers that are heard.
+
+        Waits for workers to leave; returns how many did, and how many did not.
+        """
+        members = dict(memberships)
+        known: set[str] = set()
+        deadline = time.monotonic() + max(WAIT_S, timers.FAREWELL_S)
+        while True:
+            here = self.serving()
+            known |= {beat.incarnation for beat in here}
+            sessions = {beat.membership: beat.session for beat in here if beat.membership}
+            members |= {beat.membership: beat.incarnation for beat in here if beat.membership}
+            records = {
+                mid: self._over(mid, name, sessions.get(mid, "")) for mid, name in members.items()
+            }
+            if records:
+                self._store.put_controls(records, over=records)
+            if not here or time.monotonic() >= deadline:
+                return len(known) - len(here), len(here)
+            time.sleep(LOOK_S)
+
+    def _over(self, mid: str, incarnation: str, session: str) -> bytes:
+        record = Control(
+            run=self._run,
+            epoch=self._epoch,
+            incarnation=incarnation,
+            session=session,
+            membership=mid,
+            # later than all that a coordinator has written in any session
+            version=self._epoch << 32,
+            over=True,
+        )
+        return self._sealer.seal(Control.KIND, record.body())

@@ -1,0 +1,184 @@
+"""What a report says of a workload and journal and blocks do not tell: noted while the run goes on.
+
+Workers and their CPU, marks, hooks, spans, and how long users were missing. The notes are written
+with every checkpoint, so that a coordinator that is killed leaves those of a second or some ago.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import msgpack
+
+from osbench.common.plugin.hook import Event
+from osbench.coordinator.hooks.executor import (
+    FAILED,
+    KEPT,
+    Error,
+    HookReport,
+    Result,
+)
+from osbench.coordinator.results.marks import Mark
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of the run directory.
+NOTES = "notes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeNotes:
+    """Of one workload."""
+
+    workers: Sequence[Mapping[str, Any]] = ()
+    cpu: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    marks: Sequence[Mark] = ()
+    #: One by hook.
+    hooks: Sequence[Sequence[Result]] = ()
+    hook_counts: Sequence[Mapping[str, int]] = ()
+    spans_written: int = 0
+    spans_dropped: int = 0
+    rate_planned: float | None = None
+    cut_short: str | None = None
+    #: User-seconds for which nobody had the users that were asked for.
+    missing_s: float = 0.0
+
+
+def note(
+    directory: RunDirectory,
+    outcomes: Mapping[int, WorkloadOutcome],
+    results: Mapping[int, WorkloadResults],
+    losses: Iterable[str],
+) -> None:
+    """Write the notes of all workloads, by number. Raises OsbenchError."""
+    document = {
+        "workloads": {
+            number: _packed(_notes_of(outcome, results[number]))
+            for number, outcome in outcomes.items()
+        },
+        "losses": list(losses),
+    }
+    directory.replace(NOTES, msgpack.packb(document), sync=False)
+
+
+def noted(directory: RunDirectory) -> tuple[dict[int, OutcomeNotes], list[str]]:
+    """The notes by workload, and sentences on lost workers; what cannot be read is left out."""
+    try:
+        content = (directory.path / NOTES).read_bytes()
+        document = msgpack.unpackb(content, strict_map_key=False)
+        found = {int(number): _unpacked(one) for number, one in document["workloads"].items()}
+        return found, [str(loss) for loss in document["losses"]]
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+        return {}, []
+
+
+def carried_on(
+    outcome: WorkloadOutcome, notes: OutcomeNotes, firings: Sequence[Sequence[Event]]
+) -> WorkloadOutcome:
+    """An outcome with what an earlier coordinator has noted of the workload.
+
+    `firings` are those of each hook that the journal knows.
+    """
+    cpu = outcome.cpu
+    for worker, points in notes.cpu.items():
+        for at_s, value in points:
+            cpu.add(worker, at_s, value)
+    here = {one["incarnation"] for one in outcome.workers}
+    gone = [one for one in notes.workers if one["incarnation"] not in here]
+    tracing, offered = outcome.tracing, outcome.offered
+    if offered.concurrency:
+        offered = _with_missing(offered, notes.missing_s)
+    return replace(
+        outcome,
+        workers=tuple(sorted((*gone, *outcome.workers), key=lambda one: str(one["incarnation"]))),
+        marks=tuple(sorted({*notes.marks, *outcome.marks}, key=lambda mark: mark.from_s)),
+        hooks=tuple(
+            _joined(report, notes, place, firings[place] if place < len(firings) else ())
+            for place, report in enumerate(outcome.hooks)
+        ),
+        tracing=replace(
+            tracing,
+            spans_written=tracing.spans_written + notes.spans_written,
+            spans_dropped=tracing.spans_dropped + notes.spans_dropped,
+        ),
+        offered=replace(
+            offered,
+            rate_planned=offered.rate_planned or notes.rate_planned,
+            cut_short=offered.cut_short or notes.cut_short,
+        ),
+    )
+
+
+def _with_missing(offered: Any, missing_s: float) -> Any:
+    """How a closed load was offered, with user-seconds that were missing in addition."""
+    users = offered.concurrency
+    waited_s = (offered.waited_s or 0.0) * users
+    held = offered.concurrency_held
+    busy_s = waited_s * held / (1 - held) if held is not None and held < 1 else None
+    if missing_s <= 0 or held is None:
+        return offered
+    waited_s += missing_s
+    if busy_s is None:
+        return replace(offered, waited_s=waited_s / users)
+    return replace(
+        offered, waited_s=waited_s / users, concurrency_held=busy_s / (busy_s + waited_s)
+    )
+
+
+def _joined(
+    report: HookReport, notes: OutcomeNotes, place: int, firings: Sequence[Event]
+) -> HookReport:
+    earlier = list(notes.hooks[place]) if place < len(notes.hooks) else []
+    counts = Counter(report.counts)
+    if place < len(notes.hook_counts):
+        counts.update(notes.hook_counts[place])
+    known = {(one.event.unit, one.event.value) for one in (*earlier, *report.results)}
+    for event in firings:
+        if (event.unit, event.value) not in known:
+            error = Error(etype="CoordinatorGone", msg="the coordinator was killed meanwhile")
+            earlier.append(Result(status=FAILED, event=event, error=error))
+            counts[FAILED] += 1
+    results = sorted((*earlier, *report.results), key=lambda one: one.event.value)
+    return replace(report, results=tuple(results[:KEPT]), counts=dict(sorted(counts.items())))
+
+
+def _notes_of(outcome: WorkloadOutcome, results: WorkloadResults) -> OutcomeNotes:
+    offered, tracing = outcome.offered, outcome.tracing
+    waited_s = (offered.waited_s or 0.0) * (offered.concurrency or 0)
+    return OutcomeNotes(
+        workers=outcome.workers,
+        cpu=outcome.cpu.points(),
+        marks=outcome.marks,
+        # those that still run have no result yet, and are told as such if there is never one
+        hooks=[[one for one in report.results if one.finished_at] for report in outcome.hooks],
+        hook_counts=[
+            Counter(one.status for one in report.results if one.finished_at)
+            for report in outcome.hooks
+        ],
+        spans_written=tracing.spans_written,
+        spans_dropped=tracing.spans_dropped,
+        rate_planned=offered.rate_planned,
+        cut_short=offered.cut_short,
+        missing_s=max(0.0, waited_s - results.want_ns / 1e9),
+    )
+
+
+def _packed(notes: OutcomeNotes) -> dict[str, Any]:
+    return asdict(notes)
+
+
+def _unpacked(saved: Mapping[str, Any]) -> OutcomeNotes:
+    parts = {
+        "marks": [Mark(**one) for one in saved["marks"]],
+        "hooks": [[_result(one) for one in hook] for hook in saved["hooks"]],
+    }
+    return OutcomeNotes(**{**saved, **parts})
+
+
+def _result(saved: Mapping[str, Any]) -> Result:
+    error = Error(**saved["error"]) if saved["error"] else None
+    return Result(**{**saved, "event": Event(**saved["event"]), "error": error})

@@ -1,0 +1,194 @@
+"""The plan of a run on disk, encrypted: what another coordinator needs to make the same `RunPlan`.
+
+It is written before anything is done, and removed once the run has its report. The connection to
+Redis is not in it: that is taken from the configuration of the command that resumes the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from osbench import __version__
+from osbench.common.config.options import OPTIONS
+from osbench.common.deployment.record import Deployment
+from osbench.common.encrypted_file import EncryptedFile
+from osbench.common.errors import UsageError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
+from osbench.coordinator.contexts.state_store import KEY
+from osbench.coordinator.data_file import DataFile, read
+from osbench.coordinator.run.connection import Connection
+from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
+from osbench.coordinator.storage.resumable import PLAN
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Version of its format.
+FORMAT = 1
+#: Options that belong to the host and the command that resumes, not to the run.
+_OTHERS = {
+    "DEFAULT": None,
+    "security": None,
+    "messaging": {"redis_url", "broker_url", "redis_timeout_s"},
+    "coordinator": {"plugin_path", "metrics_listen", "wait_for_workers_s"},
+    "worker": {"metrics_listen"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedRun:
+    """A run as its first coordinator has planned it."""
+
+    plan: RunPlan
+    #: Seconds since 1970-01-01 UTC.
+    started_at: float
+    #: Keys of a run in local mode; None where it used shared workers.
+    keyring: Keyring | None
+
+
+def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started_at: float) -> None:
+    """Write the plan of a run; returns when it is on disk. Raises OsbenchError."""
+    document = {
+        "format": FORMAT,
+        "osbench": __version__,
+        "started_at": started_at,
+        "task": asdict(plan.task),
+        "options": {**asdict(plan.options), "run_id": plan.run_id},
+        "plugin_paths": [str(Path(path).expanduser().absolute()) for path in plan.plugins.paths],
+        "prefer": plan.plugins.prefer,
+        "deployment": plan.deployment.to_dict() if plan.deployment else None,
+        "settings": _settings(plan.conf),
+        "scenarios": {one.number: one.scenario.source_hash for one in plan.workloads},
+        "data": {
+            one.number: {
+                "path": str(one.data.path.absolute()),
+                "digest": one.data.digest,
+                "key": one.data.key.decode("ascii"),
+            }
+            for one in plan.workloads
+            if one.data is not None
+        },
+        "secrets": connection.keyring.text if connection.local else None,
+    }
+    file = _file(directory, plan.conf)
+    file.write(json.dumps(document).encode())
+
+
+def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
+    """The plan of a run; sets those options of `conf` that the run was begun with.
+
+    Raises UsageError where plug-ins, data files, osbench or `conf` are not what they were,
+    OsbenchError where the file cannot be read.
+    """
+    name = directory.path.name
+    content = _file(directory, conf).read()
+    if content is None:
+        raise UsageError(f"run {name} cannot be resumed: its plan is not there")
+    saved = json.loads(content)
+    if (saved["osbench"], saved["format"]) != (__version__, FORMAT):
+        raise UsageError(
+            f"run {name} was begun by osbench {saved['osbench']}; resume it with that version, "
+            f"this is {__version__}"
+        )
+    private = saved["secrets"] is not None
+    if not private and not conf.messaging.redis_url:
+        raise UsageError(
+            f"run {name} has shared workers: set [messaging] redis_url to the Redis that they use"
+        )
+    _set(conf, saved["settings"])
+    if private:
+        for option in ("redis_url", "broker_url"):
+            conf.set_override(option, None, "messaging")
+    plugins = Plugins(saved["plugin_paths"], saved["prefer"])
+    task = _task(saved["task"])
+    _check_scenarios(name, task, plugins, saved["scenarios"])
+    options = saved["options"]
+    plan = plan_run(
+        task,
+        plugins,
+        Deployment.from_dict(saved["deployment"]) if saved["deployment"] else None,
+        conf,
+        RunOptions(**{**options, "tags": tuple(options["tags"])}),
+        {int(number): _data_file(name, one) for number, one in saved["data"].items()},
+    )
+    return SavedRun(
+        plan=plan,
+        started_at=saved["started_at"],
+        keyring=Keyring.of(saved["secrets"]) if private else None,
+    )
+
+
+def _file(directory: RunDirectory, conf: cfg.ConfigOpts) -> EncryptedFile:
+    return EncryptedFile(directory.path / PLAN, Path(conf.data_dir) / KEY)
+
+
+def _settings(conf: cfg.ConfigOpts) -> dict[str, dict[str, Any]]:
+    """The values of all options that bear on a run; none of them is a secret."""
+    return {
+        group: {name: conf[group][name] for name in _names(group)}
+        for group in OPTIONS
+        if _names(group)
+    }
+
+
+def _names(group: str) -> list[str]:
+    others = _OTHERS.get(group, set())
+    if others is None:
+        return []
+    return [option.dest for option in OPTIONS[group] if option.dest not in others]
+
+
+def _set(conf: cfg.ConfigOpts, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    for group, values in settings.items():
+        for name, value in values.items():
+            conf.set_override(name, value, group)
+
+
+def _check_scenarios(name: str, task: Task, plugins: Plugins, known: Mapping[str, str]) -> None:
+    for number, workload in enumerate(task.workloads):
+        if plugins.scenario(workload.scenario).source_hash != known[str(number)]:
+            raise UsageError(
+                f"run {name} cannot be resumed: the file of scenario {workload.scenario} has "
+                "changed since the run began"
+            )
+
+
+def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
+    path = Path(saved["path"])
+    found, problems = read(path, saved["key"].encode("ascii"))
+    if found is None:
+        raise UsageError(f"run {name} cannot be resumed: {'; '.join(problems)}")
+    if found.digest != saved["digest"]:
+        raise UsageError(f"run {name} cannot be resumed: {path} has changed since the run began")
+    return found
+
+
+def _task(saved: Mapping[str, Any]) -> Task:
+    subtasks = tuple(map(_subtask, saved["subtasks"]))
+    return Task(**{**saved, "subtasks": subtasks, "tags": tuple(saved["tags"])})
+
+
+def _subtask(saved: Mapping[str, Any]) -> Subtask:
+    workloads = tuple(map(_workload, saved["workloads"]))
+    return Subtask(**{**saved, "workloads": workloads, "tags": tuple(saved["tags"])})
+
+
+def _workload(saved: Mapping[str, Any]) -> Workload:
+    parts = {
+        "runner": Named(**saved["runner"]),
+        "contexts": tuple(Named(**one) for one in saved["contexts"]),
+        "sla": tuple(Named(**one) for one in saved["sla"]),
+        "hooks": tuple(map(_hook, saved["hooks"])),
+    }
+    return Workload(**{**saved, **parts})
+
+
+def _hook(saved: Mapping[str, Any]) -> HookConfig:
+    parts = {"action": Named(**saved["action"]), "trigger": Named(**saved["trigger"])}
+    return HookConfig(**{**saved, **parts})

@@ -1,0 +1,371 @@
+"""All load of a run, group by group: workers, contexts, and the load itself."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from osbench.common.errors import (
+    ContextError,
+    FleetError,
+    OsbenchError,
+    StorageError,
+    StoreAway,
+    Superseded,
+)
+from osbench.coordinator.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.fleet.assignment import divide
+from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.hooks.executor import HookExecutor
+from osbench.coordinator.report.builder import ReportBuilder, RunEnd, left_behind
+from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.timeline import to_timeline
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.run import release
+from osbench.coordinator.run.disturbances import remarks_of
+from osbench.coordinator.run.failover import Failover
+from osbench.coordinator.run.load_loop import LoadLoop
+from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
+from osbench.coordinator.run.resumption import outcome_notes
+from osbench.coordinator.run.resumption.earlier_run import EarlierRun
+from osbench.coordinator.run.services import RunServices
+from osbench.coordinator.run.specification import specify
+from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.stop_rules import StopRules
+from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload_outcome import outcome_of
+from osbench.coordinator.run.workload_workers import WorkloadWorkers
+from osbench.coordinator.storage.checkpoint import Checkpoints
+from osbench.coordinator.storage.progress import ProgressRecorder, Snapshot
+from osbench.coordinator.traces.collection.collector import Collected
+
+LOG = logging.getLogger(__name__)
+
+#: How long a load that goes on waits for the workers that it had, and between two looks, seconds.
+REJOIN_S = 2.0
+REJOIN_POLL_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInterface:
+    """How a run shows what it does."""
+
+    #: Gets snapshots of contexts and load.
+    progress: Callable[[Snapshot], None]
+    #: Gets sentences on what the run waits for.
+    say: Callable[[str], None] = lambda _: None
+
+
+class RunLoad:
+    """All load of a run, group by group."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        services: RunServices,
+        status: RunStatus,
+        ui: RunInterface,
+        builder: ReportBuilder,
+        earlier: EarlierRun,
+        kept: Callable[[BaseException], bool],
+    ) -> None:
+        """`kept`: whether workers and contexts are left as they are after an exception."""
+        self._plan = plan
+        self._earlier = earlier
+        self._kept = kept
+        self._builder = builder
+        #: One for all workloads: it notes those that are under load at once together.
+        self._progress = ProgressRecorder(ui.progress, services.directory)
+        self._checkpoints = Checkpoints(services.directory, self._so_far)
+        self._services = services
+        self._status = status
+        self._ui = ui
+        self._failover = Failover(services)
+        #: Those that were begun, in order; a run that is resumed has those that were over, too.
+        self.workloads: list[WorkloadRun] = []
+        #: Why the load ended before its time, where the run can be resumed.
+        self.cut_off: OsbenchError | None = None
+
+    def run(self, *, private: bool) -> RunEnd:
+        """Gather workers (`private`: those of local mode) and run every group.
+
+        Raises OsbenchError where the run ends before there was load.
+        """
+        refused = broken = ""
+        try:
+            groups = self._pass_over()
+            if groups:
+                self._assemble(groups, private)
+            for group in groups:
+                if self._status.stopped_for:
+                    # what was never begun is not part of the report's sums
+                    break
+                self._run_group(group)
+        except KeyboardInterrupt:
+            LOG.info("interrupted before a load")
+        except ContextError as error:
+            if not self.workloads:
+                left = left_behind(self._plan.run_id, self._services.contexts.left)
+                raise ContextError("; ".join([str(error), *left])) from error
+            refused = str(error)
+        except Superseded:
+            raise
+        except OsbenchError as error:
+            # once load was offered that is reported, with what was done
+            if not any(workload.begun for workload in self.workloads):
+                raise
+            again = self._kept(error)
+            for workload in self.workloads:
+                workload.abandon(resumable=again)
+            broken = f"the run could not go on: {error}"
+            if again:
+                self.cut_off = error
+                broken += f"; {self._ways_on()}"
+        return RunEnd(
+            refused=refused,
+            broken=broken,
+            interrupted=self._status.interruption.drains,
+            breach=self._status.breach,
+            losses=tuple(self._status.losses),
+            remarks=self._remarks(),
+            left_behind=tuple(self._services.contexts.left),
+        )
+
+    def _remarks(self) -> tuple[str, ...]:
+        before = self._services.accounts.epoch - 1
+        times = "once" if before == 1 else f"{before} times"
+        resumed = f"the run was resumed {times}, after its coordinator had ended"
+        return (*([resumed] if before else ()), *remarks_of(self._services))
+
+    def _ways_on(self) -> str:
+        run_id = self._plan.run_id
+        resume = f"`osbench-coord resume {run_id}` goes on with it"
+        if not self._services.contexts.holds:
+            return resume
+        return f"{resume}, `osbench-coord cleanup {run_id}` undoes its contexts instead"
+
+    def await_spans(self) -> None:
+        """Let workers write out the spans of the workloads, where they have any."""
+        if any(workload.plan.profiled for workload in self.workloads):
+            release.await_spans(self._services, self._status)
+
+    def _pass_over(self) -> list[Sequence[WorkloadPlan]]:
+        """The groups that are left to be run; those before them were over, and so they are now."""
+        groups: list[Sequence[WorkloadPlan]] = list(self._plan.groups)
+        while groups and all(self._earlier.is_over(one.number) for one in groups[0]):
+            for one in groups.pop(0):
+                self._take_over(one)
+                self._services.contexts.finish(
+                    one.number, poll=self._poll, unanswered=partial(self._failed_in, one.number)
+                )
+        return groups
+
+    def _take_over(self, one: WorkloadPlan) -> WorkloadRun:
+        """A workload whose load was over when another coordinator was killed."""
+        run = self._begin(one, dict(one.workload.args), {})
+        run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
+        run.rules.judge_end(complete=not run.results.ledger.accounting().not_started)
+        return run
+
+    def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
+        """Have workers for the groups that are left to be run."""
+        if private or self._earlier.t0_at(groups[0]) is None:
+            self._gather(groups, private)
+            return
+        # its load goes on with whoever is there; others come in place of those that are gone
+        pool, deadline = self._services.pool, time.monotonic() + REJOIN_S
+        while time.monotonic() < deadline:
+            self._still_wanted()
+            pool.poll()
+            if pool.present and not pool.hesitant:
+                return
+            time.sleep(REJOIN_POLL_S)
+
+    def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
+        """Take workers enough for every group of workloads, before any of them begins."""
+        request = self._plan.request(private=private)
+        if request.count is not None and request.count < request.least:
+            raise FleetError(
+                f"{request.least} workloads of the task run at once, each on worker processes of "
+                f"its own: --workers {request.count} is too few"
+            )
+        self._services.pool.gather(request, self._still_wanted, self._ui.say)
+        for group in groups:
+            _divide(self._services.pool.present, group)
+
+    def _still_wanted(self) -> None:
+        self._services.check()
+        if self._status.interruption.drains:
+            raise KeyboardInterrupt
+
+    def _poll(self) -> None:
+        """Keep the workers ours while contexts take their time."""
+        services = self._services
+        with contextlib.suppress(StoreAway):
+            services.channel.tend()
+            services.pool.poll()
+            self._failover.detect()
+            services.controls.answer(services.pool.present)
+
+    def _run_group(self, group: Sequence[WorkloadPlan]) -> None:
+        """Set the contexts of workloads up, load at once, and undo them, whatever happens."""
+        contexts = self._services.contexts
+        earlier = list(self.workloads)
+        t0_at = self._earlier.t0_at(group)
+        if t0_at is not None and any(contexts.is_over(one.number) for one in group):
+            self._end_without_contexts(group)
+        with contextlib.ExitStack() as stack:
+            made = [
+                stack.enter_context(
+                    contexts.around(
+                        one.number,
+                        one.workload,
+                        check=self._still_wanted,
+                        poll=self._poll,
+                        unanswered=partial(self._failed_in, one.number),
+                        kept=self._kept,
+                    )
+                )
+                for one in group
+            ]
+            present = self._services.pool.present
+            if t0_at is None:
+                parts = _divide(present, group)
+            else:
+                parts = self._earlier.parts(present, group)
+            for one in group:
+                for mid in self._earlier.serving(one.number):
+                    self._services.pool.workers[mid].workload = one.number
+            for one, part in zip(group, parts, strict=True):
+                for worker in part:
+                    worker.workload = one.number
+            ready = [
+                contexts.ready(one.number, one.workload, context, self._poll)
+                for one, context in zip(group, made, strict=True)
+            ]
+            begun = [
+                self._take_over(one)
+                if self._earlier.is_over(one.number)
+                else self._begin(one, *given)
+                for one, given in zip(group, ready, strict=True)
+            ]
+            begun = [one for one in begun if not one.results.ledger.closed]
+            if any(workload.plan.profiled for workload in earlier):
+                release.await_spans(self._services, self._status)
+            for workload in earlier:
+                workload.workers.freeze_spans()
+            loop = LoadLoop(self._services, self._status, self._failover, begun)
+            if t0_at is not None:
+                loop.resume(t0_at, self._earlier, self._checkpoints.perhaps)
+            else:
+                loop.run(self._checkpoints.perhaps)
+            self._note()
+
+    def _end_without_contexts(self, group: Sequence[WorkloadPlan]) -> None:
+        """End a load whose contexts an earlier coordinator was undoing. Raises ContextError."""
+        for one in group:
+            run = self._take_over(one)
+            run.abandon(resumable=False)
+            self._services.contexts.finish(one.number, poll=self._poll)
+        raise ContextError(
+            "the load cannot go on: its contexts were being undone when its coordinator ended"
+        )
+
+    def outcomes(self) -> list[WorkloadOutcome]:
+        """What all workloads have come to, with what an earlier coordinator has noted."""
+        return [
+            self._earlier.carried_on(run.plan.number, outcome_of(run)) for run in self.workloads
+        ]
+
+    def _note(self) -> list[WorkloadOutcome]:
+        """Write down what another coordinator would not find in journal and blocks."""
+        outcomes = self.outcomes()
+        numbers = [run.plan.number for run in self.workloads]
+        with contextlib.suppress(StorageError):
+            outcome_notes.note(
+                self._services.directory,
+                dict(zip(numbers, outcomes, strict=True)),
+                self._services.accounts.results,
+                self._status.losses,
+            )
+        return outcomes
+
+    def _so_far(self) -> dict[str, Any]:
+        """The timeline of a run that goes on."""
+        outcomes = self._note()
+        end = RunEnd(
+            interrupted=self._status.interruption.drains,
+            breach=self._status.breach,
+            losses=tuple(self._status.losses),
+            remarks=self._remarks(),
+        )
+        report = self._builder.build(outcomes, Collected(), end)
+        return to_timeline(report, to_json(report), self._builder.lag_limit_s)
+
+    def _failed_in(self, number: int) -> bool:
+        """Some iteration of a workload did not end well."""
+        results = self._services.accounts.results[number]
+        return results.ledger.allotted > 0 and not results.ledger.accounting().well
+
+    def _begin(
+        self, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any]
+    ) -> WorkloadRun:
+        """Put together what a workload needs, with the arguments its contexts have made."""
+        plan, services, workload = self._plan, self._services, one.workload
+        specification = specify(plan, one, args, context, len(services.pool.workers))
+        results = services.accounts.results[one.number]
+        run = WorkloadRun(
+            plan=one,
+            specification=specification,
+            services=services,
+            status=self._status,
+            failover=self._failover,
+            results=results,
+            dispatcher=Dispatcher(
+                services.port,
+                results.ledger,
+                one.number,
+                is_open=one.runner.OPEN,
+                max_lag_s=specification.max_lag_s,
+                data=one.data,
+                warmup_ns=results.warmup_ns,
+            ),
+            workers=WorkloadWorkers(
+                services.pool,
+                services.controls,
+                one.number,
+                one.name,
+                self._earlier.size(one.number),
+            ),
+            rules=StopRules(
+                self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
+            ),
+            hooks=HookExecutor(
+                workload.hooks,
+                plan.plugins,
+                run=plan.run_id,
+                note=partial(self._note_firing, one.number),
+                seen=self._earlier.seen(one.number, len(workload.hooks)),
+            ),
+            progress=self._progress,
+        )
+        self.workloads.append(run)
+        return run
+
+    def _note_firing(self, number: int, hook: int, firing: dict[str, Any]) -> None:
+        """A hook is about to fire: no other coordinator is to do so again."""
+        self._services.directory.decide(
+            [{"do": "hook", "workload": number, "hook": hook, **firing}]
+        )
+
+
+def _divide(
+    workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
+) -> list[list[WorkerHandle]]:
+    """The workers of each workload of a group. Raises FleetError where they are too few."""
+    return divide(workers, group[0].subtask.title, [(one.name, one.runner) for one in group])
