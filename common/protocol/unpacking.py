@@ -54,6 +54,21 @@ def unpack(data: bytes, *, containers: int = CONTAINERS) -> Any:
     return value
 
 
+def unpack_all(data: bytes) -> list[Any]:
+    """MessagePack values one after the other, each as `unpack` takes them. Raises ValueError."""
+    walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
+    walker.feed(data)
+    found, at = [], 0
+    while at < len(data):
+        try:
+            walker.skip()
+        except UNPACK_ERRORS as error:
+            raise ValueError(_reason(error)) from None
+        found.append(unpack(data[at : walker.tell()]))
+        at = walker.tell()
+    return found
+
+
 def unpack_parts(data: bytes, *, parts: int, text: int) -> list[Any]:
     """A list of at most `parts` scalars, its strings of at most `text` bytes.
 

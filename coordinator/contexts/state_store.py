@@ -17,6 +17,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
 from osbench.common.private_files import TooOpen, read_private, write_private
+from osbench.common.protocol.unpacking import unpack
 
 #: Names of the file in the run directory and of the key in the data directory.
 FILE = "contexts"
@@ -54,16 +55,18 @@ class ContextStateStore:
         if not found._path.exists():
             return found
         try:
-            record = msgpack.unpackb(found._cipher().decrypt(read_private(found._path)))
+            record = unpack(found._cipher().decrypt(read_private(found._path)))
+            given = record["deployment"]
+            found.deployment = Deployment.from_dict(given) if given else None
+            found.entries = [Entry(**entry) for entry in record["entries"]]
         except InvalidToken:
             raise ContextError(
                 f"{found._path} cannot be decrypted with {found._key_path}"
             ) from None
         except (OSError, TooOpen) as error:
             raise ContextError(f"{found._path}: {error}") from None
-        if record["deployment"]:
-            found.deployment = Deployment.from_dict(record["deployment"])
-        found.entries = [Entry(**entry) for entry in record["entries"]]
+        except (KeyError, TypeError, ValueError):
+            raise ContextError(f"{found._path} is damaged") from None
         return found
 
     def add(self, entry: Entry) -> None:

@@ -66,9 +66,12 @@ def read_frames(path: Path) -> Iterator[bytes]:
     if not path.exists():
         return
     with path.open("rb") as file:
+        left = os.fstat(file.fileno()).st_size
         while len(head := file.read(_HEAD.size)) == _HEAD.size:
             size, crc = _HEAD.unpack(head)
-            record = file.read(size)
+            left -= _HEAD.size + size
+            # a damaged length may announce 4 GiB, for which `read` would make room
+            record = file.read(size) if left >= 0 else b""
             if len(record) < size or zlib.crc32(record) != crc:
                 return
             yield record

@@ -26,9 +26,18 @@ from typing import Any, BinaryIO
 import msgpack
 import zstandard
 
+from osbench.common.decompression import decompressed
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.protocol.blocks import Columns, decode_rows
+from osbench.common.protocol.unpacking import unpack, unpack_all
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
+
+#: Largest record of blocks, decompressed: what is taken in, and what is bundled with it.
+RECORD_BYTES = 128 << 20
+#: What a block has at least.
+_BODY = frozenset(("columns", "workload", "incarnation"))
+#: More than the digits of a process id.
+_PID_BYTES = 20
 
 #: Small result blocks are compressed together, up to this many bytes.
 BUNDLE_BYTES = 1 << 20
@@ -110,8 +119,8 @@ class RunDirectory:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
-                    return int(lock.read() or 0)
-        except FileNotFoundError:
+                    return int(lock.read(_PID_BYTES) or 0)
+        except (FileNotFoundError, ValueError):
             pass
         return 0
 
@@ -127,13 +136,15 @@ class RunDirectory:
             os.kill(holder, signal.SIGINT)
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """A JSON document of the run, None where it is not there."""
+        """A JSON document of the run, None where it is not there. Raises OsbenchError."""
         try:
-            found: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+            found = json.loads((self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except ValueError:
-            raise OsbenchError(f"{self.path / name} is damaged") from None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise self._damaged(name)
         return found
 
     def refusal(self) -> str:
@@ -166,9 +177,9 @@ class RunDirectory:
         self._journal.append(msgpack.packb(record) for record in records)
 
     def decisions(self) -> Iterator[dict[str, Any]]:
-        """The journal, oldest first."""
+        """The journal, oldest first. Raises OsbenchError where a record is none of ours."""
         for record in read_frames(self.path / "journal"):
-            yield msgpack.unpackb(record)
+            yield self._map(record, "journal")
 
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
         """Write bodies of result blocks; returns when they are on disk."""
@@ -177,13 +188,30 @@ class RunDirectory:
         self._blocks.append(map(self._compressor.compress, bundles(packed, BUNDLE_BYTES)))
 
     def blocks(self) -> Iterator[dict[str, Any]]:
-        """The bodies of all blocks, in the order they were taken."""
-        decompressor = zstandard.ZstdDecompressor()
+        """The bodies of all blocks, in the order they were taken.
+
+        Raises OsbenchError where a record is none of ours.
+        """
         for record in read_frames(self.path / "blocks"):
-            packed = decompressor.decompress(record)
-            unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=len(packed))
-            unpacker.feed(packed)
-            yield from unpacker
+            try:
+                found = list(unpack_all(decompressed(record, RECORD_BYTES)))
+            except ValueError:
+                raise self._damaged("blocks") from None
+            if not all(isinstance(body, dict) and body.keys() >= _BODY for body in found):
+                raise self._damaged("blocks")
+            yield from found
+
+    def _map(self, record: bytes, name: str) -> dict[str, Any]:
+        try:
+            found = unpack(record)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._damaged(name)
+        return found
+
+    def _damaged(self, name: str) -> OsbenchError:
+        return OsbenchError(f"{self.path / name} is damaged")
 
     def rows(self) -> Iterator[tuple[int, Columns]]:
         """The rows of all workloads as they were taken, with the number of their workload."""

@@ -7,7 +7,7 @@ from typing import Any
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
+from osbench.coordinator.storage.summary_file import SUMMARY, summary_of
 
 RUNNING = "running"
 FINISHED = "finished"
@@ -16,17 +16,24 @@ BROKEN_OFF = "broken off"
 
 def described(directory: RunDirectory) -> dict[str, Any]:
     """One run as `runs list` shows it."""
-    asked = directory.read("run.json") or {}
+    asked: dict[str, Any] = {}
     damage = ""
+    sums: list[Any] = []
     try:
+        asked = directory.read("run.json") or {}
         summary = summary_of(directory)
+        if summary:
+            accounts = [workload["accounting"] for workload in summary["workloads"]]
+            sums = [sum(int(one[state]) for one in accounts) for state in ("planned", "ok")]
     except OsbenchError as error:
         summary, damage = None, str(error)
+    except (KeyError, TypeError, ValueError):
+        summary, damage = None, f"{directory.path / SUMMARY} is damaged"
     state = FINISHED if summary else RUNNING if directory.coordinator() else BROKEN_OFF
     found: dict[str, Any] = {
         "run": directory.path.name,
-        "task": asked.get("task", ""),
-        "tags": asked.get("tags", []),
+        "task": str(asked.get("task", "")),
+        "tags": _texts(asked.get("tags")),
         "state": state,
         "exit": summary["exit_code"] if summary else None,
         "planned": None,
@@ -38,7 +45,9 @@ def described(directory: RunDirectory) -> dict[str, Any]:
     elif state == BROKEN_OFF:
         found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
     if summary:
-        sums = [workload["accounting"] for workload in summary["workloads"]]
-        found["planned"] = sum(one["planned"] for one in sums)
-        found["ok"] = sum(one["ok"] for one in sums)
+        found["planned"], found["ok"] = sums
     return found
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
