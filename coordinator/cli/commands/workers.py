@@ -14,6 +14,7 @@ from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.worker_request import unverified
+from osbench.coordinator.formatting import plain
 
 COLUMNS = (
     "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
@@ -55,16 +56,16 @@ def workers(settings: CommandSettings, as_json: bool) -> None:
     table = Table(*COLUMNS, box=None)
     for beat, holder in present:
         table.add_row(
-            f"{beat.host}:{beat.pid}",
-            beat.label,
-            beat.state,
-            holder,
+            plain(f"{beat.host}:{beat.pid}"),
+            plain(beat.label),
+            plain(beat.state),
+            plain(holder),
             str(beat.capacity),
             str(beat.busy),
             f"{beat.cpu:.0%}",
             f"{beat.offset_s * 1000:+.1f} ms",
             str(beat.stuck),
             str(beat.refused),
-            beat.version,
+            plain(beat.version),
         )
     echo_table(table)
