@@ -103,7 +103,7 @@ def main(  # noqa: PLR0913 - one per option of the command
             sys.exit(_check(conf))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints)
-        click.echo(_startup_line(conf, plugin_path), err=True)
+        click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
         # problems that every process would have are reported once
         _ready(conf, plugin_path)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
