@@ -19,13 +19,16 @@ class TooOpen(Exception):
     """A file with secrets that is accessible to others; the message says what to do."""
 
 
-def read_private(path: Path) -> bytes:
-    """The content of a file with secrets. Raises OSError, and TooOpen for a mode beyond 0600."""
+def read_private(path: Path, limit: int = -1) -> bytes:
+    """The content of a file with secrets, its first `limit` bytes unless that is -1.
+
+    Raises OSError, and TooOpen for a mode beyond 0600.
+    """
     with path.open("rb") as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & 0o177:
             raise TooOpen(f"has mode {mode:04o}, others may use it: run 'chmod 600 {path}'")
-        return file.read()
+        return file.read(limit)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from osbench.common.escaping import escaped
+
 #: Unit, its seconds, and the number of it from which the next unit is used.
 _UNITS = (
     ("ns", 1e-9, 999.5),
@@ -58,7 +60,6 @@ def size(number: int) -> str:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """The first line of foreign text, without anything that could steer a terminal, cut."""
-    line = text.strip().partition("\n")[0]
-    line = "".join(char if char.isprintable() else "?" for char in line)
+    """The first line of foreign text, what could steer a terminal escaped, cut."""
+    line = escaped(text.strip().partition("\n")[0])
     return line if len(line) <= limit else f"{line[: limit - 3]}..."

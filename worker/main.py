@@ -15,6 +15,7 @@ from osbench import __version__
 from osbench.common.config import logs
 from osbench.common.config.config import load
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.escaping import escaped
 from osbench.common.masking import mask_url
 from osbench.common.plugin import plugin_files
 from osbench.common.protocol import redis_client
@@ -104,12 +105,12 @@ def main(  # noqa: PLR0913 - one per option of the command
             sys.exit(_check(conf))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints, page)
-        click.echo(_startup_line(conf, plugin_path), err=True)
+        click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
         # problems that every process would have are reported once
         _ready(conf, plugin_path)
         sys.exit(Supervisor(conf, config_file, plugin_path).run())
     except OsbenchError as error:
-        click.echo(f"osbench-worker: {error}", err=True)
+        click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
         sys.exit(error.exit_code)
 
 
@@ -125,7 +126,7 @@ def _serve(
         except OsbenchError as error:
             code = error.exit_code
             if pipe.closed:
-                click.echo(f"osbench-worker: {error}", err=True)
+                click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
             else:
                 pipe.write(str(error))
     process.end(code)

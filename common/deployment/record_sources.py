@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from osbench.common.errors import DeploymentError
+from osbench.common.yaml_documents import load_yaml
 
 _YES = {"1", "true", "yes", "on"}
 _NO = {"", "0", "false", "no", "off"}
@@ -40,7 +41,7 @@ def read_spec(path: Path) -> Any:
 
 def _read_yaml(path: Path, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return load_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

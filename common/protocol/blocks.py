@@ -24,13 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
+from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
-from osbench.common.plugin.atomic import WIDTH
+from osbench.common.plugin.atomic import NAMES_LIMIT, WIDTH
 
 Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
 Ints = NDArray[np.int64]
 _FIRST, _LAST = min(Outcome), max(Outcome)
 
+
+#: Instants beyond it, on any clock, are not taken: differences of two stay within an int64.
+LATEST_NS = 2**62
+
+#: Characters of an action's name that are kept.
+NAME_CHARS = 500
 
 #: Rows transposed at once: `zip` creates one object per row, and ten thousand new objects would
 #: trigger full garbage collections again and again.
@@ -164,56 +171,119 @@ class Columns:
 
 
 def decode_rows(columns: dict[str, Any]) -> Columns:
-    """Unpack the result of `encode_rows`. Raises Untrusted where lengths do not agree."""
+    """Unpack the result of `encode_rows`. Raises Untrusted where lengths do not agree.
+
+    What is made takes memory in proportion to the columns, whatever numbers they hold.
+    """
     try:
         return _decode(columns)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise Untrusted(f"malformed result block: {error}") from None
+    except (
+        AttributeError,
+        BufferError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise Untrusted(f"malformed result block: {escaped(str(error)[:200])}") from None
 
 
 def _decode(columns: dict[str, Any]) -> Columns:
-    count = int(columns["rows"])
-    t0 = int(columns["t0"])
+    count, t0 = columns["rows"], columns["t0"]
+    if type(count) is not int or type(t0) is not int or not -LATEST_NS < t0 <= LATEST_NS:
+        raise ValueError("its number of rows or its start is no such number")
 
     def ints(name: str, dtype: str, default: int | None = None) -> NDArray[Any]:
         raw = columns.get(name)
         if raw is None and default is not None:
             return np.full(count, default, dtype)
-        found: NDArray[Any] = np.frombuffer(columns[name], dtype)
+        found: NDArray[Any] = np.frombuffer(raw_bytes(columns[name]), dtype)
         if len(found) != count:
             raise ValueError(f"column {name} has {len(found)} rows, not {count}")
         return found
 
+    def instants(name: str) -> Ints:
+        return _bounded(ints(name, "<i8")) - t0
+
+    # first the one that is never left out: it bounds how many the others are
+    iteration = ints("iteration", "<i8")
     actions: Ints = np.empty((0, 6), np.int64)
     names: tuple[str, ...] = ()
     if "actions" in columns:
-        lengths = ints("lengths", "<u4")
-        flat = np.frombuffer(columns["actions"], "<i8").reshape(-1, WIDTH)
-        actions = np.empty((len(flat), 6), np.int64)
-        actions[:, 0] = np.repeat(np.arange(count), lengths)
-        actions[:, 1:] = flat
-        actions[:, 3:5] -= t0
-        names = tuple(str(name) for name in columns["names"])
-        if len(flat) and not 0 <= flat[:, 0].min() <= flat[:, 0].max() < len(names):
+        actions = _actions(
+            np.frombuffer(raw_bytes(columns["actions"]), "<i8").reshape(-1, WIDTH),
+            ints("lengths", "<u4"),
+            t0,
+        )
+        names = tuple(map(_name, columns["names"]))
+        if len(names) > NAMES_LIMIT + 1:
+            raise ValueError("too many names of actions")
+        used = actions[:, 1]
+        if len(used) and not 0 <= used.min() <= used.max() < len(names):
             raise ValueError("an action without a name")
-    traced = np.frombuffer(columns.get("traced", b""), "<i8")
-    traces = np.frombuffer(columns.get("traces", b""), np.uint8).reshape(-1, 16)
+    traced = np.frombuffer(raw_bytes(columns.get("traced", b"")), "<i8")
+    traces = np.frombuffer(raw_bytes(columns.get("traces", b"")), np.uint8).reshape(-1, 16)
     if len(traced) != len(traces):
         raise ValueError("trace ids and their iterations differ in number")
+    if not np.array_equal(traced, iteration) and not np.isin(traced, iteration).all():
+        raise ValueError("the trace id of an iteration that is not there")
     outcome = ints("outcome", "u1")
     if count and not _FIRST <= outcome.min() <= outcome.max() <= _LAST:
         raise ValueError("unknown outcome")
     return Columns(
-        iteration=ints("iteration", "<i8"),
+        iteration=iteration,
         outcome=outcome,
-        due=ints("due", "<i8") - t0,
-        started=ints("started", "<i8") - t0,
-        ended=ints("ended", "<i8") - t0,
-        idle=ints("idle", "<i8", 0),
+        due=instants("due"),
+        started=instants("started"),
+        ended=instants("ended"),
+        idle=_bounded(ints("idle", "<i8", 0)),
         failure=ints("failure", "<u4", 0),
         actions=actions,
         names=names,
         traced=traced,
         traces=traces,
-        outputs=tuple((int(n), tuple(parts)) for n, parts in columns.get("outputs", ())),
+        outputs=tuple(_outputs(number, parts) for number, parts in columns.get("outputs", ())),
     )
+
+
+def _bounded(times_ns: Ints) -> Ints:
+    if len(times_ns) and not -LATEST_NS < times_ns.min() <= times_ns.max() <= LATEST_NS:
+        raise ValueError("an instant or a time out of range")
+    return times_ns
+
+
+def _actions(flat: Ints, lengths: NDArray[np.uint32], t0: int) -> Ints:
+    """The actions with the row of each; `lengths` has how many of them each row has."""
+    if int(lengths.sum(dtype=np.int64)) != len(flat):
+        raise ValueError("rows and actions do not fit together")
+    actions = np.empty((len(flat), 6), np.int64)
+    actions[:, 0] = np.repeat(np.arange(len(lengths)), lengths)
+    actions[:, 1:] = flat
+    if len(flat):
+        instants, failed = actions[:, 3:5], actions[:, 5]
+        if not -LATEST_NS < instants.min() <= instants.max() <= LATEST_NS:
+            raise ValueError("an action with an instant out of range")
+        if not 0 <= failed.min() <= failed.max() <= 1:
+            raise ValueError("an action neither failed nor not")
+        instants -= t0
+    return actions
+
+
+def raw_bytes(value: Any) -> bytes:
+    """A column as it was sent. Raises TypeError for anything else."""
+    if not isinstance(value, bytes):
+        raise TypeError("a column is not bytes")
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a name is not text")
+    return value[:NAME_CHARS]
+
+
+def _outputs(number: Any, parts: Any) -> tuple[int, tuple[bytes, ...]]:
+    if type(number) is not int or not -LATEST_NS < number <= LATEST_NS:
+        raise TypeError("outputs of what is no iteration")
+    return number, tuple(map(raw_bytes, parts))

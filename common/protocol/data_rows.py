@@ -16,7 +16,11 @@ from typing import Any
 import zstandard
 from cryptography.fernet import Fernet, InvalidToken
 
+from osbench.common.decompression import decompressed
 from osbench.common.errors import Untrusted
+
+#: Most bytes of a section.
+SECTION = 256 << 20
 
 #: Ends the name of a column whose cells are JSON.
 JSON = ":json"
@@ -68,9 +72,16 @@ def seal(section: bytes, key: bytes) -> bytes:
 
 
 def unseal(token: bytes, key: bytes) -> str:
-    """Decrypt and decompress a section. Raises Untrusted where it was sealed with another key."""
+    """Decrypt and decompress a section.
+
+    Raises Untrusted where it was sealed with another key, or is no section of at most `SECTION`
+    bytes in UTF-8.
+    """
     try:
         packed = Fernet(key).decrypt(token)
-    except InvalidToken:
+    except (InvalidToken, TypeError, ValueError):
         raise Untrusted("rows that cannot be decrypted with the workload's key") from None
-    return zstandard.ZstdDecompressor().decompress(packed).decode("utf-8")
+    try:
+        return decompressed(packed, SECTION).decode("utf-8")
+    except ValueError:
+        raise Untrusted("rows that are no section of a data file") from None

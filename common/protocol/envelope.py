@@ -8,101 +8,148 @@ one kind is never accepted as another.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hmac
+from collections.abc import Sequence
 from typing import Any
 
 import msgpack
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken
 
-from osbench.common.errors import Untrusted
+from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.escaping import escaped
 from osbench.common.protocol.keyring import Key, Keyring
+from osbench.common.protocol.unpacking import unpack, unpack_parts
 
 #: Version of the format of sealed messages.
 VERSION = 1
 
-_UNPACK_ERRORS = (ValueError, TypeError, msgpack.UnpackException)
+#: Largest message of a kind, bytes; then of all other kinds.
+SIZES = {"block": 64 << 20, "batch": 64 << 20, "specification": 64 << 20}
+SIZE = 1 << 20
+
+#: Bytes of a key id, and most bytes of the name of a kind, in an envelope.
+_ID_BYTES = 4
+_KIND_BYTES = 256
 
 
 class Sealer:
-    """Signs bodies with the current key, verifies them with any key of the ring."""
+    """Signs bodies with the current key, verifies them with any key of the ring.
+
+    The ring may change while messages are sealed and opened.
+    """
 
     def __init__(self, keyring: Keyring) -> None:
-        self._current = keyring.keys[0]
-        self._keys = {key.id: key for key in reversed(keyring.keys)}
+        self._keyring = keyring
         self._kind_keys: dict[tuple[bytes, str], bytes] = {}
 
     def seal(self, kind: str, body: dict[str, Any]) -> bytes:
-        """Pack and sign a body of msgpack types. Raises TypeError for other types."""
+        """Pack and sign a body of msgpack types.
+
+        Raises TypeError for other types, OsbenchError for more than a receiver would open.
+        """
         packed = msgpack.packb(body)
-        key = self._current
+        key = self._keyring.signing()
         mac = hmac.digest(self._kind_key(key, kind), packed, "sha256")
         sealed: bytes = msgpack.packb((VERSION, kind, key.id, mac, packed))
+        if len(sealed) > size_of(kind):
+            most = f"at most {size_of(kind):,} are sent"
+            raise OsbenchError(f"{_shown(kind)} message of {len(sealed):,} bytes: {most}")
         return sealed
 
     def open(self, kind: str, data: bytes) -> dict[str, Any]:
         """The body of a message that was sealed as `kind`; no other message is unpacked.
 
-        Raises Untrusted where version, kind, key or signature is wrong.
+        Raises Untrusted where size, version, kind, key or signature is wrong, and where the
+        body is no map or beyond the bounds of `osbench.common.protocol.unpacking`.
         """
         key_id, mac, packed = _parts(kind, data)
-        key = self._keys.get(key_id)
+        key = self._keyring.find(key_id)
         if key is None:
-            raise Untrusted(f"{kind} message signed with an unknown key ({key_id.hex()})")
+            raise Untrusted(f"{_shown(kind)} message signed with an unknown key ({key_id.hex()})")
         if not hmac.compare_digest(mac, hmac.digest(self._kind_key(key, kind), packed, "sha256")):
-            raise Untrusted(f"{kind} message with a wrong signature")
+            raise Untrusted(f"{_shown(kind)} message with a wrong signature")
         return _body(kind, packed)
 
     def _kind_key(self, key: Key, kind: str) -> bytes:
         # A key per kind, instead of the kind in the signed bytes, avoids a copy of the body.
-        found = self._kind_keys.get((key.id, kind))
+        found = self._kind_keys.get((key.signing, kind))
         if found is None:
             label = b"osbench sealed %d " % VERSION + kind.encode()
-            found = self._kind_keys[key.id, kind] = hmac.digest(key.signing, label, "sha256")
+            found = hmac.digest(key.signing, label, "sha256")
+            self._kind_keys[key.signing, kind] = found
         return found
+
+
+def size_of(kind: str) -> int:
+    """Most bytes of a sealed message of a kind."""
+    return SIZES.get(kind, SIZE)
+
+
+def _shown(kind: str) -> str:
+    return escaped(kind[:32])
 
 
 def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
     """Key id, signature and packed body of an envelope that claims to be of `kind`."""
+    if len(data) > size_of(kind):
+        raise Untrusted(f"{_shown(kind)} message of {len(data)} bytes, too large")
     try:
-        parts = msgpack.unpackb(data)
-    except _UNPACK_ERRORS:
-        raise Untrusted(f"{kind} message that is not msgpack") from None
+        parts = unpack_parts(data, parts=5, text=_KIND_BYTES)
+    except ValueError:
+        raise Untrusted(f"{_shown(kind)} message that is not msgpack") from None
     match parts:
         case [int() as version, str() as named, bytes() as key_id, bytes() as mac, bytes() as body]:
             if version != VERSION:
-                raise Untrusted(f"{kind} message of format {version}, not {VERSION}")
+                raise Untrusted(f"{_shown(kind)} message of format {version}, not {VERSION}")
             if named != kind:
-                raise Untrusted(f"message of kind {named[:32]!r} in place of {kind!r}")
-            return key_id, mac, body
-    raise Untrusted(f"malformed {kind} message")
+                shown = f"'{_shown(named)}' in place of '{_shown(kind)}'"
+                raise Untrusted(f"message of kind {shown}")
+            if len(key_id) == _ID_BYTES:
+                return key_id, mac, body
+    raise Untrusted(f"malformed {_shown(kind)} message")
 
 
 def _body(kind: str, packed: bytes) -> dict[str, Any]:
     try:
-        body = msgpack.unpackb(packed, strict_map_key=False)
-    except _UNPACK_ERRORS:
-        raise Untrusted(f"{kind} message whose body is not msgpack") from None
+        body = unpack(packed)
+    except ValueError:
+        raise Untrusted(f"{_shown(kind)} message whose body is not msgpack") from None
     if not isinstance(body, dict):
-        raise Untrusted(f"{kind} message whose body is not a map")
+        raise Untrusted(f"{_shown(kind)} message whose body is not a map")
     return body
 
 
 class Vault:
-    """Encrypts records with the current key, decrypts them with any key of the ring (Fernet)."""
+    """Encrypts records with the current key, decrypts them with any key of the ring (Fernet).
+
+    The ring may change while records are encrypted and decrypted.
+    """
 
     def __init__(self, keyring: Keyring) -> None:
-        self._fernet = MultiFernet(
-            [Fernet(base64.urlsafe_b64encode(key.encryption)) for key in keyring.keys]
-        )
+        self._keyring = keyring
 
     def encrypt(self, record: dict[str, Any]) -> bytes:
         """Encrypt and sign a record of msgpack types. Raises TypeError for other types."""
-        return self._fernet.encrypt(msgpack.packb(record))
+        return _fernet(self._keyring.signing()).encrypt(msgpack.packb(record))
 
     def decrypt(self, token: bytes) -> dict[str, Any]:
         """The record of a token. Raises Untrusted where no key of the ring decrypts it."""
-        try:
-            packed = self._fernet.decrypt(token)
-        except InvalidToken:
-            raise Untrusted("an encrypted record that none of our keys decrypts") from None
+        keys = self._keyring.keys
+        packed = _decrypted(keys, token)
+        if packed is None and self._keyring.changed(keys):
+            packed = _decrypted(self._keyring.keys, token)
+        if packed is None:
+            raise Untrusted("an encrypted record that none of our keys decrypts")
         return _body("encrypted", packed)
+
+
+def _decrypted(keys: Sequence[Key], token: bytes) -> bytes | None:
+    for key in keys:
+        with contextlib.suppress(InvalidToken, TypeError, ValueError):
+            return _fernet(key).decrypt(token)
+    return None
+
+
+def _fernet(key: Key) -> Fernet:
+    return Fernet(base64.urlsafe_b64encode(key.encryption))

@@ -1,10 +1,19 @@
-"""The keys that coordinator and workers share: a file of secrets, the first of them current."""
+"""The keys that coordinator and workers share: a file of secrets, the newest first.
+
+Keys can be rotated while processes run: a ring that was loaded looks at its file now and then,
+and at once when a message names a key that it does not have. Files are copied from host to host,
+so a new key is accepted as soon as it is there, and used for signing only `ADOPT_S` later.
+"""
 
 from __future__ import annotations
 
 import base64
+import logging
+import os
 import re
 import secrets
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +25,20 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from osbench.common.errors import ConfigError
 from osbench.common.private_files import TooOpen, read_private, write_private
 
+LOG = logging.getLogger(__name__)
+
 #: Bytes of a secret.
 SECRET_SIZE = 32
 #: Secrets that a rotation keeps, the new one included.
 KEPT = 3
+
+#: Age of a key file, seconds, from which its first key is used where there is an older one.
+ADOPT_S = 60.0
+#: Least time between two looks at the file, seconds, and between two for unknown keys.
+LOOK_S = 1.0
+UNKNOWN_S = 0.1
+#: Largest key file that is read, bytes.
+FILE_BYTES = 64 * 1024
 
 _LINE = re.compile(r"[A-Za-z0-9_-]{43}=?")
 
@@ -47,15 +66,34 @@ def _derived(secret: bytes, label: bytes, size: int) -> bytes:
     return HKDF(algorithm=hashes.SHA256(), length=size, salt=None, info=label).derive(secret)
 
 
-class Keyring:
-    """One current secret, and older secrets that are still accepted."""
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A key file as it was read."""
 
-    def __init__(self, secret_list: Sequence[bytes]) -> None:
+    path: Path
+    #: Changes when the file does: instant of change in nanoseconds, size, inode.
+    identity: tuple[int, int, int]
+
+    @property
+    def changed_at(self) -> float:
+        """When it was written, seconds since 1970."""
+        return self.identity[0] / 1e9
+
+
+class Keyring:
+    """One current secret, and older secrets that are still accepted. Thread-safe."""
+
+    def __init__(self, secret_list: Sequence[bytes], place: _Place | None = None) -> None:
         if not secret_list or any(len(secret) != SECRET_SIZE for secret in secret_list):
             raise ValueError(f"a keyring holds secrets of {SECRET_SIZE} bytes, at least one")
         self._secrets = tuple(secret_list)
         #: Derived keys; the first is current.
         self.keys = tuple(Key.derive(secret) for secret in self._secrets)
+        self._place = place
+        self._looked = time.monotonic()
+        #: When an unknown key was last looked for.
+        self._asked = float("-inf")
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Keyring({', '.join(key.id.hex() for key in self.keys)})"
@@ -71,24 +109,60 @@ class Keyring:
 
         Raises ConfigError where it is missing, malformed, or open to others than its owner.
         """
-        path = Path(path)
+        return cls(*_read(Path(path)))
+
+    def signing(self) -> Key:
+        """The key to sign and encrypt with now."""
+        self._look_now_and_then()
+        keys, place = self.keys, self._place
+        if place is None or len(keys) == 1 or not 0 <= time.time() - place.changed_at < ADOPT_S:
+            return keys[0]
+        return keys[1]
+
+    def find(self, key_id: bytes) -> Key | None:
+        """The key with this id; a file that has changed is read again for it."""
+        self._look_now_and_then()
+        before = self.keys
+        found = _with_id(before, key_id)
+        if found is None and self.changed(before):
+            found = _with_id(self.keys, key_id)
+        return found
+
+    def changed(self, before: tuple[Key, ...]) -> bool:
+        """Whether the keys are not those of `before`; a file that has changed is read for it."""
+        if self._place is not None:
+            with self._lock:
+                now = time.monotonic()
+                if self.keys is before and now - self._asked >= UNKNOWN_S:
+                    self._asked = now
+                    self._look(self._place)
+        return self.keys is not before
+
+    def _look_now_and_then(self) -> None:
+        place, now = self._place, time.monotonic()
+        if place is not None and now - self._looked >= LOOK_S:
+            with self._lock:
+                self._looked = now
+                self._look(place)
+
+    def _look(self, place: _Place) -> None:
+        """Read the file if it has changed."""
         try:
-            lines = read_private(path).decode("ascii").splitlines()
-        except FileNotFoundError:
-            raise ConfigError(
-                f"key file {path} does not exist: run 'osbench-coord keys new' on the "
-                f"coordinator's host and copy its key file to every worker"
-            ) from None
-        except OSError as error:
-            raise ConfigError(f"key file {path}: {error.strerror}") from None
-        except TooOpen as error:
-            raise ConfigError(f"key file {path} {error}") from None
-        except UnicodeDecodeError:
-            raise ConfigError(f"key file {path} was not written by 'keys new'") from None
-        found = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
-        if not found:
-            raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")
-        return cls(found)
+            identity = _identity(place.path.stat())
+        except OSError:
+            return
+        if identity == place.identity:
+            return
+        try:
+            found, self._place = _read(place.path)
+        except ConfigError as error:
+            # perhaps a copy that is not complete yet
+            LOG.warning("%s; the keys read before stay in use", error)
+            self._place = _Place(path=place.path, identity=identity)
+            return
+        self._secrets = tuple(found)
+        self.keys = tuple(Key.derive(secret) for secret in found)
+        LOG.info("key file %s has changed: it holds %d keys", place.path, len(found))
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -112,6 +186,37 @@ class Keyring:
     def rotated(self) -> Keyring:
         """A keyring with a new current secret that still accepts the newest of the old ones."""
         return Keyring([secrets.token_bytes(SECRET_SIZE), *self._secrets][:KEPT])
+
+
+def _with_id(keys: Sequence[Key], key_id: bytes) -> Key | None:
+    return next((key for key in keys if key.id == key_id), None)
+
+
+def _identity(stat: os.stat_result) -> tuple[int, int, int]:
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _read(path: Path) -> tuple[list[bytes], _Place]:
+    """The secrets of a key file, and the file as it is. Raises ConfigError."""
+    try:
+        # looked at before it is read: what is changed in between is read again
+        place = _Place(path=path, identity=_identity(path.stat()))
+        lines = read_private(path, FILE_BYTES).decode("ascii").splitlines()
+    except FileNotFoundError:
+        raise ConfigError(
+            f"key file {path} does not exist: run 'osbench-coord keys new' on the "
+            f"coordinator's host and copy its key file to every worker"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"key file {path}: {error.strerror}") from None
+    except TooOpen as error:
+        raise ConfigError(f"key file {path} {error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"key file {path} was not written by 'keys new'") from None
+    found = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
+    if not found:
+        raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")
+    return found, place
 
 
 def _secret(path: Path | str, number: int, line: str) -> bytes:

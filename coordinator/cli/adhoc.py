@@ -12,6 +12,7 @@ import click
 import yaml
 
 from osbench.common.errors import UsageError
+from osbench.common.yaml_documents import load_yaml
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Adhoc:
             if not equals or not name:
                 raise UsageError(f"--arg {text}: write name=value")
             try:
-                found[name] = yaml.safe_load(value)
+                found[name] = load_yaml(value)
             except yaml.YAMLError:
                 found[name] = value
         return found

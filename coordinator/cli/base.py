@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from rich.table import Table
 from osbench.common.config import config
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.escaping import escaped
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.deployments.registry import Deployments
@@ -95,7 +97,7 @@ class Group(click.Group):
         except click.ClickException as error:
             code = _print_error(as_json, UsageError(error.format_message()), "")
             if not as_json:
-                error.show()
+                _show_usage(error)
             code = error.exit_code
         except OSError as error:
             code = _print_error(as_json, OsbenchError(str(error)), f"Error: {error}")
@@ -110,8 +112,15 @@ def _print_error(as_json: bool, error: OsbenchError, text: str) -> int:
     if as_json:
         click.echo(json.dumps(to_error_json(error)))
     elif text:
-        click.echo(text, err=True)
+        click.echo(escaped(text, breaks=True), err=True)
     return error.exit_code
+
+
+def _show_usage(error: click.ClickException) -> None:
+    # the message repeats what was typed or pasted
+    text = io.StringIO()
+    error.show(file=text)
+    click.echo(escaped(text.getvalue(), breaks=True), err=True, nl=False)
 
 
 def _remember(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
@@ -145,7 +154,7 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
 def warn_of_plugins(plugins: Plugins) -> Plugins:
     """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError."""
     for note in plugins.notes():
-        click.echo(f"Warning: {note}", err=True)
+        click.echo(escaped(f"Warning: {note}"), err=True)
     return plugins
 
 

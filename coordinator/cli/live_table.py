@@ -56,7 +56,7 @@ def _workload(one: Snapshot, room: int) -> RenderableType:
 def _head(one: Snapshot) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(plain(one.name), style="bold")
-    text.append(f"  {one.phase} {one.elapsed_s:.1f} s  ")
+    text.append(f"  {plain(one.phase)} {one.elapsed_s:.1f} s  ")
     if one.planned is not None:
         text.append(f"{bar(one.settled, one.planned)} {count(one.settled)} of {count(one.planned)}")
     else:

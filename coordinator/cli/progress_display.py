@@ -10,6 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.live import Live
 
+from osbench.common.escaping import escaped
 from osbench.coordinator.cli.live_table import contexts_line, live_table
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.progress import Snapshot
@@ -49,7 +50,7 @@ class Progress:
     def say(self, sentence: str) -> None:
         """Print a sentence."""
         if not self._quiet:
-            self._console.print(sentence, markup=False, soft_wrap=True)
+            self._console.print(escaped(sentence, breaks=True), markup=False, soft_wrap=True)
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot of the run's progress."""
@@ -64,7 +65,7 @@ class Progress:
         since_s = now - self._shown_at.get(snapshot.workload, 0.0)
         if since_s >= PLAIN_S and snapshot.phase != "preparing":
             self._shown_at[snapshot.workload] = now
-            self._console.print(self._line(snapshot), markup=False, soft_wrap=True)
+            self._console.print(escaped(self._line(snapshot)), markup=False, soft_wrap=True)
 
     def _line(self, snapshot: Snapshot) -> str:
         if snapshot.workload < 0:

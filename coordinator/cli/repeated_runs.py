@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from osbench.common.errors import OsbenchError
+from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import INTERRUPTED, CommandSettings
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
@@ -56,7 +57,7 @@ def run_repeatedly(
     codes = [summary["exit_code"] for summary in summaries]
     if failure is not None:
         codes.append(failure.exit_code)
-        click.echo(f"Error: {failure}", err=True)
+        click.echo(escaped(f"Error: {failure}", breaks=True), err=True)
     elif len(summaries) < times:
         codes.append(INTERRUPTED)
     if as_json:

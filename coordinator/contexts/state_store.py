@@ -17,6 +17,7 @@ import msgpack
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.protocol.unpacking import unpack
 
 #: Names of the files in the run directory and of the key in the data directory.
 FILE = "contexts"
@@ -69,14 +70,17 @@ class ContextStateStore:
         with _translated():
             content = found._entries_file.read()
             prepared = found._prepared_file.read()
-        if content is not None:
-            record = msgpack.unpackb(content)
-            if record["deployment"]:
-                found.deployment = Deployment.from_dict(record["deployment"])
-            found.entries = [Entry(**entry) for entry in record["entries"]]
-        if prepared is not None:
-            record = msgpack.unpackb(prepared, strict_map_key=False)
-            found.prepared = {number: Prepared(**one) for number, one in record.items()}
+        try:
+            if content is not None:
+                record = unpack(content)
+                given = record["deployment"]
+                found.deployment = Deployment.from_dict(given) if given else None
+                found.entries = [Entry(**entry) for entry in record["entries"]]
+            if prepared is not None:
+                record = unpack(prepared)
+                found.prepared = {number: Prepared(**one) for number, one in record.items()}
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ContextError(f"what the contexts of {folder} have made is damaged") from None
         return found
 
     def of(self, workload: int) -> list[Entry]:

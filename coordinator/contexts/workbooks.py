@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from osbench.common.yaml_documents import load_yaml
 from osbench.plugin.cloud import Cloud, PerProjectContext
 from osbench.plugin.errors import ContextError
 
@@ -61,7 +62,7 @@ class Workbooks(PerProjectContext):
 
 def _definition(path: str) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(Path(path).expanduser().read_text("utf-8"))
+        found = load_yaml(Path(path).expanduser().read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ContextError(f"the definition {path} cannot be read: {error}") from None
     if not isinstance(found, dict):

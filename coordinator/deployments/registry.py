@@ -111,7 +111,7 @@ class Deployments:
             raise DeploymentError(f"{path}: {error.strerror}") from None
         except TooOpen as error:
             raise DeploymentError(f"{path} {error}") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise DeploymentError(f"{path} is not a record that osbench has written") from None
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
 

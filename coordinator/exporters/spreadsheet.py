@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import re
+
+from osbench.common.escaping import escaped
 
 #: First characters that make a spreadsheet treat a cell as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
-
-#: Control characters, except tab and line breaks: terminals obey them.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @functools.lru_cache(4096)
@@ -19,5 +17,5 @@ def cell(text: str) -> str:
     Kept for a while: the same few texts stand in most rows.
     """
     # a carriage return alone ends the line for some readers, and csv does not quote it
-    shown = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    shown = escaped(text.replace("\r\n", "\n").replace("\r", "\n"), breaks=True)
     return f"'{shown}" if shown.startswith(FORMULA) else shown

@@ -13,6 +13,7 @@ from osbench.common.errors import ExportError, OsbenchError, UsageError
 from osbench.common.masking import mask_url
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.report.html_exporter import HtmlPage
 from osbench.coordinator.report.summary_json import to_error_json
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -133,7 +134,7 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
         if not equals:
             raise UsageError(f"option {option}: must be NAME=VALUE")
         try:
-            config[key] = yaml.safe_load(value)
+            config[key] = load_yaml(value)
         except yaml.YAMLError:
             raise UsageError(f"option {option}: {value} is not YAML") from None
     problems = validate(config, kind.CONFIG_SCHEMA, f"exporter {name}")

@@ -71,7 +71,7 @@ def _render_workload(workload: Mapping[str, Any], number: int, console: Console)
     heading = Text(f"{number}. {plain(workload['name'])}", style="bold")
     # runs of older releases do not say
     of = " (Rally's)" if workload.get("source") == RALLY else ""
-    heading.append(f"{of}  {workload['runner']['type']}", style="not bold")
+    heading.append(f"{of}  {plain(workload['runner']['type'])}", style="not bold")
     if workload["subtask"] not in ("", workload["name"]):
         heading.append(f"  ({plain(workload['subtask'])})", style="not bold")
     _show(console, heading)
@@ -195,7 +195,9 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     for verdict in workload["sla"]:
         passed = verdict["success"]
         text = Text("passed" if passed else "FAILED", style="green" if passed else "bold red")
-        text.append(f"  {verdict['criterion']}: {plain(verdict['detail'], 500)}", style="default")
+        text.append(
+            f"  {plain(verdict['criterion'])}: {plain(verdict['detail'], 500)}", style="default"
+        )
         yield label, text
         label = ""
     yield from hook_lines(workload)

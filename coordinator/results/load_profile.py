@@ -52,8 +52,8 @@ class LoadProfile:
         """Add iterations by their instants (ns after t0); of failed ones also the end apart."""
         if not len(ended):
             return
-        last = int(np.maximum.reduce(ended))
-        self._reach(last)
+        # a worker that is not ours may say that an iteration began after it had ended
+        self._reach(max(int(np.maximum.reduce(ended)), int(np.maximum.reduce(started))))
         self._count(self.starts, self._start_offsets, started)
         self._count(self.ends, self._end_offsets, ended)
         if len(failed_ended):

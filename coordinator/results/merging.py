@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from osbench.common.errors import Untrusted
+from osbench.common.escaping import escaped
 from osbench.common.plugin.atomic import WIDTH
+from osbench.common.protocol.blocks import raw_bytes
 from osbench.common.protocol.messages import Block
 
 #: Most rows that blocks are joined to: of more the fixed cost of a block is a small part.
@@ -40,7 +42,7 @@ def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 def _rows(columns: Mapping[str, Any]) -> int:
     count = columns.get("rows", 0)
     # of another shape: whoever decodes it says so
-    return count if isinstance(count, int) else LIMIT
+    return count if isinstance(count, int) and 0 <= count < LIMIT else LIMIT
 
 
 def join(blocks: Sequence[Block]) -> Block:
@@ -62,8 +64,17 @@ def join(blocks: Sequence[Block]) -> Block:
             cut=sum(block.cut for block in blocks),
             started_late=sum(block.started_late for block in blocks),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Untrusted(f"result blocks that do not fit together: {error}") from None
+    except (
+        AttributeError,
+        BufferError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        shown = escaped(str(error)[:200])
+        raise Untrusted(f"result blocks that do not fit together: {shown}") from None
 
 
 def _columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -100,11 +111,13 @@ def _names(lists: Sequence[list[str]]) -> list[str]:
 def _check(part: Mapping[str, Any]) -> None:
     """What one block has too much must not make up for what another lacks."""
     rows = part["rows"]
+    if type(rows) is not int or rows < 0:
+        raise ValueError("its number of rows is no such number")
     for name, size in _REQUIRED.items():
-        if len(part[name]) != rows * size:
+        if len(raw_bytes(part[name])) != rows * size:
             raise ValueError(f"column {name} is not of {rows} rows")
     for name, size in _SPARSE.items():
-        if name in part and len(part[name]) != rows * size:
+        if name in part and len(raw_bytes(part[name])) != rows * size:
             raise ValueError(f"column {name} is not of {rows} rows")
     if "actions" in part:
         count = int(np.add.reduce(np.frombuffer(part["lengths"], "<u4"), dtype=np.int64))

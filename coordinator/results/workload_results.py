@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from osbench.common.errors import Untrusted
+from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Columns, Failure, decode_rows
 from osbench.common.protocol.messages import Block
@@ -16,6 +17,12 @@ from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.rows import select
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.evaluator import SlaEvaluator
+
+#: Characters of a failure that are kept; workers of ours send no more.
+TYPE_CHARS, MESSAGE_CHARS, TRACEBACK_CHARS = 200, 1000, 8000
+
+#: Iteration numbers are below it.
+_END = 2**62
 
 
 class WorkloadResults:
@@ -95,15 +102,26 @@ def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
     found = []
     try:
         for number, etype, message, traceback in entries:
-            texts = {"etype": str(etype), "message": str(message), "traceback": str(traceback)}
-            found.append(Failure(number=int(str(number)), **texts))
-    except (TypeError, ValueError) as error:
-        raise Untrusted(f"failures of another shape: {error}") from None
+            if type(number) is not int:
+                raise TypeError("a number is none")
+            found.append(
+                Failure(
+                    number=number,
+                    etype=str(etype)[:TYPE_CHARS],
+                    message=str(message)[:MESSAGE_CHARS],
+                    traceback=str(traceback)[:TRACEBACK_CHARS],
+                )
+            )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Untrusted(f"failures of another shape: {escaped(str(error)[:200])}") from None
     return found
 
 
 def _intervals(pairs: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
     try:
-        return [(int(low), int(high)) for low, high in pairs]
+        found = [(low, high) for low, high in pairs]
+        if not all(type(low) is type(high) is int and 0 < low < high < _END for low, high in found):
+            raise ValueError("an interval that is none")
     except (TypeError, ValueError) as error:
-        raise Untrusted(f"numbers of another shape: {error}") from None
+        raise Untrusted(f"numbers of another shape: {escaped(str(error)[:200])}") from None
+    return found

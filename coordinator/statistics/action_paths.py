@@ -13,6 +13,10 @@ Ints = NDArray[np.int64]
 
 #: Separator of the names of nested actions.
 NESTED = " > "
+#: Actions nested deeper, and paths beyond this number, are told by the inner name alone: of a chain
+#: of thousands each path would repeat the one before.
+LEVELS = 50
+PATHS = 10_000
 #: Actions at most that a message lists.
 _LISTED = 10
 
@@ -32,7 +36,7 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
     number = np.where(inside, -1, name)
     pending = np.flatnonzero(inside)
     around = first[pending] + parent[pending]
-    while len(pending):
+    for _ in range(LEVELS):
         outer = number[around]
         ready = outer >= 0
         now = pending[ready]
@@ -40,11 +44,14 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
         # table look-ups instead of a sort: there are few names
         present = np.bincount(key)
         keys = np.flatnonzero(present)
+        if not len(keys) or len(labels) + len(keys) > PATHS:
+            break
         present[keys] = np.arange(len(labels), len(labels) + len(keys))
         number[now] = present[key]
         pairs = (divmod(pair, len(names)) for pair in keys.tolist())
         labels += [f"{labels[outer_]}{NESTED}{names[inner]}" for outer_, inner in pairs]
         pending, around = pending[~ready], around[~ready]
+    number[pending] = name[pending]
     return number, labels
 
 

@@ -51,18 +51,22 @@ def leaves_resumable(directory: RunDirectory) -> bool:
 def exit_code(directory: RunDirectory) -> int | None:
     """The exit code of a run without a report; None where it is not known."""
     kept = directory.read(FAILURE)
-    return kept["exit_code"] if kept else None
+    code = kept.get("exit_code") if kept else None
+    return code if isinstance(code, int) else None
 
 
 def reason(directory: RunDirectory) -> str:
     """Why a run that is over has no report."""
     kept = directory.read(FAILURE)
     if kept:
-        return str(kept["message"])
+        return str(kept.get("message", KILLED))
     seen = directory.read("status.json")
     if seen is None:
         return f"{KILLED}, before there was load"
-    plan = f" of {seen['planned']}" if seen["planned"] is not None else ""
-    name = plain(seen["name"])
-    done = f"{name} had been {seen['phase']} for {seen['elapsed_s']:.0f} s"
-    return f"{KILLED}; {done}, {seen['settled']}{plan} iterations done"
+    try:
+        plan = f" of {seen['planned']}" if seen["planned"] is not None else ""
+        name = plain(seen["name"])
+        done = f"{name} had been {plain(seen['phase'])} for {seen['elapsed_s']:.0f} s"
+        return f"{KILLED}; {done}, {seen['settled']}{plan} iterations done"
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f"{KILLED}; its status.json is damaged"

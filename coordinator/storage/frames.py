@@ -102,7 +102,9 @@ def _next_record(file: BinaryIO) -> bytes | None:
     if len(head) < _HEAD.size:
         return None
     size, crc = _HEAD.unpack(head)
-    record = file.read(size)
+    # a damaged length may announce 4 GiB, for which `read` would make room
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    record = file.read(size) if size <= left else b""
     whole = size and len(record) == size and zlib.crc32(record) == crc
     return record if whole else None
 

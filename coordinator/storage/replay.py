@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgpack
-import zstandard
-
+from osbench.common.decompression import decompressed
 from osbench.common.errors import OsbenchError
+from osbench.common.protocol.unpacking import unpack, unpack_all
 from osbench.coordinator.storage.frames import placed_frames
 
 Body = dict[str, Any]
 #: A record of blocks is not larger than this, unpacked: it holds a bundle or one block.
-RECORD_BYTES = 1 << 28
+RECORD_BYTES = 128 << 20
+#: What a block has at least.
+_FIELDS = frozenset(("columns", "workload", "incarnation"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,8 +34,8 @@ def journal_records(path: Path) -> Iterator[tuple[str, Body]]:
     for offset, packed in placed_frames(path):
         place = f"{path} at byte {offset}"
         try:
-            record: Any = msgpack.unpackb(packed)
-        except (ValueError, msgpack.UnpackException):
+            record = unpack(packed)
+        except ValueError:
             raise OsbenchError(f"{path} is damaged at byte {offset}") from None
         if not isinstance(record, dict) or not isinstance(record.get("do"), str):
             raise OsbenchError(f"{path} is damaged at byte {offset}")
@@ -43,26 +44,14 @@ def journal_records(path: Path) -> Iterator[tuple[str, Body]]:
 
 def block_bundles(path: Path) -> Iterator[tuple[str, list[Body]]]:
     """The bodies of all blocks, by the record that they are in. Raises OsbenchError."""
-    decompressor = zstandard.ZstdDecompressor()
     for offset, record in placed_frames(path):
         try:
-            bodies = _unpacked(decompressor, record)
-        except (ValueError, msgpack.UnpackException, zstandard.ZstdError):
+            bodies = unpack_all(decompressed(record, RECORD_BYTES))
+        except ValueError:
             raise OsbenchError(f"{path} is damaged at byte {offset}") from None
+        if not all(isinstance(body, dict) and body.keys() >= _FIELDS for body in bodies):
+            raise OsbenchError(f"{path} is damaged at byte {offset}")
         yield f"{path} at byte {offset}", bodies
-
-
-def _unpacked(decompressor: zstandard.ZstdDecompressor, record: bytes) -> list[Body]:
-    """Raises ValueError, UnpackException, ZstdError."""
-    if zstandard.frame_content_size(record) > RECORD_BYTES:
-        raise ValueError("too large")
-    packed = decompressor.decompress(record)
-    unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=max(1, len(packed)))
-    unpacker.feed(packed)
-    bodies: list[Body] = list(unpacker)
-    if unpacker.tell() != len(packed) or not all(isinstance(body, dict) for body in bodies):
-        raise ValueError("not made of blocks")
-    return bodies
 
 
 def replay(journal: Path, blocks: Path) -> Iterator[Replayed]:

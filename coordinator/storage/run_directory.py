@@ -33,6 +33,9 @@ from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
 from osbench.coordinator.storage.replay import Replayed, block_bundles, journal_records, replay
 
+#: More than the digits of a process id.
+_PID_BYTES = 20
+
 #: Small result blocks are compressed together, up to this many bytes.
 BUNDLE_BYTES = 1 << 20
 #: Bytes of the file `reserve`.
@@ -144,8 +147,8 @@ class RunDirectory:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
-                    return int(lock.read() or 0)
-        except FileNotFoundError:
+                    return int(lock.read(_PID_BYTES) or 0)
+        except (FileNotFoundError, ValueError):
             pass
         return 0
 
@@ -161,13 +164,15 @@ class RunDirectory:
             os.kill(holder, signal.SIGINT)
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """A JSON document of the run, None where it is not there."""
+        """A JSON document of the run, None where it is not there. Raises OsbenchError."""
         try:
-            found: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+            found = json.loads((self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except ValueError:
-            raise OsbenchError(f"{self.path / name} is damaged") from None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise self._damaged(name)
         return found
 
     def refusal(self) -> str:

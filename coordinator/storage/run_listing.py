@@ -7,7 +7,7 @@ from typing import Any
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
+from osbench.coordinator.storage.summary_file import SUMMARY, summary_of
 
 RUNNING = "running"
 FINISHED = "finished"
@@ -18,17 +18,24 @@ RESUMABLE = "resumable"
 
 def described(directory: RunDirectory) -> dict[str, Any]:
     """One run as `runs list` shows it."""
-    asked = directory.read("run.json") or {}
+    asked: dict[str, Any] = {}
     damage = ""
+    sums: list[Any] = []
     try:
+        asked = directory.read("run.json") or {}
         summary = summary_of(directory)
+        if summary:
+            accounts = [workload["accounting"] for workload in summary["workloads"]]
+            sums = [sum(int(one[state]) for one in accounts) for state in ("planned", "ok")]
     except OsbenchError as error:
         summary, damage = None, str(error)
-    state = _state(directory, summary is not None)
+    except (KeyError, TypeError, ValueError):
+        summary, damage = None, f"{directory.path / SUMMARY} is damaged"
+    state = _state(directory, bool(summary))
     found: dict[str, Any] = {
         "run": directory.path.name,
-        "task": asked.get("task", ""),
-        "tags": asked.get("tags", []),
+        "task": str(asked.get("task", "")),
+        "tags": _texts(asked.get("tags")),
         "state": state,
         "exit": summary["exit_code"] if summary else None,
         "planned": None,
@@ -40,9 +47,7 @@ def described(directory: RunDirectory) -> dict[str, Any]:
     elif state in (BROKEN_OFF, RESUMABLE):
         found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
     if summary:
-        sums = [workload["accounting"] for workload in summary["workloads"]]
-        found["planned"] = sum(one["planned"] for one in sums)
-        found["ok"] = sum(one["ok"] for one in sums)
+        found["planned"], found["ok"] = sums
     return found
 
 
@@ -52,3 +57,7 @@ def _state(directory: RunDirectory, finished: bool) -> str:
     if not resumable.refusal(directory):
         return RESUMABLE
     return FINISHED if finished else BROKEN_OFF
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []

@@ -7,12 +7,16 @@ from typing import Any
 import msgpack
 import zstandard
 
+from osbench.common.decompression import decompressed
+from osbench.common.protocol.unpacking import unpack
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import is_summary
 
 #: File of the run directory, and the version of its format.
 TIMELINE = "timeline"
 FORMAT = 1
+#: Most bytes that are read of it, decompressed.
+BYTES = 512 << 20
 
 
 def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: bool) -> None:
@@ -25,8 +29,8 @@ def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
     """The timeline; None where there is none, or one that this version cannot read."""
     try:
         packed = (directory.path / TIMELINE).read_bytes()
-        found: Any = msgpack.unpackb(zstandard.ZstdDecompressor().decompress(packed))
-    except (FileNotFoundError, ValueError, zstandard.ZstdError):
+        found: Any = unpack(decompressed(packed, BYTES))
+    except (FileNotFoundError, ValueError):
         return None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         return None

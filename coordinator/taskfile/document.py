@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from osbench.common.errors import Problem
+from osbench.common.yaml_documents import YamlBoundError, check_bounds, open_yaml
 from osbench.coordinator.taskfile.places import inside, shown
 
+#: Whole numbers that messages to workers can hold.
+_LEAST, _MOST = -(2**63), 2**64 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -21,20 +26,23 @@ def read(text: str) -> tuple[Any, list[Problem]]:
     except yaml.MarkedYAMLError as error:
         reasons = ", ".join(part for part in (error.problem, error.context) if part)
         return None, [Problem(_position(error.problem_mark or error.context_mark), reasons)]
+    except YamlBoundError as error:
+        return None, [Problem("", str(error))]
     except yaml.YAMLError as error:
         return None, [Problem("", f"is not YAML: {str(error).splitlines()[0]}")]
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         return None, [Problem("", f"holds a value that YAML cannot read: {error}")]
     except RecursionError:
         return None, [Problem("", "is nested too deeply")]
 
 
 def _read(text: str) -> tuple[Any, list[Problem]]:
-    loader = yaml.SafeLoader(text)
+    loader = open_yaml(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None, []
+        check_bounds(node)
         problems = list(_repeated(node, set(), set()))
         if problems:
             return None, problems
@@ -79,13 +87,17 @@ def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]
     """Keys and values that JSON, and so messages to workers, do not support."""
     if isinstance(value, dict):
         for name, item in value.items():
-            if isinstance(name, str):
+            if isinstance(name, str) and not _SURROGATE.search(name):
                 yield from _foreign(item, inside(place, name), name)
             else:
                 yield Problem(place, f"keys must be strings, got {shown(name)}: put it in quotes")
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from _foreign(item, inside(place, position), key)
+    elif isinstance(value, int) and not _LEAST <= value <= _MOST:
+        yield Problem(place, f"must be a number of 64 bits, got {shown(value, key)}")
+    elif isinstance(value, str) and _SURROGATE.search(value):
+        yield Problem(place, "must be text that UTF-8 can encode")
     elif isinstance(value, float) and not math.isfinite(value):
         yield Problem(place, f"must be a finite number, got {value}")
     elif not isinstance(value, str | int | float | None):

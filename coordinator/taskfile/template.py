@@ -13,6 +13,10 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from osbench.common.errors import Problem
 
+#: Longest product of a text or a list, and bits of the largest power.
+_LENGTH = 1_000_000
+_BITS = 4096
+
 #: Filters that give an argument a default.
 _DEFAULTS = ("default", "d")
 
@@ -41,8 +45,30 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
         return "", [Problem(place, f"template: {type(error).__name__}: {error}")]
 
 
+class _BoundedEnvironment(SandboxedEnvironment):
+    """Refuses products and powers that would fill the memory or take for ever."""
+
+    intercepted_binops = frozenset(("*", "**"))
+
+    def call_binop(
+        self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any
+    ) -> Any:
+        """The value of a product or power. Raises OverflowError for a very large one."""
+        if operator == "**" and _bits(left) * abs(right) > _BITS:
+            raise OverflowError("a power of more than 4,096 bits")
+        if operator == "*":
+            for one, times in ((left, right), (right, left)):
+                if isinstance(one, (str, bytes, list, tuple)) and len(one) * times > _LENGTH:
+                    raise OverflowError(f"a product longer than {_LENGTH:,}")
+        return super().call_binop(context, operator, left, right)
+
+
+def _bits(number: Any) -> int:
+    return number.bit_length() if isinstance(number, int) else 0
+
+
 def _environment(folder: str) -> jinja2.Environment:
-    environment = SandboxedEnvironment(
+    environment = _BoundedEnvironment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # a task is not HTML
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgpack
-
 from osbench.common.outcomes import RAN, Outcome
 from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.unpacking import unpack
 
 Texts = Mapping[int, Sequence[str]]
 
@@ -40,19 +39,36 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
                     "duration": (ended - started - idle) / 1e9,
                     "idle_duration": idle / 1e9,
                     "error": [] if outcome == _OK else [*failures.get(failure, _NO_TEXT[outcome])],
-                    "output": outputs(charts.get(iteration, ())),
+                    "output": _charts(charts.get(iteration, ())),
                     "atomic_actions": actions.get(at, []),
                 },
             )
 
 
 def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """The charts of one iteration under "additive" and "complete"."""
-    found: dict[str, list[Any]] = {"additive": [], "complete": []}
+    """The charts of one iteration under "additive" and "complete".
+
+    Under "malformed" what a worker that is not ours may have sent: anything else.
+    """
+    found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
     for one in packed:
-        output = msgpack.unpackb(one, strict_map_key=False)
-        found[output["kind"]].append(_without_secrets(output["item"]))
+        try:
+            output = unpack(one)
+        except ValueError:
+            output = None
+        match output:
+            case {"kind": "additive" | "complete" as kind, "item": {"data": _} as item}:
+                whole = "title" in item and "chart_plugin" in item
+                found[kind if whole else "malformed"].append(_without_secrets(item))
+            case _:
+                found["malformed"].append(output)
     return found
+
+
+def _charts(packed: Iterable[bytes]) -> dict[str, list[Any]]:
+    """`outputs` as Rally has them."""
+    found = outputs(packed)
+    return {kind: found[kind] for kind in ("additive", "complete")}
 
 
 def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +95,9 @@ def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, 
         if failed or ended < started:
             action["failed"] = True
         siblings = of_row.setdefault(row, [])
-        inside = siblings[parent]["children"] if parent >= 0 else found.setdefault(row, [])
+        # an action can only be inside one that began before it
+        known = 0 <= parent < len(siblings)
+        inside = siblings[parent]["children"] if known else found.setdefault(row, [])
         inside.append(action)
         siblings.append(action)
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.escaping import escaped
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
@@ -114,7 +115,7 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
                 reported = True
             time.sleep(LOOK_S)
     except OsbenchError as error:
-        click.echo(f"workers may still be serving run {run}: {error}", err=True)
+        click.echo(escaped(f"workers may still be serving run {run}: {error}"), err=True)
         return
     # resources that they create after the clean-up would not be found
     raise _left(

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
+from osbench.common.escaping import escaped
+from osbench.common.masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
@@ -90,11 +92,11 @@ def list_records(settings: CommandSettings) -> None:
 def _described(record: Listed) -> tuple[str, str, str, str]:
     found = record.deployment
     if found is None:
-        return "", record.problem, "", ""
+        return "", escaped(record.problem), "", ""
     addresses = [found.content["auth_url"]] if found.platform == "openstack" else found.hosts
     count = len(found.users) + (found.admin is not None)
     key = "set" if found.profiler_hmac_key else "not set"
-    return found.platform, ", ".join(sorted(addresses)), str(count), key
+    return found.platform, escaped(mask_url(", ".join(sorted(addresses)))), str(count), key
 
 
 @deployment.command()

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from osbench.common.errors import UsageError
+from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
@@ -215,11 +216,11 @@ def _how_to_go_on(directory: RunDirectory, settings: CommandSettings) -> str:
 
 
 def _state(row: dict[str, Any], directory: RunDirectory) -> str:
-    text = f"run {row['run']} ({row['task']}): {row['state']}"
+    text = f"run {row['run']} ({plain(row['task'])}): {row['state']}"
     if row["exit"] is not None:
         text += f", exit code {row['exit']}"
     if row["why"] is not None:
-        return f"{text}: {row['why']}"
+        return f"{text}: {escaped(row['why'], breaks=True)}"
     if row["state"] == "finished":
         return text
     note = directory.read("status.json")
@@ -227,7 +228,7 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
         return text
     plan = f" of {note['planned']}" if note["planned"] is not None else ""
     return (
-        f"{text}; {note['name']} {note['phase']} for {note['elapsed_s']:.0f} s: "
+        f"{text}; {plain(note['name'])} {plain(note['phase'])} for {note['elapsed_s']:.0f} s: "
         f"{note['settled']}{plan} done, {note['failed']} failed, {note['busy']} running "
         f"on {count(note['workers'], 'worker')}"
     )
@@ -236,4 +237,4 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return plain(", ".join(value) if isinstance(value, list) else str(value))

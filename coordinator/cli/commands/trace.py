@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 
 from osbench.common.errors import UsageError
+from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -150,7 +151,7 @@ def rank(
     if out is not None:
         _write(out, mistral_table(rows))
     if mistral:
-        click.echo(mistral_table(rows), nl=False)
+        click.echo(escaped(mistral_table(rows), breaks=True), nl=False)
         return
     name = "count" if by == "count" else f"{by}_s"
     rows.sort(key=lambda row: -getattr(row, name))
@@ -288,7 +289,7 @@ def export(
     else:
         written = json.dumps(trace_formats.chrome(trace_set, chosen)) + "\n"
     if to is None:
-        click.echo(written, nl=False)
+        click.echo(escaped(written, breaks=True), nl=False)
     else:
         _write(to, written)
 

@@ -102,7 +102,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
     table = Table(*COLUMNS, box=None)
     for beat in present:
         table.add_row(
-            f"{beat.host}:{beat.pid}",
+            plain(f"{beat.host}:{beat.pid}"),
             plain(beat.label),
             _state(settings, beat),
             plain(beat.run),
@@ -112,7 +112,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
             f"{beat.offset_s * 1000:+.1f} ms",
             str(beat.stuck),
             _refused(beat),
-            beat.version,
+            plain(beat.version),
         )
     echo_table(table)
 

@@ -106,6 +106,7 @@ class Charts:
         """Add the outputs of result rows, each iteration once."""
         for iteration, packed in columns.outputs:
             found = outputs(packed)
+            self.cut["malformed"] += len(found["malformed"])
             seen: dict[tuple[str, str], int] = {}
             for item in found["additive"]:
                 key = (str(item["title"]), str(item["chart_plugin"]))

@@ -8,15 +8,19 @@ traces/collection.json  counts, clocks and ranking
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgpack
 import zstandard
 
+from osbench.common.decompression import decompressed
 from osbench.common.errors import OsbenchError
+from osbench.common.protocol.unpacking import unpack
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace
 
@@ -24,6 +28,8 @@ from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace
 #: origins of spans.
 FORMAT = 2
 _READABLE = (1, 2)
+#: Most bytes of a record, decompressed.
+BYTES = 512 << 20
 
 _HEAD = struct.Struct("<I")
 #: Bytes at the beginning of a record that hold its first id; ids of 128 bits take 36.
@@ -66,8 +72,7 @@ class Spool:
         self._flush()
         self._file.seek(0)
         for record in _records(self._file):
-            for form in record:
-                yield _unpacked(form)
+            yield from _traces(record)
 
     def close(self) -> None:
         """Remove the file."""
@@ -128,8 +133,10 @@ class Archive:
         path = self._folder / "collection.json"
         try:
             found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise OsbenchError(f"cannot read {path}: {error}") from None
+        if not isinstance(found, dict):
+            raise OsbenchError(f"cannot read {path}: it is no such document")
         if found.get("format") not in _READABLE:
             raise OsbenchError(
                 f"{path} has format {found.get('format')}; this version of osbench reads"
@@ -141,9 +148,8 @@ class Archive:
         """The table of all traces. Raises OsbenchError where it cannot be read."""
         path = self._folder / "features"
         try:
-            raw = zstandard.ZstdDecompressor().decompress(path.read_bytes())
-            return Features.from_dict(msgpack.unpackb(raw))
-        except (OSError, ValueError, KeyError, TypeError, zstandard.ZstdError) as error:
+            return Features.from_dict(unpack(decompressed(path.read_bytes(), BYTES)))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise OsbenchError(f"cannot read {path}: {error}") from None
 
     def traces(self) -> Iterator[Trace]:
@@ -152,7 +158,7 @@ class Archive:
         if path.exists():
             with path.open("rb") as file:
                 for record in _records(file):
-                    yield from map(_unpacked, record)
+                    yield from _traces(record)
 
     def some(self, wanted: Collection[str]) -> Iterator[Trace]:
         """The kept ones of these traces; the others are not unpacked."""
@@ -162,7 +168,8 @@ class Archive:
             with path.open("rb") as file:
                 for packed in _decompressed(file):
                     if _first_id(packed) in ids:
-                        yield from map(_unpacked, msgpack.unpackb(packed))
+                        with suppress(ValueError):
+                            yield from _traces(unpack(packed))
 
 
 def _write(file: BinaryIO, compressor: zstandard.ZstdCompressor, forms: Iterable[Any]) -> int:
@@ -172,21 +179,33 @@ def _write(file: BinaryIO, compressor: zstandard.ZstdCompressor, forms: Iterable
     return _HEAD.size + len(record)
 
 
-def _records(file: BinaryIO) -> Iterator[list[Any]]:
+def _records(file: BinaryIO) -> Iterator[Any]:
     for packed in _decompressed(file):
         try:
-            yield msgpack.unpackb(packed)
+            yield unpack(packed)
         except ValueError:
             return
 
 
+def _traces(record: Any) -> Iterator[Trace]:
+    """The traces of a record, up to the first that is none."""
+    try:
+        for form in record:
+            yield _unpacked(form)
+    except (TypeError, ValueError, AttributeError):
+        return
+
+
 def _decompressed(file: BinaryIO) -> Iterator[bytes]:
-    decompressor = zstandard.ZstdDecompressor()
+    left = os.fstat(file.fileno()).st_size
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
-        record = file.read(_HEAD.unpack(head)[0])
+        size = _HEAD.unpack(head)[0]
+        left -= _HEAD.size + size
+        if left < 0:
+            return
         try:
-            yield decompressor.decompress(record)
-        except zstandard.ZstdError:
+            yield decompressed(file.read(size), BYTES)
+        except ValueError:
             return
 
 

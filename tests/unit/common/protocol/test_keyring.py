@@ -1,11 +1,15 @@
 """Key files: made, read back, rotated, and refused when they are not safe."""
 
+import os
 import stat
+import time
 
 import pytest
 
-from osbench.common.errors import ConfigError
-from osbench.common.protocol.keyring import Keyring
+from osbench.common.errors import ConfigError, Untrusted
+from osbench.common.protocol import keyring
+from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.keyring import ADOPT_S, Keyring
 
 
 @pytest.fixture
@@ -100,3 +104,115 @@ def test_no_secret_shows_in_a_repr():
 
     assert repr(ring.keys[0].signing) not in shown
     assert repr(ring.keys[0].encryption) not in shown
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """A ring that looks at its file each time it is asked."""
+    monkeypatch.setattr(keyring, "LOOK_S", 0.0)
+    monkeypatch.setattr(keyring, "UNKNOWN_S", 0.0)
+
+
+def grow_old(key_file, seconds=ADOPT_S + 1):
+    then = time.time() - seconds
+    os.utime(key_file, (then, then))
+
+
+def test_a_key_that_is_not_known_is_looked_for_in_the_file_at_once(key_file):
+    ring = Keyring.load(key_file)
+    rotated = Keyring.load(key_file).rotated()
+    rotated.save(key_file)
+    newest = Keyring(rotated._secrets[:1])
+
+    assert Sealer(ring).open("batch", Sealer(newest).seal("batch", {"a": 1})) == {"a": 1}
+
+
+def test_an_encrypted_record_of_a_key_that_is_not_known_is_looked_for_in_the_file(key_file):
+    ring = Keyring.load(key_file)
+    rotated = ring.rotated()
+    rotated.save(key_file)
+    newest = Keyring(rotated._secrets[:1])
+
+    assert Vault(ring).decrypt(Vault(newest).encrypt({"a": 1})) == {"a": 1}
+
+
+def test_a_new_key_signs_only_when_others_have_had_time_to_get_it(key_file, eager):
+    ring = Keyring.load(key_file)
+    old = ring.signing()
+    ring.rotated().save(key_file)
+
+    assert ring.signing() == old
+    assert len(ring.keys) == 2
+    # so does a process that starts now
+    assert Keyring.load(key_file).signing() == old
+
+    grow_old(key_file)
+    assert ring.signing() == ring.keys[0] != old
+    assert Keyring.load(key_file).signing() == ring.keys[0]
+
+
+def test_the_only_key_of_a_file_signs_at_once(key_file, eager):
+    ring = Keyring.load(key_file)
+    Keyring.generate().save(key_file)
+
+    assert ring.signing() == Keyring.load(key_file).keys[0]
+
+
+def test_a_file_written_in_the_future_delays_no_key(key_file):
+    Keyring.load(key_file).rotated().save(key_file)
+    grow_old(key_file, -3600)
+
+    ring = Keyring.load(key_file)
+
+    assert ring.signing() == ring.keys[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"half a li", b"\xff" * 100, None])
+def test_keys_stay_in_use_while_the_file_is_not_whole(key_file, eager, content, caplog):
+    ring = Keyring.load(key_file)
+    before = ring.keys
+    whole = Keyring.load(key_file).rotated()
+
+    if content is None:
+        key_file.unlink()
+    else:
+        key_file.write_bytes(content)
+    assert ring.signing() == before[0]
+    assert ring.find(b"none") is None
+
+    whole.save(key_file)
+    assert ring.find(whole.keys[0].id) == whole.keys[0]
+    assert b"half" not in caplog.text.encode()
+
+
+def test_a_file_that_others_may_read_is_not_taken(key_file, eager):
+    ring = Keyring.load(key_file)
+    rotated = ring.rotated()
+    rotated.save(key_file)
+    key_file.chmod(0o644)
+
+    assert ring.find(rotated.keys[0].id) is None
+
+
+def test_unknown_keys_do_not_have_the_file_looked_at_again_and_again(key_file, monkeypatch):
+    ring = Keyring.load(key_file)
+    looks = []
+    monkeypatch.setattr(keyring, "UNKNOWN_S", 3600.0)
+    monkeypatch.setattr(keyring, "LOOK_S", 3600.0)
+    monkeypatch.setattr(keyring, "_identity", looks.append)
+    monkeypatch.setattr(keyring, "_read", lambda path: ([bytes(32)], ring._place))
+
+    for _ in range(50):
+        with pytest.raises(Untrusted):
+            Sealer(ring).open("batch", Sealer(Keyring.generate()).seal("batch", {}))
+
+    assert len(looks) == 1
+
+
+def test_keys_that_were_removed_are_no_longer_accepted(key_file, eager):
+    ring = Keyring.load(key_file)
+    sealed = Sealer(ring).seal("batch", {})
+    Keyring.generate().save(key_file)
+
+    with pytest.raises(Untrusted, match="unknown key"):
+        Sealer(ring).open("batch", sealed)

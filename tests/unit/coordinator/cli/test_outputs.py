@@ -93,7 +93,7 @@ def test_what_cannot_be_shown_is_said(invoke, args, message):
         ([["a", [[1, 2], [2, 6]]], ["b", []]], "a 2 2 4.00 6 6"),
         ([["a", -1.5], ["b", "n/a"]], "b n/a"),
         ({"cols": ["x", "y"], "rows": [["one", 1], ["two", 2]]}, "two 2"),
-        (["one\x1b[2J", {"k": 1}], 'one?[2J {"k": 1}'),
+        (["one\x1b[2J", {"k": 1}], 'one\\x1b[2J {"k": 1}'),
         ("<p>\nhello</p>", "<p> hello</p>"),
         ({"trace_id": "abc", "taskID": "t"}, "trace abc"),
         ({"other": [1]}, '{"other": [1]}'),

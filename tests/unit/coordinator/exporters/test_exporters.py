@@ -139,7 +139,7 @@ def test_control_characters_do_not_reach_a_terminal_that_shows_csv(tmp_path: Pat
 
     text = exported("csv-times", _Run(report), tmp_path).read_text("utf-8")
 
-    assert '"a\ufffd[31m\ufffd2J\nb"' in text
+    assert '"a\\x1b[31m\\x9b2J\nb"' in text
 
 
 def test_junit_of_a_run_that_is_well(tmp_path: Path) -> None:

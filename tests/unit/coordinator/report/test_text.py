@@ -50,7 +50,7 @@ def test_foreign_text_can_neither_steer_the_terminal_nor_act_as_markup():
 
     render(summary, Console(file=file, width=200))
 
-    assert "GatewayTimeout: ?[2J[red]gone[/red] (first" in file.getvalue()
+    assert "GatewayTimeout: \\x1b[2J[red]gone[/red] (first" in file.getvalue()
 
 
 def test_more_errors_than_fit_are_summed():

@@ -1,0 +1,40 @@
+"""Shows foreign text: what could steer a terminal, or is not text at all, comes out escaped.
+
+Names of workers, marks in Redis and messages of scenarios are written by others. A terminal
+would obey control characters in them, and marks of direction would reorder what is read.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: C0 and C1 controls but for tab and newline, DEL, marks of direction, line and paragraph
+#: separators, invisible tags, and lone surrogates, which no terminal can be sent.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_BREAKS = re.compile("[\t\n]")
+
+
+def escaped(text: str, *, breaks: bool = False) -> str:
+    """`text` in which what could steer a terminal is written as \\xNN, \\uNNNN or \\UNNNNNNNN.
+
+    `breaks` keeps tabs and newlines.
+    """
+    shown = _STEERING.sub(_code, text)
+    return shown if breaks else _BREAKS.sub(_code, shown)
+
+
+def text_of(data: bytes, limit: int = 200) -> str:
+    """Bytes that should be UTF-8, as they are shown: escaped, cut to `limit` bytes."""
+    cut = data[:limit]
+    shown = escaped(cut.decode("utf-8", "backslashreplace"))
+    return shown if len(data) <= limit else f"{shown}..."
+
+
+def _code(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

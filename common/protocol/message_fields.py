@@ -1,0 +1,105 @@
+"""Checks the fields of a message against the types that its class declares.
+
+A signature says who wrote a message, not that the program that wrote it was ours: code behind
+this check may rely on the types, on numbers within an int64, and on well-formed intervals.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, get_args, get_origin, get_type_hints
+
+from osbench.common.errors import Untrusted
+from osbench.common.escaping import escaped
+from osbench.common.intervals import Interval
+
+#: Whole numbers of messages are below it, and not below its negative.
+_END = 2**63
+
+_Check = Callable[[Any], bool]
+
+
+def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str, Any]:
+    """`body`, if its values have the types that the dataclass `cls` declares.
+
+    Whether a field is missing is left to the class. Raises Untrusted, naming the first field
+    that is unknown or wrong.
+    """
+    checks = _checks(cls)
+    for name, value in body.items():
+        check = checks.get(name) if isinstance(name, str) else None
+        if check is None or not check(value):
+            shown = escaped(str(name)[:40]) if isinstance(name, (str, bytes, int)) else "?"
+            wrong = "has no such field" if check is None else "has a wrong value in it"
+            raise Untrusted(f"malformed {escaped(kind[:32])} message: field {shown}: {wrong}")
+    return body
+
+
+@functools.lru_cache(64)
+def _checks(cls: type) -> dict[str, _Check]:
+    hints = get_type_hints(cls)
+    return {field.name: _check(hints[field.name]) for field in fields(cls)}
+
+
+def _check(hint: Any) -> _Check:
+    """What values of a type are; other types than those of messages raise NotImplementedError."""
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if hint == Interval:
+        return _is_interval
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is list:
+        one = _check(inner[0])
+        return lambda value: isinstance(value, (list, tuple)) and all(map(one, value))
+    if origin is dict:
+        return _is_map
+    if len(inner) == 2 and type(None) in inner:
+        found = _check(next(one for one in inner if one is not type(None)))
+        return lambda value: value is None or found(value)
+    if origin is tuple:
+        each = [_check(one) for one in inner]
+        return lambda value: (
+            isinstance(value, (list, tuple))
+            and len(value) == len(each)
+            and all(check(one) for check, one in zip(each, value, strict=True))
+        )
+    raise NotImplementedError(f"a message field of type {hint}")
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int and -_END <= value < _END
+
+
+def _is_float(value: Any) -> bool:
+    if type(value) is float:
+        return math.isfinite(value)
+    return _is_int(value)
+
+
+def _is_interval(value: Any) -> bool:
+    """Half-open, of iteration numbers, which begin at 1."""
+    match value:
+        case [int() as low, int() as high]:
+            return _is_int(low) and _is_int(high) and 0 < low < high
+    return False
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) for name in value)
+
+
+def _anything(_: Any) -> bool:
+    return True
+
+
+_SCALARS: dict[Any, _Check] = {
+    int: _is_int,
+    float: _is_float,
+    str: lambda value: isinstance(value, str),
+    bytes: lambda value: isinstance(value, bytes),
+    bool: lambda value: isinstance(value, bool),
+    Any: _anything,
+}

@@ -1,0 +1,125 @@
+"""Unpacks MessagePack that others wrote, within bounds of memory, depth and types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+#: What msgpack raises for bytes that are not MessagePack, or are beyond a bound.
+UNPACK_ERRORS = (ValueError, TypeError, msgpack.UnpackException, MemoryError, RecursionError)
+
+#: Most levels of lists and maps: `packb` of msgpack supports 511.
+DEPTH = 128
+#: Most lists and maps in all: an empty one is 1 byte on the wire and 64 in memory.
+CONTAINERS = 1_000_000
+
+
+class _Count:
+    """Counts lists and maps as they are unpacked."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def __call__(self, container: Any) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("too many lists and maps")
+        return container
+
+
+def unpack(data: bytes, *, containers: int = CONTAINERS) -> Any:
+    """One MessagePack value. Maps may have keys of any type that can be a key.
+
+    Raises ValueError where the bytes are anything else, end early, go on behind the value, hold
+    an extension type, more than `containers` lists and maps, or more than `DEPTH` levels of them.
+    """
+    _walk(data)
+    count = _Count(containers)
+    try:
+        value = msgpack.unpackb(
+            data,
+            strict_map_key=False,
+            max_ext_len=0,
+            ext_hook=_refuse_extension,
+            list_hook=count,
+            object_hook=count,
+        )
+    except UNPACK_ERRORS as error:
+        raise ValueError(_reason(error)) from None
+    if _too_deep(value, DEPTH):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def unpack_all(data: bytes) -> list[Any]:
+    """MessagePack values one after the other, each as `unpack` takes them. Raises ValueError."""
+    walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
+    walker.feed(data)
+    found, at = [], 0
+    while at < len(data):
+        try:
+            walker.skip()
+        except UNPACK_ERRORS as error:
+            raise ValueError(_reason(error)) from None
+        found.append(unpack(data[at : walker.tell()]))
+        at = walker.tell()
+    return found
+
+
+def unpack_parts(data: bytes, *, parts: int, text: int) -> list[Any]:
+    """A list of at most `parts` scalars, its strings of at most `text` bytes.
+
+    No other container is made for it, whatever the bytes announce. Raises ValueError.
+    """
+    try:
+        value = msgpack.unpackb(
+            data,
+            max_array_len=parts,
+            max_map_len=0,
+            max_ext_len=0,
+            ext_hook=_refuse_extension,
+            max_str_len=text,
+            list_hook=_Count(1),
+        )
+    except UNPACK_ERRORS as error:
+        raise ValueError(_reason(error)) from None
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return value
+
+
+def _refuse_extension(code: int, _: bytes) -> Any:
+    raise ValueError(f"extension type {code}")
+
+
+def _walk(data: bytes) -> None:
+    """Look at the headers without making anything.
+
+    A header may announce 2**32 elements, for which `unpackb` makes room before it looks for
+    them. What has passed here has all elements that it announces.
+    """
+    walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
+    try:
+        walker.feed(data)
+        walker.skip()
+    except UNPACK_ERRORS as error:
+        raise ValueError(_reason(error)) from None
+    if walker.tell() != len(data):
+        raise ValueError("more than one value")
+
+
+def _too_deep(value: Any, levels: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return not levels or any(
+        _too_deep(one, levels - 1) for one in inner if isinstance(one, (dict, list))
+    )
+
+
+def _reason(error: BaseException) -> str:
+    # texts of msgpack may quote what was unpacked
+    return type(error).__name__

@@ -1,0 +1,101 @@
+"""Reads YAML within bounds: an alias is cheap to write, and what it stands for may be huge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+#: Characters of a document.
+CHARACTERS = 16 << 20
+#: Values of a document in which each alias is written out, and levels of lists and maps.
+NODES = 1_000_000
+LEVELS = 64
+
+
+class YamlBoundError(yaml.YAMLError):
+    """A document is too large, or holds a value that cannot be read; the message says which."""
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """Ends where lists and maps are nested too deeply: what follows would take it very long."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._levels = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """The next node. Raises YamlBoundError."""
+        self._levels += 1
+        if self._levels > LEVELS + 1:
+            raise YamlBoundError(f"is nested deeper than {LEVELS} levels")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._levels -= 1
+        return node
+
+
+def load_yaml(text: str) -> Any:
+    """The value of a document, None if it is empty. Raises yaml.YAMLError, and no other error."""
+    try:
+        loader = open_yaml(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            if check_bounds(node):
+                raise YamlBoundError("holds an alias of itself")
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except (ValueError, OverflowError) as error:
+        raise YamlBoundError(f"holds a value that YAML cannot read: {error}") from None
+    except RecursionError:
+        raise YamlBoundError("is nested too deeply") from None
+
+
+def open_yaml(text: str) -> yaml.SafeLoader:
+    """A loader of a document. Raises yaml.YAMLError where it is too long or no YAML at all."""
+    if len(text) > CHARACTERS:
+        raise YamlBoundError(f"is longer than {CHARACTERS:,} characters")
+    return _BoundedLoader(text)
+
+
+def check_bounds(node: yaml.Node) -> bool:
+    """Whether a document that is not made to values yet holds an alias of itself.
+
+    Raises yaml.YAMLError where it is too large or too deep, RecursionError where it is nested
+    very deeply.
+    """
+    measure = _Measure()
+    size, levels = measure.of(node)
+    if size > NODES:
+        raise YamlBoundError(f"has more than {NODES:,} values where its aliases are written out")
+    if levels > LEVELS:
+        raise YamlBoundError(f"is nested deeper than {LEVELS} levels")
+    return measure.loops
+
+
+class _Measure:
+    """Values and levels of nodes, each alias written out; an alias of itself counts once."""
+
+    def __init__(self) -> None:
+        self.loops = False
+        #: By id of a node; None while it is measured.
+        self._known: dict[int, tuple[int, int] | None] = {}
+
+    def of(self, node: yaml.Node) -> tuple[int, int]:
+        """How many values, how many levels."""
+        if not isinstance(node, yaml.CollectionNode):
+            return 1, 0
+        if id(node) in self._known:
+            known = self._known[id(node)]
+            self.loops |= known is None
+            return known or (1, 1)
+        self._known[id(node)] = None
+        size, levels = 1, 0
+        for item in node.value:
+            for one in item if isinstance(item, tuple) else (item,):
+                more, deeper = self.of(one)
+                size, levels = size + more, max(levels, deeper)
+        found = self._known[id(node)] = size, levels + 1
+        return found

@@ -1,0 +1,167 @@
+"""Names, marks and messages that steer a terminal are shown escaped, and nothing dies of them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+import msgpack
+import pytest
+
+from helpers.runs import Cluster, Finished, Site, site
+from osbench.common.protocol import redis_keys
+from servers import redis_server
+
+pytestmark = pytest.mark.functional
+
+#: Clears the screen, sets the title, reverses what follows.
+EVIL = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202egnirts\u2066"
+SHOWN = r"\x1b[2J\x1b]0;owned\x07 \x9b31m \u202egnirts\u2066"
+PLUGIN = f"""
+from osbench.plugin import atomic, scenario
+
+EVIL = {EVIL!a}
+
+
+class Evil(scenario.Scenario):
+    def run(self):
+        with atomic.ActionTimer(self, "step " + EVIL):
+            pass
+        self.add_output(
+            additive={{"title": EVIL, "chart_plugin": "Pie", "data": [[EVIL, 1]]}},
+            complete={{"title": EVIL, "chart_plugin": "TextArea", "data": [EVIL]}},
+        )
+        raise type("Wrong" + EVIL, (Exception,), {{}})(EVIL + "\\n second line")
+
+
+Evil = scenario.configure(name="Evil.fail")(Evil)
+"""
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def steering(done: Finished) -> set[str]:
+    """What of the output of a command would steer a terminal."""
+    return {
+        char
+        for char in done.out + done.err
+        if (char not in "\t\n" and unicodedata.category(char) in ("Cc", "Cs"))
+        or char in "\u202e\u2066"
+    }
+
+
+def evil_task(here: Site) -> str:
+    task = here.task(
+        {
+            "title": f"sub {EVIL}",
+            "scenario": {"Evil.fail": {}},
+            "runner": {"constant_for_duration": {"duration": 2, "concurrency": 1}},
+            "sla": {"failure_rate": {"max": 0}},
+        }
+    )
+    path = here.home / "task.json"
+    path.write_text(path.read_text().replace('"A test"', '"A test \\u001b[2J\\u202e"'))
+    return task
+
+
+def test_what_a_scenario_raises_steers_no_terminal(here: Site) -> None:
+    here.write("evil.py", PLUGIN)
+    task = evil_task(here)
+
+    run = here.coord("run", "--plugin-path", str(here.home), task)
+
+    commands = [
+        ("status",),
+        ("status", "--json"),
+        ("runs", "list"),
+        ("runs", "show"),
+        ("results", "last"),
+        ("results", "last", "--csv"),
+        ("results", "last", "--json"),
+        ("results", "last", "--outputs"),
+        ("results", "last", "--outputs", "1"),
+        ("validate", task),
+    ]
+    printed = {command: here.coord(*command) for command in commands}
+    assert run.code == 1, run.err
+    assert SHOWN in run.out
+    assert SHOWN in printed["results", "last", "--csv"].out
+    assert steering(run) == set()
+    assert {command: steering(done) for command, done in printed.items() if steering(done)} == {}
+
+
+def test_errors_that_repeat_what_was_given_steer_no_terminal(here: Site) -> None:
+    bad = here.write("bad.yaml", 'version: 2\nsubtasks: []\n"\\e[2J\\u202e": 1\n')
+    commands = [
+        ("run", str(bad)),
+        ("run", f"{EVIL}.yaml"),
+        ("status", EVIL),
+        (EVIL,),
+        ("results", "last", f"--{EVIL}"),
+        ("deployment", "use", EVIL),
+        ("runs", "prune", "--older-than", EVIL),
+    ]
+
+    printed = {command: here.coord(*command) for command in commands}
+
+    assert all(done.code == 2 for done in printed.values()), printed
+    assert {command: steering(done) for command, done in printed.items() if steering(done)} == {}
+
+
+def test_a_label_that_steers_a_terminal_is_shown_escaped() -> None:
+    with redis_server(password="functional") as redis, site() as here:
+        cluster = Cluster(here, redis)
+        label = f"rack {EVIL}"
+        here.write("evil.py", PLUGIN)
+        cluster.workers.append(
+            here.start(
+                "osbench-worker",
+                *("--processes", "1", "--label", label, "--plugin-path", str(here.home)),
+            )
+        )
+        cluster.await_idle(1)
+
+        listed = here.coord("workers")
+        run = here.coord("run", "--plugin-path", str(here.home), evil_task(here))
+
+        cluster.workers[0].process.terminate()
+        log = cluster.workers[0].finish()
+        assert SHOWN in listed.out
+        assert [steering(done) for done in (listed, run, log)] == [set(), set(), set()]
+
+
+@pytest.mark.xfail(strict=True, reason="the readers of heartbeats and marks decode as UTF-8")
+def test_names_in_redis_that_are_no_text_stop_nobody() -> None:
+    with redis_server(password="functional") as redis, site() as here:
+        cluster = Cluster(here, redis)
+        worker = cluster.start_worker()
+        (beat,) = cluster.await_idle(1)
+        client = redis.client()
+        junk = [b"\xff\xfe\x1b[2J", EVIL.encode(), b"", b"x" * 100_000, b"0" * 40]
+        client.sadd(redis_keys.WORKERS, *junk)
+        for name in junk:
+            client.set(b"osbench:worker:" + name, msgpack.packb([1, EVIL, b"\xff\x1b[2", b"", b""]))
+            client.set(b"osbench:busy:" + name, b"\xff\x1b[2J")
+        # a mark that no worker can read, until it expires
+        client.set(redis_keys.busy(beat.incarnation), b"\xff\xfe\x1b[2J", px=1500)
+
+        listed = here.coord("workers")
+        run = here.coord(
+            "run",
+            here.task(
+                {
+                    "scenario": {"Dummy.dummy": {}},
+                    "runner": {"constant": {"times": 20, "concurrency": 2}},
+                }
+            ),
+        )
+
+        client.close()
+        worker.process.terminate()
+        log = worker.finish()
+        assert (listed.code, run.code, log.code) == (0, 0, 0), (listed, run, log)
+        assert [steering(done) for done in (listed, run, log)] == [set(), set(), set()]

@@ -1,0 +1,85 @@
+"""Foreign text comes out as text: nothing in it steers a terminal."""
+
+import logging
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osbench.common.config import logs
+from osbench.common.escaping import escaped, text_of
+from osbench.common.protocol.incarnations import incarnations
+
+#: Marks of direction, which reorder what is read.
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def steers(text, allowed=""):
+    return [
+        char
+        for char in text
+        if char not in allowed
+        and (unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in BIDI)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("bell\x07 nul\x00", r"bell\x07 nul\x00"),
+        ("\x9b2J", r"\x9b2J"),
+        ("del\x7f", r"del\x7f"),
+        ("a\u202eb\u2066c", r"a\u202eb\u2066c"),
+        ("two\nlines\tx\r", r"two\x0alines\x09x\x0d"),
+        ("\U000e0041", r"\U000e0041"),
+        ("half \ud800", r"half \ud800"),
+        ("été 日本 🎉\u00a0", "été 日本 🎉\u00a0"),
+    ],
+)
+def test_what_steers_a_terminal_is_escaped(text, shown):
+    assert escaped(text) == shown
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_nothing_is_left_that_steers(text):
+    assert steers(escaped(text)) == []
+    assert steers(escaped(text, breaks=True), "\t\n") == []
+    escaped(text).encode()
+
+
+@given(st.binary())
+def test_any_bytes_are_shown(data):
+    assert steers(text_of(data)) == []
+    assert len(text_of(data)) <= 4 * 200 + 3
+
+
+def test_bytes_that_are_no_text_are_shown_as_they_are():
+    assert text_of(b"w\xff\x1b[0m") == r"w\xff\x1b[0m"
+    assert text_of(b"x" * 300).endswith("x...")
+
+
+def test_only_what_can_be_a_worker_is_taken_for_one():
+    junk = [b"\xff\xfe", b"\x1b]0;x\x07", b"", b"a b", b"a" * 500, b"a:b", "text"]
+
+    assert incarnations([b"1-b", *junk, b"1-a"]) == (["1-a", "1-b"], len(junk))
+
+
+def test_a_log_record_is_one_line_that_steers_nothing():
+    handler = logging.StreamHandler()
+    handler.setFormatter(logs._SafeFormatter("%(levelname)s %(message)s"))
+    try:
+        raise ValueError("\x1b[2J in a traceback")
+    except ValueError as error:
+        record = logging.LogRecord(
+            "a", logging.INFO, "f", 1, "worker %s", ("\x1b[31m\nERROR forged",), None
+        )
+        failed = logging.LogRecord(
+            "a", logging.INFO, "f", 1, "x", (), (type(error), error, error.__traceback__)
+        )
+
+    assert handler.format(record) == r"INFO worker \x1b[31m\x0aERROR forged"
+    assert steers(handler.format(failed), "\n") == []
+    assert r"\x1b[2J" in handler.format(failed)
