@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ JUNK = b"\x1b[31mjunk\x1b]0;title\x07\xff\xfe\r\n"
 #: The id behind which a stream takes no further entry.
 LAST_ID = "18446744073709551615-18446744073709551615"
 _PREFIX = b"osbench:"
+_DELETES = frozenset((b"DEL", b"XDEL", b"XTRIM", b"EXPIRE"))
 
 
 class Attacker:
@@ -38,10 +40,10 @@ class Attacker:
         self._execute(chosen)
         return len(chosen)
 
-    def replay_all(self, *about: str) -> int:
-        """Execute all that was heard again, in its order."""
+    def replay_all(self, *about: str, within_s: float = 0.0) -> int:
+        """Execute all that was heard again, in its order; spread over `within_s` seconds."""
         heard = self._about(*about)
-        self._execute(heard)
+        self._execute(heard, pause_s=within_s / max(1, len(heard)))
         return len(heard)
 
     def swap_specifications(self) -> bool:
@@ -129,12 +131,14 @@ class Attacker:
 
     def _about(self, *about: str) -> list[bytes]:
         texts = [text.encode() for text in about]
-        heard = self._tape.heard()
+        # what deletes would only undo the rest
+        heard = [raw for raw in self._tape.heard() if arguments(raw)[0].upper() not in _DELETES]
         return [raw for raw in heard if any(text in raw for text in texts) or not texts]
 
-    def _execute(self, commands: list[bytes]) -> None:
+    def _execute(self, commands: list[bytes], pause_s: float = 0.0) -> None:
         with self._redis() as client:
             for raw in commands:
+                time.sleep(pause_s)
                 with contextlib.suppress(redis.ResponseError):
                     client.execute_command(*arguments(raw))
 

@@ -28,6 +28,8 @@ class Told:
     #: Notes of the run.
     notes: Sequence[str] = ()
     is_idempotent: bool = False
+    #: Somebody has ended it by Ctrl-C.
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,8 @@ def violations(told: Told, seen: Seen) -> list[str]:
 
 def expected_code(told: Told) -> int:
     """The exit code that belongs to the states and notes of a run without SLA and context."""
+    if told.is_interrupted:
+        return 130
     sums = told.accounting
     missing = sums["lost"] or sums["not_started"] or sums.get("drops", {}).get("worker_lost")
     broken = any("could not go on" in note for note in told.notes)
