@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,42 +28,66 @@ from helpers.judge import STATES
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), default="build/chaos",
               help="Where the files of a failed round stay.")  # fmt: skip
 @click.option("--go-on", is_flag=True, help="Play all rounds, whatever fails.")
-def main(rounds: int, seed: int | None, jobs: int, keep: Path, go_on: bool) -> None:
+@click.option("--one", is_flag=True, hidden=True, help="Play the round of the seed; print JSON.")
+def main(rounds: int, seed: int | None, jobs: int, keep: Path, go_on: bool, one: bool) -> None:
     """Play rounds of random faults."""
     signal.signal(signal.SIGTERM, _leave)
     first = random.randrange(1_000_000) if seed is None else seed
+    if one:
+        click.echo(json.dumps(play(schedule_of(first), keep / f"seed-{first}").to_dict()))
+        return
     click.echo(f"seeds {first} to {first + rounds - 1}")
     begun = time.monotonic()
     outcomes: list[Outcome] = []
-    failed: list[Outcome] = []
-    waiting = iter(range(first, first + rounds))
-    with ThreadPoolExecutor(jobs) as pool:
-        running: set[Future[Outcome]] = set()
+    with contextlib.ExitStack() as stack:
+        running: dict[int, subprocess.Popen[str]] = {}
+        waiting = iter(range(first, first + rounds))
         while True:
-            while len(running) < jobs and (go_on or not failed):
+            while len(running) < jobs and (go_on or not _failed(outcomes)):
                 number = next(waiting, None)
                 if number is None:
                     break
-                schedule = schedule_of(number)
-                click.echo(f"{number}: {schedule}")
-                running.add(pool.submit(play, schedule, keep / f"seed-{number}"))
+                click.echo(f"{number}: {schedule_of(number)}")
+                running[number] = stack.enter_context(_playing(number, keep))
             if not running:
                 break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for one in done:
-                outcome = one.result()
+            for number in [one for one, process in running.items() if process.poll() is not None]:
+                outcome = _outcome(number, running.pop(number))
                 outcomes.append(outcome)
-                click.echo(f"{outcome.schedule.seed}: {outcome}")
-                if outcome.violations:
-                    failed.append(outcome)
-    _show(outcomes, failed, time.monotonic() - begun)
-    for outcome in failed:
+                click.echo(f"{number}: {outcome}")
+            time.sleep(0.05)
+    _show(outcomes, time.monotonic() - begun)
+    for outcome in _failed(outcomes):
         number = outcome.schedule.seed
         click.echo(f"replay: make chaos ROUNDS=1 SEED={number}   files: {keep}/seed-{number}")
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if _failed(outcomes) else 0)
 
 
-def _show(outcomes: list[Outcome], failed: list[Outcome], seconds: float) -> None:
+@contextlib.contextmanager
+def _playing(number: int, keep: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that plays a round; it ends all that it has started when it is terminated."""
+    command = [sys.executable, "-m", "chaos", "--one", "--seed", str(number), "--keep", str(keep)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+
+
+def _outcome(number: int, process: subprocess.Popen[str]) -> Outcome:
+    said, _ = process.communicate()
+    if process.returncode:
+        why = f"the round ended with exit code {process.returncode}"
+        return Outcome(schedule=schedule_of(number), violations=[why])
+    return Outcome.from_dict(schedule_of(number), json.loads(said.splitlines()[-1]))
+
+
+def _failed(outcomes: list[Outcome]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.violations]
+
+
+def _show(outcomes: list[Outcome], seconds: float) -> None:
     sums: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     codes: Counter[int] = Counter()
@@ -68,7 +95,7 @@ def _show(outcomes: list[Outcome], failed: list[Outcome], seconds: float) -> Non
         sums.update(outcome.sums)
         kinds.update(fault.kind for fault in outcome.schedule.faults)
         codes.update(outcome.codes)
-    click.echo(f"\n{len(outcomes)} rounds in {seconds:.0f} s, {len(failed)} failed")
+    click.echo(f"\n{len(outcomes)} rounds in {seconds:.0f} s, {len(_failed(outcomes))} failed")
     for name in ("planned", *STATES, "reruns"):
         click.echo(f"  {name:12} {sums[name]:>9,}")
     click.echo("  exit codes   " + ", ".join(f"{code}: {codes[code]}" for code in sorted(codes)))

@@ -41,6 +41,15 @@ class Outcome:
     skipped: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
+    def to_dict(self) -> dict[str, Any]:
+        """All but the schedule, for JSON."""
+        return {name: value for name, value in vars(self).items() if name != "schedule"}
+
+    @classmethod
+    def from_dict(cls, schedule: Schedule, found: dict[str, Any]) -> Outcome:
+        """The opposite of `to_dict`."""
+        return cls(schedule=schedule, **{**found, "sums": Counter(found["sums"])})
+
     def __str__(self) -> str:
         sums = " ".join(f"{name} {self.sums[name]}" for name in ("planned", *STATES, "reruns"))
         skipped = "".join(f"; skipped {one}" for one in self.skipped)

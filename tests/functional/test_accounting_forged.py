@@ -151,7 +151,7 @@ def test_specifications_of_another_run_are_refused_and_named(pair: Arena) -> Non
     first = pair.start_load(
         {"constant": {"times": 30, "concurrency": 4}}, "--workers", "1", tag="first", answer_ms=900
     )
-    foreign: dict[bytes, bytes] = {}
+    foreign: dict[Any, Any] = {}
 
     def has_specification() -> bool:
         with contextlib.closing(pair.fragile.client()) as client:

@@ -8,29 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers.arena import Arena, Load, arena, wait_until
+from helpers.arena import SLOW_NAME, Arena, Load, arena, wait_until
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
 
 RATE = 200
 SECONDS = 20
 OPEN = {"rps": {"rps": RATE, "times": RATE * SECONDS}}
-
-#: A name server that takes its time for every name while a file is there.
-SLOW_NAMES = """
-import os, socket, time
-
-_fast = socket.getaddrinfo
-
-def getaddrinfo(host, *arguments, **named):
-    if host == "redis.test":
-        if os.path.exists({flag!r}):
-            time.sleep(11)
-        host = "127.0.0.1"
-    return _fast(host, *arguments, **named)
-
-socket.getaddrinfo = getaddrinfo
-"""
 
 
 @pytest.fixture
@@ -93,16 +77,13 @@ def test_idempotent_arrivals_that_are_too_late_are_dropped_not_lost(found: Arena
 
 
 def test_a_slow_name_server_silences_nobody(found: Arena) -> None:
-    flag = found.site.home / "slow"
-    found.site.write("names/sitecustomize.py", SLOW_NAMES.format(flag=str(flag)))
-    variables = {"PYTHONPATH": str(found.site.home / "names")}
-    slow = found.start_host(environment=variables, address="redis.test")
+    slow = found.start_host(address=SLOW_NAME)
     found.start_host()
     found.await_idle(2)
     load = found.start_load({"constant": {"times": 3000, "concurrency": 4}})
     found.await_started(load, 50)
 
-    flag.touch()
+    slow.slow_names.touch()
     slow.proxy.cut(0.0)
 
     code = found.finish(load)
@@ -111,5 +92,5 @@ def test_a_slow_name_server_silences_nobody(found: Arena) -> None:
     summary = found.summary(load)
     assert not [one for one in summary["workloads"][0]["workers"] if one["lost"]]
     assert not [note for note in summary["notes"] if "silent" in note]
-    flag.unlink()
+    slow.slow_names.unlink()
     assert wait_until(found.are_free)

@@ -24,17 +24,10 @@ from servers.redis_proxy import RedisProxy, Tape, redis_proxy
 
 #: A machine that runs tests is slow and shared: within this all must happen that is to happen.
 PATIENCE_S = float(os.environ.get("OSBENCH_TEST_PATIENCE_S", "120"))
-#: libfaketime, which lets the wall clock of a process step.
-FAKETIME = (
-    os.environ.get("OSBENCH_FAKETIME", ""),
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-)
-
-
-def faketime() -> str:
-    """Path of libfaketime (Debian package libfaketime); empty where it is not installed."""
-    return next((path for path in FAKETIME if path and Path(path).exists()), "")
+#: Makes the clock of a host step and its name server slow; see the module in there.
+_HOST_FAULTS = Path(__file__).with_name("host_faults")
+#: A name of 127.0.0.1 that the hosts know.
+SLOW_NAME = "redis.test"
 
 
 def wait_until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
@@ -54,8 +47,10 @@ class Host:
     label: str
     supervisor: Started
     proxy: RedisProxy
-    #: File with the offset of its wall clock, where that can step.
+    #: File with the offset of its wall clock.
     clock: Path
+    #: While this file is there, its name server takes 11 s.
+    slow_names: Path
 
     def processes(self) -> list[psutil.Process]:
         """Its living worker processes."""
@@ -143,12 +138,7 @@ class Arena(Cluster):
         self.settings = {name: dict(values) for name, values in sections.items()}
         self.site.configure({"messaging": {"redis_url": self.proxy.url}}, self.settings)
 
-    def start_host(
-        self,
-        *arguments: str,
-        environment: Mapping[str, str] | None = None,
-        address: str = "127.0.0.1",
-    ) -> Host:
+    def start_host(self, *arguments: str, address: str = "127.0.0.1") -> Host:
         """Start a supervisor with one process; does not wait. `address` is that of its proxy."""
         proxy = self._proxy()
         url = proxy.url.replace("127.0.0.1", address)
@@ -158,14 +148,19 @@ class Arena(Cluster):
         config = self.site.configure(
             {"messaging": {"redis_url": url}}, self.settings, name=f"{label}.conf"
         )
-        variables = {**self._faked(clock), **(environment or {})}
+        slow = self.site.home / f"{label}.slow"
+        variables = {
+            "PYTHONPATH": _HOST_FAULTS,
+            "OSBENCH_TEST_CLOCK": clock,
+            "OSBENCH_TEST_SLOW_NAMES": slow,
+        }
         supervisor = self.site.start(
             "env",
             *(f"{name}={value}" for name, value in variables.items()),
             *("osbench-worker", "--config-file", str(config)),
             *("--processes", "1", "--label", label, *arguments),
         )
-        host = Host(label=label, supervisor=supervisor, proxy=proxy, clock=clock)
+        host = Host(label=label, supervisor=supervisor, proxy=proxy, clock=clock, slow_names=slow)
         self.hosts.append(host)
         self.workers.append(supervisor)
         return host
@@ -198,7 +193,7 @@ class Arena(Cluster):
         before = self.run_ids()
         task = self.site.task(workload, name=f"task-{tag}.json")
         command = self.site.start("osbench-coord", "run", "--json", task, *arguments)
-        command.wait_for(lambda: self.run_ids() - before)
+        assert wait_until(lambda: self.run_ids() - before), command.said()
         (run,) = self.run_ids() - before
         load = Load(
             command=command, run=run, tag=tag, is_idempotent=bool(workload.get("idempotent"))
@@ -212,8 +207,10 @@ class Arena(Cluster):
         return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
     def await_started(self, load: Load, count: int = 1) -> None:
-        """Wait until so many iterations of a run have reached the server."""
-        load.command.wait_for(lambda: len(self.log.seen(load.run)) >= count)
+        """Wait until so many iterations of a run have reached the server. AssertionError if not."""
+        reached = wait_until(lambda: len(self.log.seen(load.run)) >= count or not load.is_running)
+        assert reached, load.command.said()[-2000:]
+        assert len(self.log.seen(load.run)) >= count, load.command.said()[-2000:]
 
     def resume(self, load: Load, *arguments: str) -> Started:
         """`resume` of a run whose coordinator has ended."""
@@ -315,19 +312,6 @@ class Arena(Cluster):
     def _proxy(self) -> RedisProxy:
         made = redis_proxy(lambda: self.fragile.port, self.fragile.password, tape=self.tape)
         return self._stack.enter_context(made)
-
-    @staticmethod
-    def _faked(clock: Path) -> dict[str, str]:
-        library = faketime()
-        if not library:
-            return {}
-        return {
-            "LD_PRELOAD": library,
-            "FAKETIME_TIMESTAMP_FILE": str(clock),
-            "FAKETIME_NO_CACHE": "1",
-            # a step of the wall clock leaves monotonic clocks alone
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
 
 
 def _last(said: bytes) -> str:
