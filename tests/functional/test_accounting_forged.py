@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helpers.arena import Arena, arena, wait_until
+from helpers.arena import Arena, Load, arena, wait_until
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
 
@@ -27,48 +28,53 @@ def pair() -> Iterator[Arena]:
         yield found
 
 
-def delete_an_entry(found: Arena, run: str) -> None:
+def delete_an_entry(found: Arena, load: Load) -> None:
     assert wait_until(found.attacker.delete_results, 30.0)
 
 
-def reorder_entries(found: Arena, run: str) -> None:
-    for _ in range(300):
+def reorder_entries(found: Arena, load: Load) -> None:
+    # entries of several blocks lie there while nobody reads them
+    for _ in range(3):
+        load.signal(signal.SIGSTOP)
+        time.sleep(1.0)
         found.attacker.reorder_results()
+        load.signal(signal.SIGCONT)
+        time.sleep(0.2)
 
 
-def delete_part(part: str) -> Callable[[Arena, str], None]:
-    def delete(found: Arena, run: str) -> None:
+def delete_part(part: str) -> Callable[[Arena, Load], None]:
+    def delete(found: Arena, load: Load) -> None:
         with contextlib.closing(found.fragile.client()) as client:
-            client.delete(f"osbench:run:{run}:{part}")
+            client.delete(f"osbench:run:{load.run}:{part}")
 
     delete.__name__ = f"delete_{part}"
     return delete
 
 
-def change_boot(found: Arena, run: str) -> None:
+def change_boot(found: Arena, load: Load) -> None:
     with contextlib.closing(found.fragile.client()) as client:
-        client.hset(f"osbench:run:{run}:head", "boot", "another")
+        client.hset(f"osbench:run:{load.run}:head", "boot", "another")
 
 
-def claim_for_a_stranger(found: Arena, run: str) -> None:
+def claim_for_a_stranger(found: Arena, load: Load) -> None:
     with contextlib.closing(found.fragile.client()) as client:
         for batch in range(1, 200):
-            client.hsetnx(f"osbench:run:{run}:claims", str(batch), "stranger")
+            client.hsetnx(f"osbench:run:{load.run}:claims", str(batch), "stranger")
 
 
-def flush(found: Arena, run: str) -> None:
+def flush(found: Arena, load: Load) -> None:
     found.fragile.flush()
 
 
-def close_stream(found: Arena, run: str) -> None:
+def close_stream(found: Arena, load: Load) -> None:
     found.attacker.close_streams()
 
 
-def change_types(found: Arena, run: str) -> None:
+def change_types(found: Arena, load: Load) -> None:
     found.attacker.change_types(1.0)
 
 
-def replay(found: Arena, run: str) -> None:
+def replay(found: Arena, load: Load) -> None:
     for _ in range(20):
         found.attacker.replay(50)
         time.sleep(0.1)
@@ -92,12 +98,12 @@ def replay(found: Arena, run: str) -> None:
     ids=lambda one: one.__name__,
 )
 def test_a_run_ends_by_itself_and_does_not_lie(
-    pair: Arena, attack: Callable[[Arena, str], None]
+    pair: Arena, attack: Callable[[Arena, Load], None]
 ) -> None:
     load = pair.start_load(CLOSED)
     pair.await_started(load, 50)
 
-    attack(pair, load.run)
+    attack(pair, load)
 
     code = pair.finish(load)
     sums = pair.exact(load)

@@ -77,7 +77,7 @@ def test_errors_with_escape_sequences_are_shown_escaped(pair: Arena) -> None:
 
     ran = pair.site.coord("run", task, "--plugin-path", str(plugin))
 
-    assert ran.code == 0, ran.err
+    assert ran.code == 1, ran.err
     commands = (("results",), ("results", "--csv"), ("status",), ("runs", "list"))
     for done in (ran, *(pair.site.coord(*one) for one in commands)):
         assert not {"\x1b", "\x9b", "\x07"} & set(done.out + done.err), (done.out, done.err)

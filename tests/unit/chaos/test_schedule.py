@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from chaos.faults import FAULTS
 from chaos.schedule import GENTLE, WEIGHTS, schedule_of
+from helpers.readme import text
 
 
 def test_a_seed_gives_the_same_schedule_again() -> None:
@@ -31,3 +34,10 @@ def test_a_schedule_is_gentle_where_nothing_dies() -> None:
 
     assert gentle
     assert all(fault.kind in GENTLE for one in gentle for fault in one.faults)
+
+
+def test_the_page_on_chaos_names_every_fault() -> None:
+    (table,) = re.findall(r"^## Faults$(.*?)^## ", text("docs/chaos.md"), re.M | re.S)
+    names = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^(\| `.*?) \|", table, re.M)))
+
+    assert sorted(names) == sorted(FAULTS)
