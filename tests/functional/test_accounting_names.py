@@ -70,7 +70,7 @@ def test_errors_with_escape_sequences_are_shown_escaped(pair: Arena) -> None:
         host.supervisor.process.terminate()
         host.supervisor.process.wait()
     host = pair.start_host("--plugin-path", str(plugin))
-    pair.await_idle(1)
+    pair.await_free()
     task = pair.site.task(
         {"scenario": {"Rude.fail": {}}, "runner": {"constant": {"times": 5, "concurrency": 1}}}
     )

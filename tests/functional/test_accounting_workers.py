@@ -79,7 +79,7 @@ def test_idempotent_arrivals_that_are_too_late_are_dropped_not_lost(found: Arena
 def test_a_slow_name_server_silences_nobody(found: Arena) -> None:
     slow = found.start_host(address=SLOW_NAME)
     found.start_host()
-    found.await_idle(2)
+    found.await_free()
     load = found.start_load({"constant": {"times": 3000, "concurrency": 4}})
     found.await_started(load, 50)
 

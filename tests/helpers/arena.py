@@ -168,8 +168,12 @@ class Arena(Cluster):
     def start_hosts(self, count: int) -> list[Host]:
         """Start hosts and wait until their workers are idle."""
         hosts = [self.start_host() for _ in range(count)]
-        self.await_idle(len(self.hosts))
+        self.await_free()
         return hosts
+
+    def await_free(self) -> None:
+        """Wait until the worker of every host is idle. Raises AssertionError."""
+        assert wait_until(self.are_free), [one.supervisor.said() for one in self.hosts]
 
     def start_load(
         self,
