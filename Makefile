@@ -12,6 +12,8 @@ ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
+# of the first round of `make chaos`; a new one without it
+SEED ?=
 # --no-tag to try `make release` out
 RELEASE ?=
 # services and options of `make lab`, such as LAB="keystone zaqar --profiler off"
@@ -23,7 +25,7 @@ ASSETS = coordinator/report/html/assets
 BUILT_ASSETS = echarts.js LICENSE NOTICE
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: assets assets-build assets-check statistics pictures
+.PHONY: chaos assets assets-build assets-check statistics pictures
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -34,6 +36,7 @@ help:
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
+	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
@@ -110,6 +113,13 @@ bench: setup $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
+
+# a round takes about half a minute and, mostly, waits
+chaos: ROUNDS = 20
+chaos: JOBS = 1
+chaos: setup
+	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
+		--jobs $(JOBS)
 
 statistics: setup
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence

@@ -26,6 +26,7 @@ from bench.rows import (
     http,
     ingest,
     keystone,
+    killed,
     lag,
     live,
     memory,
@@ -55,6 +56,7 @@ ROWS: dict[str, ModuleType] = {
     "rally": rally,
     "authenticate": authenticate,
     "resting": resting,
+    "killed": killed,
     "report": report,
 }
 

@@ -33,6 +33,7 @@ DOCUMENTS = (
     *GUIDES,
     "docs/index.md",
     "docs/bench.md",
+    "docs/chaos.md",
     "docs/architecture.md",
 )
 

@@ -1,0 +1,181 @@
+"""The random schedule of a round: hosts, loads and faults, a pure function of its seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+#: How likely each kind of fault is, against the others; what they do stands in `chaos.faults`.
+WEIGHTS = {
+    "kill-process": 3.0,
+    "kill-host": 2.0,
+    "stop-process": 2.0,
+    "stop-host": 2.0,
+    "stop-supervisor": 0.5,
+    "drain-host": 1.0,
+    "kill-coordinator": 4.0,
+    "stop-coordinator": 2.0,
+    "redis-restart": 2.0,
+    "redis-cut-off": 1.5,
+    "redis-rollback": 2.0,
+    "redis-empty": 1.0,
+    "redis-flush": 1.5,
+    "redis-forget": 2.0,
+    "redis-hang": 1.5,
+    "redis-full": 1.0,
+    "failover": 2.0,
+    "cut-host": 2.0,
+    "hang-host": 1.5,
+    "cut-coordinator": 1.5,
+    "delay": 1.0,
+    "throttle": 0.5,
+    "lose-replies": 1.0,
+    "swallow": 1.0,
+    "reorder": 1.0,
+    "repeat": 1.0,
+    "disk-full": 1.0,
+    "clock-step": 1.0,
+    "attack-replay": 2.0,
+    "attack-swap": 1.0,
+    "attack-close-streams": 1.0,
+    "attack-types": 1.0,
+    "attack-overwrite": 1.0,
+    "attack-junk": 1.0,
+    "attack-reorder": 1.0,
+    "attack-delete": 1.0,
+}
+
+#: After these nothing may be missing: the run goes on and ends exact.
+GENTLE = frozenset(
+    kind
+    for kind in WEIGHTS
+    if kind.startswith("redis-")
+    or kind
+    in (
+        "failover",
+        "cut-host",
+        "hang-host",
+        "cut-coordinator",
+        "delay",
+        "throttle",
+        "lose-replies",
+        "swallow",
+        "reorder",
+        "repeat",
+        "clock-step",
+        "drain-host",
+    )
+)
+#: Seconds of gentle faults in all, up to which nothing may be missing.
+GENTLE_S = 9.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadPlan:
+    """The only workload of a run."""
+
+    #: Arrivals a second of an open load; 0 is a closed load.
+    rate: float
+    #: Virtual users of a closed load.
+    users: int
+    times: int
+    answer_ms: int
+    is_idempotent: bool
+    #: Workers it takes; 0 is all.
+    workers: int
+
+    @property
+    def runner(self) -> dict[str, dict[str, float]]:
+        """As a task has it."""
+        if self.rate:
+            return {"rps": {"rps": self.rate, "times": self.times}}
+        return {"constant": {"concurrency": self.users, "times": self.times}}
+
+    def __str__(self) -> str:
+        kind = f"open {self.rate:g}/s" if self.rate else f"closed {self.users} users"
+        again = " idempotent" if self.is_idempotent else ""
+        return f"{kind} {self.times}x{self.answer_ms}ms{again}"
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Fault:
+    """One fault; what `target`, `for_s` and `value` mean is up to its kind."""
+
+    #: Seconds after the first request, or, where `is_early`, after the start of the first run.
+    at_s: float
+    kind: str
+    #: Picks a host or a run, counted round.
+    target: int
+    for_s: float
+    #: From 0 to 1.
+    value: float
+    is_early: bool
+
+    def __str__(self) -> str:
+        early = "start" if self.is_early else ""
+        return f"{self.kind}@{early}{self.at_s:+.1f}s({self.for_s:.1f}s {self.value:.2f})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """All that is decided of a round beforehand."""
+
+    seed: int
+    hosts: int
+    loads: tuple[LoadPlan, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def is_gentle(self) -> bool:
+        """Whether nothing may be missing in the end."""
+        kinds = {fault.kind for fault in self.faults}
+        drained = sum(fault.kind == "drain-host" for fault in self.faults)
+        total_s = sum(fault.for_s for fault in self.faults)
+        return kinds <= GENTLE and total_s <= GENTLE_S and drained < self.hosts
+
+    def __str__(self) -> str:
+        loads = ", ".join(map(str, self.loads))
+        return f"{self.hosts} hosts; {loads}; {' '.join(map(str, self.faults))}"
+
+
+def schedule_of(seed: int) -> Schedule:
+    """The schedule of a seed."""
+    chance = random.Random(seed)
+    hosts = chance.randint(2, 4)
+    runs = 2 if chance.random() < 0.2 else 1
+    loads = tuple(_load(chance, hosts // runs if runs > 1 else 0) for _ in range(runs))
+    kinds = list(WEIGHTS)
+    weights = list(WEIGHTS.values())
+    chosen = chance.choices(kinds, weights, k=chance.randint(1, 4))
+    faults = tuple(sorted(_fault(chance, kind) for kind in chosen))
+    return Schedule(seed=seed, hosts=hosts, loads=loads, faults=faults)
+
+
+def _load(chance: random.Random, workers: int) -> LoadPlan:
+    answer_ms = chance.choice((5, 20, 50, 200))
+    seconds = chance.uniform(6.0, 10.0)
+    is_open = chance.random() < 0.5
+    users = 0 if is_open else chance.choice((2, 4, 8, 16))
+    rate = chance.choice((20.0, 60.0, 120.0)) if is_open else 0.0
+    # a closed user needs about 5 ms more than the answer takes
+    times = round(seconds * (rate or min(300.0, users / (answer_ms / 1e3 + 0.005))))
+    return LoadPlan(
+        rate=rate,
+        users=users,
+        times=max(20, times),
+        answer_ms=answer_ms,
+        is_idempotent=chance.random() < 0.35,
+        workers=workers,
+    )
+
+
+def _fault(chance: random.Random, kind: str) -> Fault:
+    is_early = chance.random() < 0.15
+    return Fault(
+        at_s=round(chance.uniform(0.0, 3.0 if is_early else 9.0), 2),
+        kind=kind,
+        target=chance.randrange(12),
+        for_s=round(chance.choice((chance.uniform(0.2, 2.0), chance.uniform(2.0, 7.0))), 2),
+        value=round(chance.random(), 3),
+        is_early=is_early,
+    )

@@ -1,0 +1,333 @@
+"""A shared Redis that can fail, hosts behind proxies, runs that are resumed, and their judge."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from helpers.attacker import Attacker
+from helpers.judge import Seen, Told, violations
+from helpers.processes import is_living
+from helpers.runs import Cluster, Site, Started, site
+from servers.fragile_redis import FragileRedis, fragile_redis
+from servers.iteration_log import IterationLog, iteration_log
+from servers.redis_proxy import RedisProxy, Tape, redis_proxy
+
+#: A machine that runs tests is slow and shared: within this all must happen that is to happen.
+PATIENCE_S = float(os.environ.get("OSBENCH_TEST_PATIENCE_S", "120"))
+#: Makes the clock of a host step and its name server slow; see the module in there.
+_HOST_FAULTS = Path(__file__).with_name("host_faults")
+#: A name of 127.0.0.1 that the hosts know.
+SLOW_NAME = "redis.test"
+
+
+def wait_until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
+    """Whether a condition came true within the time."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@dataclass(kw_only=True)
+class Host:
+    """A supervisor with one worker process, which reaches Redis through a proxy of its own."""
+
+    label: str
+    supervisor: Started
+    proxy: RedisProxy
+    #: File with the offset of its wall clock.
+    clock: Path
+    #: While this file is there, its name server takes 11 s.
+    slow_names: Path
+
+    def processes(self) -> list[psutil.Process]:
+        """Its living worker processes."""
+        with contextlib.suppress(psutil.Error):
+            found = psutil.Process(self.supervisor.process.pid).children()
+            return [one for one in found if is_living(one)]
+        return []
+
+    def signal_process(self, number: signal.Signals) -> None:
+        """Signal the worker process alone."""
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(number)
+
+    def signal_host(self, number: signal.Signals) -> None:
+        """Signal the supervisor and its process at once, as where the host stops or dies."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.supervisor.process.pid, number)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its supervisor lives."""
+        return self.supervisor.process.poll() is None
+
+    def step_clock(self, seconds: float) -> None:
+        """Move its wall clock against that of the machine."""
+        part = self.clock.with_suffix(".part")
+        part.write_text(f"{seconds:+f}\n", "utf-8")
+        part.rename(self.clock)
+
+
+@dataclass(kw_only=True)
+class Load:
+    """A run of one workload: the process that drives it now, and those before."""
+
+    command: Started
+    run: str
+    tag: str
+    is_idempotent: bool = False
+    is_interrupted: bool = False
+    #: Exit codes of the processes so far.
+    codes: list[int] = field(default_factory=list)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a coordinator of it lives."""
+        return self.command.process.poll() is None
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self.is_interrupted = True
+        self.command.interrupt()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the coordinator."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.command.process.pid, number)
+
+
+class Arena(Cluster):
+    """A cluster whose parts all reach Redis through proxies, and the server under test."""
+
+    def __init__(
+        self, here: Site, redis: FragileRedis, log: IterationLog, stack: contextlib.ExitStack
+    ) -> None:
+        super().__init__(here, redis)
+        self.fragile = redis
+        self.log = log
+        self.tape = Tape()
+        self._stack = stack
+        self.hosts: list[Host] = []
+        self.loads: list[Load] = []
+        #: Settings on top of those of `Cluster`.
+        self.settings: dict[str, dict[str, Any]] = {}
+        self.proxy = self._proxy()
+        self.configured()
+
+    @property
+    def attacker(self) -> Attacker:
+        """Someone who has heard all that was sent so far."""
+        return Attacker(self.fragile, self.tape, seed=len(self.tape.heard()))
+
+    def configured(self, **sections: Mapping[str, Any]) -> None:
+        """Settings of the coordinator and of the hosts that are started from now on."""
+        self.settings = {name: dict(values) for name, values in sections.items()}
+        self.site.configure({"messaging": {"redis_url": self.proxy.url}}, self.settings)
+
+    def start_host(self, *arguments: str, address: str = "127.0.0.1") -> Host:
+        """Start a supervisor with one process; does not wait. `address` is that of its proxy."""
+        proxy = self._proxy()
+        url = proxy.url.replace("127.0.0.1", address)
+        label = f"host-{len(self.hosts)}"
+        clock = self.site.home / f"{label}.clock"
+        clock.write_text("+0\n", "utf-8")
+        config = self.site.configure(
+            {"messaging": {"redis_url": url}}, self.settings, name=f"{label}.conf"
+        )
+        slow = self.site.home / f"{label}.slow"
+        variables = {
+            "PYTHONPATH": _HOST_FAULTS,
+            "OSBENCH_TEST_CLOCK": clock,
+            "OSBENCH_TEST_SLOW_NAMES": slow,
+        }
+        supervisor = self.site.start(
+            "env",
+            *(f"{name}={value}" for name, value in variables.items()),
+            *("osbench-worker", "--config-file", str(config)),
+            *("--processes", "1", "--label", label, *arguments),
+        )
+        host = Host(label=label, supervisor=supervisor, proxy=proxy, clock=clock, slow_names=slow)
+        self.hosts.append(host)
+        self.workers.append(supervisor)
+        return host
+
+    def start_hosts(self, count: int) -> list[Host]:
+        """Start hosts and wait until their workers are idle."""
+        hosts = [self.start_host() for _ in range(count)]
+        self.await_free()
+        return hosts
+
+    def await_free(self) -> None:
+        """Wait until the worker of every host is idle. Raises AssertionError."""
+        assert wait_until(self.are_free), [one.supervisor.said() for one in self.hosts]
+
+    def start_load(
+        self,
+        runner: Mapping[str, Any],
+        *arguments: str,
+        tag: str = "load",
+        answer_ms: int = 20,
+        idempotent: bool = False,
+    ) -> Load:
+        """Start a run of requests to the server under test; returns when its directory is there."""
+        request = {"url": self.log.url(tag, answer_ms), "method": "GET", "status_code": 200}
+        workload = {
+            "scenario": {"HttpRequests.check_request": request},
+            "runner": runner,
+            **({"idempotent": True} if idempotent else {}),
+        }
+        return self.start_task(workload, *arguments, tag=tag)
+
+    def start_task(self, workload: Mapping[str, Any], *arguments: str, tag: str = "load") -> Load:
+        """Start a run of any workload; returns when its directory is there."""
+        before = self.run_ids()
+        task = self.site.task(workload, name=f"task-{tag}.json")
+        command = self.site.start("osbench-coord", "run", "--json", task, *arguments)
+        assert wait_until(lambda: self.run_ids() - before), command.said()
+        (run,) = self.run_ids() - before
+        load = Load(
+            command=command, run=run, tag=tag, is_idempotent=bool(workload.get("idempotent"))
+        )
+        self.loads.append(load)
+        return load
+
+    def run_ids(self) -> set[str]:
+        """Every run with a directory."""
+        folder = self.site.data / "runs"
+        return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+    def await_started(self, load: Load, count: int = 1) -> None:
+        """Wait until so many iterations of a run have reached the server. AssertionError if not."""
+        reached = wait_until(lambda: len(self.log.seen(load.run)) >= count or not load.is_running)
+        assert reached, load.command.said()[-2000:]
+        assert len(self.log.seen(load.run)) >= count, load.command.said()[-2000:]
+
+    def resume(self, load: Load, *arguments: str) -> Started:
+        """`resume` of a run whose coordinator has ended."""
+        load.codes.append(load.command.process.wait(PATIENCE_S))
+        load.command = self.site.start("osbench-coord", "resume", load.run, *arguments)
+        return load.command
+
+    def finish(self, load: Load, within_s: float = PATIENCE_S) -> int:
+        """Wait for the end of a run; its exit code. Raises AssertionError where it hangs."""
+        if not wait_until(lambda: not load.is_running, within_s):
+            raise AssertionError(f"{load.run} hangs: {load.command.said()[-2000:]}")
+        load.codes.append(load.command.process.wait())
+        return load.codes[-1]
+
+    def summary(self, load: Load) -> dict[str, Any]:
+        """What `results --json` prints of a run. Raises AssertionError where that is nothing."""
+        shown = self.site.coord("results", load.run, "--json")
+        summary = json.loads(shown.out)
+        assert "workloads" in summary, (summary, load.command.said()[-2000:])
+        return dict(summary)
+
+    def told(self, load: Load) -> Told:
+        """What a run that has ended says. Raises AssertionError where it says nothing."""
+        summary = self.summary(load)
+        (workload,) = summary["workloads"]
+        rows = self.site.rows(load.run)
+        return Told(
+            run=load.run,
+            tag=load.tag,
+            code=load.codes[-1],
+            accounting=workload["accounting"],
+            rows=[(int(row["iteration"]), row["outcome"]) for row in rows],
+            notes=summary.get("notes", ()),
+            is_idempotent=load.is_idempotent,
+            is_interrupted=load.is_interrupted,
+        )
+
+    def judged(self, load: Load) -> tuple[Mapping[str, Any], list[str]]:
+        """The accounting of a run that has ended, and all that does not fit with the server."""
+        told = self.told(load)
+        return told.accounting, violations(told, self.seen(load)) + self.said_wrong()
+
+    def seen(self, load: Load) -> Seen:
+        """What the server saw of a run."""
+        return Seen.of(self.log.lines(), load.run, load.tag)
+
+    def exact(self, load: Load) -> Mapping[str, Any]:
+        """The accounting of a run that has ended; it fits with what the server saw."""
+        sums, found = self.judged(load)
+        assert not found, (found, dict(sums), load.command.said()[-2000:])
+        return sums
+
+    def said_wrong(self) -> list[str]:
+        """Tracebacks and raw escape sequences that any process has written."""
+        found = []
+        for path in sorted(self.site.home.glob("stderr-*")):
+            said = path.read_bytes()
+            if b"Traceback" in said:
+                found.append(f"a traceback: {_last(said)} ({path.name})")
+            if b"\x1b" in said:
+                found.append(f"a raw escape sequence ({path.name})")
+        return found
+
+    def are_free(self) -> bool:
+        """Whether the worker of every host that is up is idle and nobody's."""
+        done = self.site.coord("workers", "--json")
+        if done.code != 0:
+            return False
+        free = {
+            one["label"]
+            for one in json.loads(done.out)
+            if one["state"] == "idle" and not one["held_by"]
+        }
+        return free >= {host.label for host in self.hosts if host.is_up}
+
+    def heal(self) -> None:
+        """End every fault that lasts, but for what has died."""
+        for proxy in self.proxies():
+            proxy.heal()
+        for host in self.hosts:
+            host.signal_host(signal.SIGCONT)
+        for load in self.loads:
+            load.signal(signal.SIGCONT)
+
+    def proxies(self) -> Sequence[RedisProxy]:
+        """The coordinator's and those of the hosts."""
+        return [self.proxy, *(host.proxy for host in self.hosts)]
+
+    def fail_over(self, copy: Path) -> None:
+        """A replica that has the data of a copy takes over; the server before is gone."""
+        replica = self.fragile.start_replica(copy)
+        self._stack.callback(replica.kill)
+        before, self.fragile = self.fragile, replica
+        self.redis = replica
+        before.kill()
+        for proxy in self.proxies():
+            proxy.cut(0.0)
+
+    def _proxy(self) -> RedisProxy:
+        made = redis_proxy(lambda: self.fragile.port, self.fragile.password, tape=self.tape)
+        return self._stack.enter_context(made)
+
+
+def _last(said: bytes) -> str:
+    lines = said.decode("utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+@contextlib.contextmanager
+def arena() -> Iterator[Arena]:
+    """A new arena without hosts; all ends with it."""
+    with contextlib.ExitStack() as stack:
+        redis = stack.enter_context(fragile_redis(password="chaos"))
+        here = stack.enter_context(site())
+        log = stack.enter_context(iteration_log(redis.folder))
+        yield Arena(here, redis, log, stack)

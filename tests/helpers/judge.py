@@ -1,0 +1,136 @@
+"""Compares what a run says of its iterations with what the server under test saw of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from servers.iteration_log import Line
+
+STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a run says of one workload."""
+
+    run: str
+    #: The tag in the URL of its requests.
+    tag: str
+    #: Exit code of the command that reported it.
+    code: int
+    #: `accounting` of the workload in the summary.
+    accounting: Mapping[str, Any]
+    #: Rows of `results --csv`: iteration and outcome of each that ended or was dropped.
+    rows: Sequence[tuple[int, str]]
+    #: Notes of the run.
+    notes: Sequence[str] = ()
+    is_idempotent: bool = False
+    #: Somebody has ended it by Ctrl-C.
+    is_interrupted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What reached the server of one workload."""
+
+    #: How often each iteration was started.
+    starts: Counter[int] = field(default_factory=Counter)
+    #: Those that were answered.
+    answered: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], run: str, tag: str) -> Seen:
+        """From the server's log."""
+        own = [line for line in lines if (line.run, line.tag) == (run, tag)]
+        return cls(
+            starts=Counter(line.iteration for line in own if not line.answered),
+            answered=frozenset(line.iteration for line in own if line.answered),
+        )
+
+
+def violations(told: Told, seen: Seen) -> list[str]:
+    """What does not fit, a sentence each; empty where all fits."""
+    found = _of_sums(told) + _of_rows(told) + _of_starts(told, seen)
+    wanted = expected_code(told)
+    if told.code != wanted:
+        found.append(f"exit code {told.code}, not {wanted}")
+    return found
+
+
+def expected_code(told: Told) -> int:
+    """The exit code that belongs to the states and notes of a run without SLA and context."""
+    if told.is_interrupted:
+        return 130
+    sums = told.accounting
+    missing = sums["lost"] or sums["not_started"] or sums.get("drops", {}).get("worker_lost")
+    broken = any("could not go on" in note for note in told.notes)
+    return 3 if missing or broken or _other_drops(sums) else 0
+
+
+def _other_drops(sums: Mapping[str, Any]) -> bool:
+    """Arrivals that were dropped for a reason which is not the generator's limits."""
+    known = ("max_concurrency", "capacity", "late")
+    return any(count for reason, count in sums.get("drops", {}).items() if reason not in known)
+
+
+def _of_sums(told: Told) -> list[str]:
+    sums = told.accounting
+    total = sum(sums[state] for state in STATES)
+    found = []
+    if total != sums["planned"]:
+        found.append(f"unaccounted: {sums['planned'] - total} of {sums['planned']} planned")
+    if sums["failed"] or sums["timed_out"]:
+        # the server answers all with 200 and nothing has a timeout
+        found.append(f"{sums['failed']} failed and {sums['timed_out']} timed out")
+    return found
+
+
+def _of_rows(told: Told) -> list[str]:
+    sums = told.accounting
+    found = []
+    twice = [number for number, count in Counter(one for one, _ in told.rows).items() if count > 1]
+    if twice:
+        found.append(f"counted twice: {_some(twice)}")
+    states = Counter(outcome.partition("_lost")[0] for _, outcome in told.rows)
+    dropped = sum(count for name, count in states.items() if name.startswith("dropped"))
+    for name, count in (("ok", states["ok"]), ("dropped", dropped)):
+        if count != sums[name]:
+            found.append(f"{name}: {sums[name]} in the summary, {count} in the rows")
+    beyond = [number for number, _ in told.rows if not 1 <= number <= sums["planned"]]
+    if beyond:
+        found.append(f"results of iterations that were not planned: {_some(beyond)}")
+    return found
+
+
+def _of_starts(told: Told, seen: Seen) -> list[str]:
+    sums = told.accounting
+    found = []
+    again = [number for number, count in seen.starts.items() if count > 1]
+    if again and not told.is_idempotent:
+        found.append(f"started twice: {_some(again)}")
+    ok = {number for number, outcome in told.rows if outcome == "ok"}
+    if ok - seen.answered:
+        found.append(f"ok, and the server did not answer: {_some(ok - seen.answered)}")
+    dropped = {number for number, outcome in told.rows if outcome.startswith("dropped")}
+    if dropped & seen.starts.keys():
+        found.append(f"dropped, though started: {_some(dropped & seen.starts.keys())}")
+    # a number is started, or it was told to be; the rest of the plan is all that may not have been
+    unreported = seen.starts.keys() - ok - dropped
+    if len(unreported) > sums["lost"] + sums["failed"] + sums["timed_out"]:
+        found.append(
+            f"{len(unreported)} started and not reported, {sums['lost']} lost: "
+            f"{sums['not_started']} told as not_started; {_some(unreported)}"
+        )
+    strange = [number for number in seen.starts if not 1 <= number <= sums["planned"]]
+    if strange:
+        found.append(f"started, and not planned: {_some(strange)}")
+    return found
+
+
+def _some(numbers: Any) -> str:
+    found = sorted(numbers)
+    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+    return ", ".join(map(str, found[:8])) + more

@@ -1,0 +1,43 @@
+"""A seed gives one schedule, and all kinds of faults come up."""
+
+from __future__ import annotations
+
+import re
+
+from chaos.faults import FAULTS
+from chaos.schedule import GENTLE, WEIGHTS, schedule_of
+from helpers.readme import text
+
+
+def test_a_seed_gives_the_same_schedule_again() -> None:
+    assert schedule_of(7) == schedule_of(7)
+    assert schedule_of(7) != schedule_of(8)
+
+
+def test_every_fault_of_a_schedule_can_happen_and_comes_up() -> None:
+    assert set(WEIGHTS) == set(FAULTS)
+    assert {fault.kind for seed in range(400) for fault in schedule_of(seed).faults} == set(FAULTS)
+
+
+def test_schedules_are_within_their_bounds() -> None:
+    for seed in range(200):
+        schedule = schedule_of(seed)
+
+        assert 2 <= schedule.hosts <= 4
+        assert 1 <= len(schedule.faults) <= 4
+        assert sum(load.workers or schedule.hosts for load in schedule.loads) <= schedule.hosts
+        assert all(load.times >= 20 for load in schedule.loads)
+
+
+def test_a_schedule_is_gentle_where_nothing_dies() -> None:
+    gentle = [schedule_of(seed) for seed in range(200) if schedule_of(seed).is_gentle]
+
+    assert gentle
+    assert all(fault.kind in GENTLE for one in gentle for fault in one.faults)
+
+
+def test_the_page_on_chaos_names_every_fault() -> None:
+    (table,) = re.findall(r"^## Faults$(.*?)^## ", text("docs/chaos.md"), re.M | re.S)
+    names = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^(\| `.*?) \|", table, re.M)))
+
+    assert sorted(names) == sorted(FAULTS)
