@@ -16,10 +16,9 @@ class ClosingModel:
 
     def __init__(self, coordinator: CoordinatorModel) -> None:
         self._run, self._world = coordinator, coordinator.world
-        now = coordinator.now()
-        self._company_at = self._lively_at = now
+        self._company_at = self._lively_at = coordinator.waited()
         resumed = coordinator.ledger.epoch > 1
-        self._quiet_after = quiet_after(now) if resumed else -9.0
+        self._quiet_after = quiet_after(coordinator.now()) if resumed else -9.0
         #: Entries of the results to be read before the run is closed; None while it goes on.
         self._to_read: int | None = None
 
@@ -29,11 +28,11 @@ class ClosingModel:
         fleet.age()
         members = fleet.members()
         if any(member.heard and self._busy(member) for member in members):
-            self._lively_at = run.now()
+            self._lively_at = run.waited()
         self._recall_some(members)
         if fleet.takers() or not run.ledger.pool:
-            self._company_at = run.now()
-        alone = self._bounded and run.now() - self._company_at > ALONE_S
+            self._company_at = run.waited()
+        alone = self._bounded and run.waited() - self._company_at > ALONE_S
         finished = len(run.ledger.settled) == run.plan.size
         if alone or finished or self._world.now > run.plan.interrupted_at:
             run.stopping = True
@@ -79,8 +78,9 @@ class ClosingModel:
     def _waited(self) -> bool:
         """Nothing has come for long enough, and what stood there at the end of the wait is read."""
         run = self._run
-        last = max(run.progress_at, self._lively_at, self._quiet_after)
-        expired = (run.stopping or not run.ledger.pool) and run.now() - last > SETTLE_S
+        silent = run.waited() - max(run.progress_at, self._lively_at) > SETTLE_S
+        quiet = run.now() > self._quiet_after
+        expired = (run.stopping or not run.ledger.pool) and silent and quiet
         if not (expired and self._bounded):
             self._to_read = None
             return False

@@ -49,7 +49,9 @@ class CoordinatorModel:
         self.stopping = False
         self.ledger = LedgerModel(plan.size, world.rules)
         disk.fold(self.ledger, ordered="fold-order" in world.rules)
-        self.progress_at = self.now()
+        #: Seconds in which it has looked at its workers: it was awake, and Redis answered.
+        self.watched = 0.0
+        self.progress_at = self.waited()
         self.record("begin", self.ledger.epoch + 1)
         self.fleet, self.placement = FleetModel(self), PlacementModel(self)
         self.closing = ClosingModel(self)
@@ -60,11 +62,15 @@ class CoordinatorModel:
         """Seconds, by the clock of this host."""
         return self.world.now * self._rate
 
+    def waited(self) -> float:
+        """Seconds that count as waiting for workers."""
+        return self.watched if "watched" in self.world.rules else self.now()
+
     def record(self, kind: str, *details: Any) -> None:
         """Write a decision to the disk, then let it be true."""
         self.disk.note((kind, details))
         getattr(self.ledger, kind)(*details)
-        self.progress_at = self.now()
+        self.progress_at = self.waited()
 
     def crash(self) -> None:
         """End the process where it stands."""
@@ -125,7 +131,7 @@ class CoordinatorModel:
             if self.alive:
                 self.disk.keep(message)
                 self.ledger.block(message)
-                self.progress_at = self.now()
+                self.progress_at = self.waited()
         self.fleet.answer_soon(message.mid)
 
     def _acknowledge_first(self, block: Block) -> None:

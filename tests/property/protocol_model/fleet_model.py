@@ -77,6 +77,7 @@ class FleetModel:
         beats = self._redis.get(*(("beat", name) for name in self._world.incarnations))
         now = self._run.now()
         since, self._polled_at = min(1.0, now - self._polled_at), now
+        self._run.watched += since
         for member in self.members():
             member.silence += since
         crew = {

@@ -62,6 +62,7 @@ RULES: Final = {
     "page-first": "what a supervisor can read names a number before it is started",
     "ended": "nothing is granted to a membership that has left or left a will",
     "will-once": "a will that is on disk is acknowledged, and is not sent again",
+    "watched": "only time in which the coordinator was awake and Redis answered ends a wait",
     "last-look": "what stands in the results when a wait ends is read before the run is closed",
 }
 
