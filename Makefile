@@ -22,8 +22,13 @@ LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 ASSETS = coordinator/report/html/assets
 BUILT_ASSETS = echarts.js LICENSE NOTICE
 
+# schedules of `make protocol`, the seed of the first one, and a rule to leave out, or `each`
+SEEDS ?= 1000
+FIRST ?= 0
+WITHOUT ?=
+
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: assets assets-build assets-check statistics pictures
+.PHONY: protocol assets assets-build assets-check statistics pictures
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -35,6 +40,7 @@ help:
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
+	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
@@ -113,6 +119,10 @@ bench: setup $(PEERS)/.ready
 
 statistics: setup
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
+
+protocol: setup
+	cd tests && ../$(BIN)/python -m property.protocol_search --seeds $(SEEDS) --first $(FIRST) \
+		$(if $(WITHOUT),--without $(WITHOUT) --limit 1)
 
 release: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'

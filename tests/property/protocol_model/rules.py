@@ -67,4 +67,4 @@ RULES: Final = {
 }
 
 #: Rules that no schedule has shown to be necessary; docs/adr/0017 says why they are kept.
-NOT_SHOWN: Final[frozenset[str]] = frozenset()
+NOT_SHOWN: Final = frozenset({"takeover", "version", "will-once"})
