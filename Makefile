@@ -24,8 +24,14 @@ LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 ASSETS = coordinator/report/html/assets
 BUILT_ASSETS = echarts.js LICENSE NOTICE
 
+# schedules of `make protocol`, the seed of the first one, and a rule to leave out, or `each`
+SEEDS ?= 1000
+FIRST ?= 0
+WITHOUT ?=
+
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
 .PHONY: chaos assets assets-build assets-check statistics pictures
+.PHONY: protocol assets assets-build assets-check statistics pictures
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -38,6 +44,7 @@ help:
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
+	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
@@ -123,6 +130,10 @@ chaos: setup
 
 statistics: setup
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
+
+protocol: setup
+	cd tests && ../$(BIN)/python -m property.protocol_search --seeds $(SEEDS) --first $(FIRST) \
+		$(if $(WITHOUT),--without $(WITHOUT) --limit 1)
 
 release: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'
