@@ -30,8 +30,7 @@ FIRST ?= 0
 WITHOUT ?=
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: chaos assets assets-build assets-check statistics pictures
-.PHONY: protocol assets assets-build assets-check statistics pictures
+.PHONY: chaos protocol assets assets-build assets-check statistics pictures
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
