@@ -146,5 +146,8 @@ class Batches:
         """
         dropped = self._ledger.droppable(numbers)
         record = {"do": "drop", "workload": self._workload, "why": DROP_REASONS[why]}
-        record |= {"numbers": list(dropped), "dues": dues_of(dropped)}
+        # what another may have started is not dropped, but nobody starts it any more
+        spent = numbers.copy()
+        spent.subtract(dropped)
+        record |= {"numbers": list(dropped), "dues": dues_of(dropped), "spent": list(spent)}
         self._port.decide([record])

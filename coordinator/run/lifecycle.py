@@ -100,7 +100,11 @@ class Run:
             report = self._connected(connection, directory, started_at)
             summary = to_json(report)
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
-            write_timeline(directory, {"complete": True, **document}, sync=True)
+            try:
+                write_timeline(directory, {"complete": True, **document}, sync=True)
+            except StorageError as error:
+                # charts are no reason to be without the numbers
+                LOG.warning("%s", error)
             if self._cut_off is not None:
                 failure.keep(directory, self._cut_off, resumable=True)
             directory.write("summary.json", summary)

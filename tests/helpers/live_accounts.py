@@ -63,7 +63,10 @@ class Bag:
         self._next += 1
         self.entries[str(self._next)] = message
 
-    def read(self, wait_s: float) -> list[tuple[str, Block | Will]]:
+    def refuse(self, reason: str) -> None:
+        self.refused += 1
+
+    def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
         return list(self.entries.items())[: self.size]
 
     def delete(self, ids: Sequence[str]) -> None:

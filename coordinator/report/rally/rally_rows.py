@@ -69,5 +69,6 @@ def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
         repeated = written.intersection(numbers).members()
         if len(repeated):
             columns = select(columns, ~np.isin(columns.iteration, repeated))
-        written.update(numbers)
+        # one that was dropped here may have run at another worker: that row comes later
+        written.update(Intervals.of(columns.iteration[columns.outcome <= Outcome.TIMED_OUT]))
         yield columns

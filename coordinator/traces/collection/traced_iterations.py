@@ -179,8 +179,11 @@ class _ErrorTypes:
 
 
 def _new_ones(columns: Columns, seen: Intervals) -> Columns:
-    """The rows of iterations not seen before, because the first row of an iteration counts."""
+    """The rows of iterations not seen before, because the first row of an iteration counts.
+
+    One that was dropped here may have run at another worker: that row comes later, and counts.
+    """
     numbers = Intervals.of(columns.iteration)
     repeated = seen.intersection(numbers).members()
-    seen.update(numbers)
+    seen.update(Intervals.of(columns.iteration[columns.outcome <= Outcome.TIMED_OUT]))
     return select(columns, ~np.isin(columns.iteration, repeated)) if len(repeated) else columns

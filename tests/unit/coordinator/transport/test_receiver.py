@@ -31,14 +31,17 @@ class Bag:
         self.run_id = "r"
         self.refused = 0
         self.away = False
-        self.entries: dict[str, Block | Will] = {}
+        self.entries: dict[str, Block | Will | None] = {}
         self._next = 0
 
-    def put(self, message: Block | Will) -> None:
+    def put(self, message: Block | Will | None) -> None:
         self._next += 1
         self.entries[f"{self._next}-0"] = message
 
-    def read(self, wait_s: float) -> list[tuple[str, Block | Will]]:
+    def refuse(self, reason: str) -> None:
+        self.refused += 1
+
+    def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
         return list(self.entries.items())
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -336,3 +339,12 @@ def test_blocks_lie_on_disk_as_they_are_counted(desk):
     assert [body["incarnation"] for body in desk.directory.blocks()] == ["w1", "w1", "w2"]
     assert desk.results.statistics.part_of("w1").iterations == 2
     assert desk.results.statistics.part_of("w2").iterations == 1
+
+
+def test_what_is_not_for_this_run_is_deleted_too(desk):
+    desk.bag.put(None)
+
+    desk.receive()
+    desk.receive()
+
+    assert not desk.bag.entries
