@@ -144,7 +144,7 @@ class Place:
         self.client = connect(server.url, 5.0)
         self.client.flushall()
         self.refusals = Refusals()
-        self.page = WillPage(WillPage.create(4).fd, "w")
+        self.page = WillPage(WillPage.create().fd, "w")
         self.equipment = Equipment(
             incarnation="w",
             capacity=4,
