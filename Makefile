@@ -23,7 +23,7 @@ ASSETS = coordinator/report/html/assets
 BUILT_ASSETS = echarts.js LICENSE NOTICE
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: assets assets-build assets-check statistics pictures
+.PHONY: assets assets-build assets-check statistics pictures resume-moments
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -35,6 +35,7 @@ help:
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
+	@echo "make resume-moments  kills a run at 20 random moments and resumes it"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
@@ -110,6 +111,10 @@ bench: setup $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
+
+# a run that is killed at 20 random moments, and resumed: as long as it takes
+resume-moments: setup
+	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py -k any_moment
 
 statistics: setup
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
