@@ -30,7 +30,7 @@ FIRST ?= 0
 WITHOUT ?=
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: chaos protocol assets assets-build assets-check statistics pictures
+.PHONY: chaos protocol resume-moments assets assets-build assets-check statistics pictures
 
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
@@ -44,6 +44,7 @@ help:
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
+	@echo "make resume-moments  kills a run at 20 random moments and resumes it"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
@@ -126,6 +127,10 @@ chaos: JOBS = 1
 chaos: setup
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
 		--jobs $(JOBS)
+
+# a run that is killed at 20 random moments, and resumed: as long as it takes
+resume-moments: setup
+	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py -k any_moment
 
 statistics: setup
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Heartbeat
-from osbench.coordinator.results.membership import Membership
+from osbench.coordinator.fleet.membership import Membership
 
 #: Memory of the estimate of a worker's speed, seconds.
 RATE_MEMORY_S = 1.0

@@ -172,7 +172,7 @@ class RunDirectory:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise self._damaged(name)
+            raise OsbenchError(f"{self.path / name} is damaged")
         return found
 
     def refusal(self) -> str:

@@ -99,3 +99,20 @@ def test_the_page_on_exporters(machine: Machine) -> None:
     }
     assert len((desk / "ci" / "iterations.csv").read_text("utf-8").splitlines()) == 201
     assert len((desk / "ci" / "results.json").read_text("utf-8").splitlines()) == 1
+
+
+def test_the_page_on_operations_when_a_coordinator_dies(machine: Machine) -> None:
+    redis, configure, worker, *_ = blocks("scale-out")
+    (story,) = blocks("coordinator-dies", "docs/operations.md")
+
+    with machine.running(redis):
+        machine.run(configure)
+        with machine.running(worker) as terminal:
+            machine.wait_for_workers(terminal, 1)
+            shown = " ".join(machine.run(story).split())
+
+    assert "its coordinator was killed" in shown
+    assert "goes on with it; its workers wait until" in shown
+    assert "waits for resume" in shown
+    assert "400 = 400 + 0" in shown
+    assert "Exit code 0" in shown

@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers.heartbeats import heartbeat
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
-from osbench.coordinator.results.membership import Membership
+from osbench.coordinator.fleet.membership import Membership
 
 
 def handle(name: str = "w", **fields: Any) -> WorkerHandle:

@@ -41,6 +41,7 @@ DOCUMENTS = (
 RUN = {
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
+    "coordinator-dies": "test_docs_run.py",
     "live-view": "test_live_view.py",
     "traces": "test_traces_run.py",
     "exporters": "test_docs_run.py",

@@ -1,0 +1,464 @@
+"""Coordinators that are killed, at any moment, and runs that go on with another one.
+
+OSBENCH_RESUME_MOMENTS sets at how many random moments a run is cut off (3 unless set), and
+OSBENCH_RESUME_SEED which moments these are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.runs import STATES, Cluster, Finished, Site, Started, site
+from osbench.coordinator.storage.run_directory import RunDirectory
+from servers import CountingServer, redis_server
+
+pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+
+MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "3"))
+SEED = int(os.environ.get("OSBENCH_RESUME_SEED", "1"))
+
+CONTEXT = """
+import pathlib
+import time
+
+from osbench.plugin import context
+
+LOG = pathlib.Path(__file__).parent / "log"
+
+
+def note(text):
+    with LOG.open("a") as file:
+        file.write(text + "\\n")
+
+
+def pause(name):
+    # for as long as the test has a file of that name
+    while (LOG.parent / name).exists():
+        time.sleep(0.01)
+
+
+class Noted(context.Context):
+    NAME = "noted"
+
+    def setup(self):
+        note("setup")
+        self.made["noted"] = "it"
+        self.keep()
+        pause("hold-setup")
+
+    def cleanup(self):
+        note("cleanup")
+        pause("hold-cleanup")
+        note("cleaned")
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis)
+        for _ in range(2):
+            found.start_worker()
+        yield found
+
+
+@pytest.fixture
+def pair(cluster: Cluster) -> Cluster:
+    """The cluster with two idle workers."""
+    cluster.await_idle(2)
+    return cluster
+
+
+@pytest.fixture
+def counting(counting: CountingServer) -> CountingServer:
+    """A web server that counts iterations and takes 20 ms for each."""
+    counting.delay_s = 0.02
+    return counting
+
+
+@pytest.fixture
+def noted(cluster: Cluster) -> Iterator[Path]:
+    """A folder with a context that notes what it does, and waits where it is told to."""
+    folder = cluster.site.home / "plugins"
+    folder.mkdir(exist_ok=True)
+    (folder / "noted.py").write_text(CONTEXT)
+    yield folder
+    for path in folder.glob("*hold*"):
+        path.unlink()
+    (folder / "log").unlink(missing_ok=True)
+
+
+def requests(counting: CountingServer, runner: dict[str, Any], **more: Any) -> dict[str, Any]:
+    request = {"url": counting.url, "method": "GET", "status_code": 200}
+    return {"scenario": {"HttpRequests.check_request": request}, "runner": runner, **more}
+
+
+def kill(run: Started) -> str:
+    """Kill a coordinator; returns the id of its run."""
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    (name,) = {one["run"] for one in listed(run) if one["state"] == "resumable"}
+    return str(name)
+
+
+def listed(run: Started) -> list[dict[str, Any]]:
+    done = SITES[run].coord("runs", "list", "--json")
+    found: list[dict[str, Any]] = json.loads(done.out)
+    return found
+
+
+SITES: dict[Started, Site] = {}
+
+
+def start(here: Site, *arguments: str) -> Started:
+    run = here.start("osbench-coord", "run", "--json", *arguments)
+    SITES[run] = here
+    return run
+
+
+def under_load(here: Site, counting: CountingServer, *arguments: str) -> Started:
+    """Start a run and wait for its first request."""
+    seen = len(counting.instants)
+    run = start(here, *arguments)
+    run.wait_for(lambda: len(counting.instants) > seen)
+    return run
+
+
+def resumed(here: Site, name: str) -> Finished:
+    done = here.coord("resume", name, "--json")
+    print(f"resumed: code {done.code}, {done.err}")
+    assert "Traceback" not in done.err
+    return done
+
+
+def started_once(counting: CountingServer, name: str) -> int:
+    """How many iterations the server saw, none of them twice."""
+    counts = {number: n for (run, number), n in counting.by_run.items() if run == name}
+    assert set(counts.values()) <= {1}
+    return len(counts)
+
+
+CONSTANT = {"constant": {"times": 600, "concurrency": 8}}
+
+
+def test_a_closed_load_goes_on_and_all_of_it_is_done_once(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    counting.delay_s = 0.05
+    run = under_load(pair.site, counting, pair.site.task(requests(counting, CONSTANT)))
+    time.sleep(0.5)
+
+    name = kill(run)
+    status = pair.site.coord("status", name).out
+    done = resumed(pair.site, name)
+
+    assert f"`osbench-coord resume {name}` goes on with it; its workers wait until" in status
+    assert (done.code, done.sums["ok"], done.sums["planned"]) == (0, 600, 600)
+    assert started_once(counting, name) == 600
+    assert any("resumed once" in note for note in done.result["notes"])
+    (workload,) = done.result["workloads"]
+    assert sum(one["iterations"] for one in workload["workers"]) == 600
+    again = pair.site.coord("resume", name)
+    assert again.code == 2
+    assert f"run {name} is finished" in again.err
+
+
+def test_what_was_due_without_a_coordinator_is_dropped_and_not_made_up(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    runner = {"rps": {"times": 400, "rps": 50}}
+    run = under_load(pair.site, counting, pair.site.task(requests(counting, runner)))
+    time.sleep(1)
+
+    name = kill(run)
+    done = resumed(pair.site, name)
+
+    sums = done.sums
+    assert sums["planned"] == 400
+    assert sums["drops"]["coordinator_gone"] > 0
+    assert sums["ok"] + sums["dropped"] == 400
+    assert sums["ok"] == started_once(counting, name)
+    assert done.code == 3
+
+
+def test_a_load_of_some_seconds_ends_when_it_was_to_end(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    runner = {"constant_for_duration": {"duration": 6, "concurrency": 8}}
+    run = under_load(pair.site, counting, pair.site.task(requests(counting, runner)))
+    time.sleep(1)
+
+    name = kill(run)
+    done = resumed(pair.site, name)
+
+    assert done.code in (0, 4), done.err
+    sums = done.sums
+    assert sums["ok"] == sums["planned"] == started_once(counting, name)
+    (workload,) = done.result["workloads"]
+    assert workload["offered"]["duration_s"] < 7
+
+
+def with_context(
+    pair: Cluster, counting: CountingServer, noted: Path, *workloads: dict[str, Any]
+) -> tuple[str, ...]:
+    given = [{**one, "contexts": {"noted": {}}} for one in workloads]
+    return (pair.site.task(*given), "--plugin-path", str(noted))
+
+
+def log_of(noted: Path) -> list[str]:
+    return (noted / "log").read_text().split()
+
+
+def held(run: Started, noted: Path, what: str) -> None:
+    """Wait until a context has begun to do something that it is not allowed to end."""
+    run.wait_for(lambda: (noted / "log").exists() and log_of(noted)[-1] == what)
+
+
+def test_killed_while_contexts_are_set_up(
+    pair: Cluster, counting: CountingServer, noted: Path
+) -> None:
+    (noted / "hold-setup").touch()
+    small = requests(counting, {"serial": {"times": 5}})
+    run = start(pair.site, *with_context(pair, counting, noted, small))
+    held(run, noted, "setup")
+
+    name = kill(run)
+    (noted / "hold-setup").unlink()
+    done = resumed(pair.site, name)
+
+    assert (done.code, done.sums["ok"]) == (0, 5)
+    assert log_of(noted) == ["setup", "cleanup", "cleaned", "setup", "cleanup", "cleaned"]
+
+
+def test_killed_while_contexts_are_undone(
+    pair: Cluster, counting: CountingServer, noted: Path
+) -> None:
+    (noted / "hold-cleanup").touch()
+    small = requests(counting, {"serial": {"times": 5}})
+    run = start(pair.site, *with_context(pair, counting, noted, small, small))
+    held(run, noted, "cleanup")
+
+    name = kill(run)
+    (noted / "hold-cleanup").unlink()
+    done = resumed(pair.site, name)
+
+    assert done.code == 0
+    first, second = done.result["workloads"]
+    assert [one["accounting"]["ok"] for one in (first, second)] == [5, 5]
+    # what was taken down in part is taken down, and not set up again
+    assert log_of(noted) == [
+        *("setup", "cleanup", "cleanup", "cleaned"),
+        *("setup", "cleanup", "cleaned"),
+    ]
+    assert first["contexts"][0]["name"] == "noted"
+    # each of both has iterations 1 to 5
+    assert set(counting.by_run.values()) == {2}
+
+
+def test_contexts_of_a_load_that_goes_on_are_not_made_again(
+    pair: Cluster, counting: CountingServer, noted: Path
+) -> None:
+    work = requests(counting, CONSTANT)
+    run = under_load(pair.site, counting, *with_context(pair, counting, noted, work))
+
+    name = kill(run)
+    done = resumed(pair.site, name)
+
+    assert done.sums["ok"] == 600
+    assert log_of(noted) == ["setup", "cleanup", "cleaned"]
+
+
+def test_of_two_that_resume_at_once_one_goes_on(pair: Cluster, counting: CountingServer) -> None:
+    run = under_load(pair.site, counting, pair.site.task(requests(counting, CONSTANT)))
+    name = kill(run)
+
+    both = [pair.site.start("osbench-coord", "resume", name, "--json") for _ in range(2)]
+    ended = [one.finish() for one in both]
+
+    (won,) = (one for one in ended if one.code == 0)
+    (lost,) = (one for one in ended if one.code != 0)
+    assert won.sums["ok"] == 600
+    assert lost.code == 2
+    assert "has a coordinator already" in lost.out + lost.err
+    assert started_once(counting, name) == 600
+
+
+def test_workers_that_are_freed_serve_another_run(pair: Cluster, counting: CountingServer) -> None:
+    counting.delay_s = 0.2
+    times = {"constant": {"times": 100, "concurrency": 4}}
+    run = under_load(pair.site, counting, pair.site.task(requests(counting, times)))
+    refused = pair.site.coord("workers", "free", "last")
+    name = kill(run)
+    waiting = pair.site.coord("workers").out
+
+    freed = pair.site.coord("workers", "free", name)
+    pair.await_idle(2)
+    other = pair.site.run("--scenario", "Dummy.dummy", "--times", "4")
+    done = resumed(pair.site, name)
+
+    assert refused.code == 2
+    assert "has a coordinator already" in refused.err
+    assert waiting.count("waits for resume") == 2
+    assert freed.code == 0
+    assert "2 worker processes of run" in freed.err
+    assert other.sums["ok"] == 4
+    # what they had in hand may have started
+    sums = done.sums
+    assert sums["ok"] + sums["lost"] == 100
+    assert started_once(counting, name) <= 100
+
+
+def test_a_run_that_was_cleaned_up_is_not_resumed(
+    pair: Cluster, counting: CountingServer, noted: Path
+) -> None:
+    work = requests(counting, CONSTANT)
+    run = under_load(pair.site, counting, *with_context(pair, counting, noted, work))
+    name = kill(run)
+
+    cleaned = pair.site.coord("cleanup", name, "--plugin-path", str(noted))
+    refused = pair.site.coord("resume", name)
+
+    assert cleaned.code == 0, cleaned.err
+    assert log_of(noted) == ["setup", "cleanup", "cleaned"]
+    assert refused.code == 2
+    assert "`cleanup` has ended it" in refused.err
+    pair.await_idle(2)
+
+
+def test_the_run_directory_on_another_host_is_enough(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    run = under_load(pair.site, counting, pair.site.task(requests(counting, CONSTANT)))
+    name = kill(run)
+
+    with site() as other:
+        other.configure(pair.messaging)
+        for file in ("keys", "contexts.key"):
+            (other.data / file).write_bytes((pair.site.data / file).read_bytes())
+            (other.data / file).chmod(0o600)
+        (other.data / "runs").mkdir(mode=0o700)
+        RunDirectory(pair.site.data / "runs" / name).path.rename(other.data / "runs" / name)
+        done = resumed(other, name)
+
+    assert done.sums["ok"] == 600
+    assert started_once(counting, name) == 600
+
+
+def test_a_run_of_local_mode_goes_on_with_other_workers(counting: CountingServer) -> None:
+    with site() as here:
+        run = under_load(here, counting, here.task(requests(counting, CONSTANT)), "--workers", "1")
+        name = kill(run)
+        here.await_nothing_left()
+
+        done = resumed(here, name)
+
+        sums = done.sums
+        assert sums["planned"] == 600
+        assert sums["ok"] + sums["lost"] == 600
+        assert done.code == (3 if sums["lost"] else 0)
+        seen = started_once(counting, name)
+        assert sums["ok"] <= seen <= sums["ok"] + sums["lost"]
+        here.await_nothing_left()
+
+
+def resumable_now(here: Site, name: str) -> bool:
+    return bool(json.loads(here.coord("status", name, "--json").out)["state"] == "resumable")
+
+
+SEEDED = """
+import time
+
+from osbench.plugin import scenario
+
+
+@scenario.configure(name="Seeded.nap")
+class Seeded(scenario.Scenario):
+    def nap(self):
+        number = self.context["iteration"]
+        time.sleep(0.01 + number % 7 / 100)
+        if number % 5 == 0:
+            raise ValueError("a fifth of them")
+"""
+
+
+def numbers(here: Site, done: Finished) -> dict[str, Any]:
+    """What must not depend on when and where iterations ran."""
+    (workload,) = done.result["workloads"]
+    rows = here.rows(done.result["run_id"])
+    return {
+        "sums": {state: workload["accounting"][state] for state in STATES},
+        "sla": [(one["criterion"], one["success"]) for one in workload["sla"]],
+        "errors": [(one["message"], one["count"]) for one in workload["errors"]],
+        "outcomes": sorted((int(row["iteration"]), row["outcome"]) for row in rows),
+    }
+
+
+NAPS = {
+    "scenario": {"Seeded.nap": {}},
+    "runner": {"constant": {"times": 400, "concurrency": 8}},
+    "sla": {"failure_rate": {"max": 50}},
+}
+
+
+@pytest.fixture(scope="module")
+def naps(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster of its own, whose workers know a scenario that fails as its number says."""
+    folder = cluster.site.home / "seeded"
+    folder.mkdir()
+    (folder / "seeded.py").write_text(SEEDED)
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis)
+        for _ in range(2):
+            found.start_worker("--plugin-path", str(folder))
+        found.await_idle(2)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(naps: Cluster, cluster: Cluster) -> tuple[dict[str, Any], float]:
+    """The numbers of the run that nobody disturbs, and for how long it took, seconds."""
+    begun = time.monotonic()
+    plugins = str(cluster.site.home / "seeded")
+    done = naps.site.run(naps.site.task(NAPS), "--plugin-path", plugins)
+    return numbers(naps.site, done), time.monotonic() - begun
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_a_run_cut_off_at_any_moment_has_the_numbers_of_one_that_was_not(
+    naps: Cluster, cluster: Cluster, uninterrupted: tuple[dict[str, Any], float], moment: int
+) -> None:
+    expected, took_s = uninterrupted
+    wait_s = random.Random(SEED * 1000 + moment).uniform(0.2, 1.1) * took_s
+    print(f"OSBENCH_RESUME_SEED={SEED}, moment {moment}: killed after {wait_s:.3f} s")
+    naps.await_idle(2)
+    before = {one.path.name for one in RunDirectory.all(str(naps.site.data))}
+    plugins = str(cluster.site.home / "seeded")
+    run = naps.site.start(
+        "osbench-coord", "run", "--json", naps.site.task(NAPS), "--plugin-path", plugins
+    )
+
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        run.process.wait(wait_s)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    runs = {one.path.name: one for one in RunDirectory.all(str(naps.site.data))}
+    made = runs.keys() - before
+    if not made or not resumable_now(naps.site, *made):
+        # before its first decision, or after its report
+        return
+    (name,) = made
+    done = resumed(naps.site, name)
+
+    assert numbers(naps.site, done) == expected
+    assert done.code == 0
