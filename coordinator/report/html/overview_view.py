@@ -250,7 +250,10 @@ def _load_figure(view: WorkloadView) -> Figure:
     if view.facts.is_open:
         started = offered.get("rate_offered")
         number = with_unit(short(started), "/s") if started is not None else escape(DASH)
-        asked = f"of {short(offered['rate_planned'])}{NARROW}/s asked"
+        planned = offered.get("rate_planned")
+        asked = "too few arrivals for a rate"
+        if planned is not None:
+            asked = f"of {short(planned)}{NARROW}/s asked"
         return Figure(head="Load offered", number=number, note=asked)
     users, held = offered.get("concurrency"), offered.get("concurrency_held")
     if users is None:
