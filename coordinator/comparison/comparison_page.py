@@ -21,7 +21,7 @@ from osbench.coordinator.comparison.comparison_result import (
 )
 from osbench.coordinator.comparison.comparison_text import interval_text
 from osbench.coordinator.comparison.trends import RunsTrend, TrendChange, TrendSeries
-from osbench.coordinator.formatting import duration
+from osbench.coordinator.formatting import spaced
 
 #: Package of templates and style.
 _PACKAGE = "osbench.coordinator.comparison"
@@ -88,7 +88,7 @@ def _environment() -> Environment:
     environment.filters.update(
         sign=lambda verdict: _SIGNS[verdict],
         word=lambda verdict: str(verdict).replace(" ", "-"),
-        duration=_spaced,
+        duration=spaced,
         signed=signed_percent,
         interval=interval_text,
         trend_word=lambda trend: "worse" if _got_worse(trend) else "",
@@ -113,14 +113,6 @@ def _heading(result: ComparisonResult) -> str:
         for name, runs in zip(result.names, (result.before, result.after), strict=True)
     ]
     return f"{sides[1]} against {sides[0]}"
-
-
-def _spaced(seconds: float | None) -> str:
-    """A duration with a space before its unit."""
-    text = duration(seconds)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(number) :]
-    return f"{number} {unit}" if unit else text
 
 
 def _reach(result: ComparisonResult) -> float:
@@ -196,7 +188,7 @@ def _series_range(one: TrendSeries) -> str:
     known = [value for value in one.values_s if value is not None]
     if not known:
         return "too few iterations"
-    return f"{_spaced(min(known))} to {_spaced(max(known))}, last {_spaced(known[-1])}"
+    return f"{spaced(min(known))} to {spaced(max(known))}, last {spaced(known[-1])}"
 
 
 def _all_changes(trend: RunsTrend) -> list[tuple[TrendSeries, TrendChange]]:
