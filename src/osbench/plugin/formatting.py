@@ -3,11 +3,12 @@
 - `duration(seconds)`: three digits and a unit, `12.3ms`
 - `three_digits(number)`: three significant digits, `1.23`
 - `count(number, one, many)`: separators and a noun, `1,200 iterations`
+- `instant(seconds)`: an instant in UTC as ISO 8601, `2026-04-01T12:00:00.250Z`
 - `plain(text, limit)`: the first line of a foreign text, without control characters
 - `mask_url(text)`: a text in which passwords and secret parameters of URLs are hidden
 """
 
 from osbench.common.masking import mask_url
-from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.formatting import count, duration, instant, plain, three_digits
 
-__all__ = ["count", "duration", "mask_url", "plain", "three_digits"]
+__all__ = ["count", "duration", "instant", "mask_url", "plain", "three_digits"]
