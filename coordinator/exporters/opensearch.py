@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from osbench.coordinator.exporters.posting import BUSY, PAUSE_S, Poster
+from osbench.coordinator.exporters.posting import BUSY, PAUSE, PAUSE_S, Poster
 from osbench.plugin import exporter
 from osbench.plugin.errors import ExportError
 from osbench.plugin.formatting import count, instant, mask_url, plain
@@ -20,7 +20,6 @@ BYTES = 4 << 20
 
 #: Figures of a distribution that a document of a workload has, seconds.
 _FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
-_STATES = ("planned", "ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 #: Id and the two lines of a document.
 _Document = tuple[str, bytes]
@@ -45,12 +44,7 @@ class OpenSearch(exporter.Exporter):
                 "default": "osbench",
                 "description": "first part of the names of the indices",
             },
-            "pause_s": {
-                "type": "number",
-                "minimum": 0,
-                "default": PAUSE_S,
-                "description": "seconds before something is sent again; they double each time",
-            },
+            "pause_s": PAUSE,
         },
         "additionalProperties": False,
     }
@@ -141,7 +135,7 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
             "scenario": workload["name"],
             "subtask": workload["subtask"],
             "sla_passed": all(verdict["success"] for verdict in workload["sla"]),
-            **{state: workload["accounting"][state] for state in _STATES},
+            **{name: workload["accounting"][name] for name in ("planned", *exporter.STATES)},
             **{name: _figures(workload["latency"][name]["ok"]) for name in ("service", "response")},
             "start_lag": _figures(workload["start_lag"]),
         }
