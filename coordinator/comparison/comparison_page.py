@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -22,6 +20,7 @@ from osbench.coordinator.comparison.comparison_result import (
 from osbench.coordinator.comparison.comparison_text import interval_text
 from osbench.coordinator.comparison.trends import RunsTrend, TrendChange, TrendSeries
 from osbench.coordinator.formatting import spaced
+from osbench.coordinator.report.html import page_assets
 
 #: Package of templates and style.
 _PACKAGE = "osbench.coordinator.comparison"
@@ -76,7 +75,6 @@ def compare_command(result: ComparisonResult) -> str:
 
 
 def _environment() -> Environment:
-    style, digest = _style()
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -84,7 +82,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(style=Markup(style), style_hash=digest)  # noqa: S704 - our own file
+    # our own files, and their hash
+    environment.globals.update(
+        style=Markup(_style()),  # noqa: S704
+        style_hash=Markup(page_assets.hashes([_style()])),  # noqa: S704
+    )
     environment.filters.update(
         sign=lambda verdict: _SIGNS[verdict],
         word=lambda verdict: str(verdict).replace(" ", "-"),
@@ -100,11 +102,9 @@ def _environment() -> Environment:
 
 
 @cache
-def _style() -> tuple[str, str]:
-    """The style sheet, and its hash for the Content-Security-Policy."""
-    style = resources.files(_PACKAGE).joinpath("assets/comparison.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return style, f"sha256-{digest}"
+def _style() -> str:
+    own = resources.files(_PACKAGE).joinpath("assets/comparison.css")
+    return page_assets.colours() + own.read_text("utf-8")
 
 
 def _heading(result: ComparisonResult) -> str:

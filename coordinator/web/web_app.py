@@ -9,7 +9,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
-    FileResponse,
     HTMLResponse,
     JSONResponse,
     PlainTextResponse,
@@ -169,7 +168,7 @@ class WebApp:
         name = request.path_params["name"]
         if name not in _KINDS:
             return PlainTextResponse("There is no such file.\n", 404)
-        return FileResponse(web_pages.ASSETS / name, media_type=_KINDS[name])
+        return Response(web_pages.static(name), media_type=_KINDS[name])
 
     def _found(self, request: Request) -> RunDirectory | None:
         return self._shown.find(request.path_params["run"])

@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from osbench.coordinator.formatting import count, duration, three_digits
+from osbench.coordinator.report.html import page_assets
 
 #: Templates, style sheet and script.
 ASSETS = Path(__file__).parent / "assets"
@@ -34,6 +35,13 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
+
+
+@cache
+def static(name: str) -> str:
+    """A style sheet or a script; the style sheet after the colours of the report."""
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    return page_assets.colours() + text if name.endswith(".css") else text
 
 
 def render(name: str, **values: Any) -> str:

@@ -1,4 +1,7 @@
-"""The parts of the page that are the same in every report: style, scripts, templates, policy."""
+"""The parts of the page that are the same in every report: style, scripts, templates, policy.
+
+The colours are those of all pages of osbench.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ def text(name: str) -> str:
 
 
 @functools.cache
-def style() -> str:
-    """The style sheet, after the colours of both themes."""
+def colours() -> str:
+    """The colours of both themes as rules of CSS; a page without `data-theme` is as the system."""
     light, dark = _colours(_LIGHT), _colours(_DARK)
     return (
         f":root{{color-scheme:light;{light}}}\n"
@@ -44,7 +47,13 @@ def style() -> str:
         f"[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         "@media print{:root,:root:not([data-theme=light]),[data-theme=dark]"
         f"{{color-scheme:light;{light}}}}}\n"
-    ) + text("report.css")
+    )
+
+
+@functools.cache
+def style() -> str:
+    """The style sheet, after the colours."""
+    return colours() + text("report.css")
 
 
 @functools.cache
@@ -60,7 +69,7 @@ def policy(live: bool) -> str:
     """The Content-Security-Policy: these scripts and this style, and nothing from elsewhere."""
     connect = "; connect-src 'self'" if live else ""
     return (
-        f"default-src 'none'; script-src {_hashes(scripts(live))}; style-src {_hashes([style()])}; "
+        f"default-src 'none'; script-src {hashes(scripts(live))}; style-src {hashes([style()])}; "
         f"img-src data:{connect}; base-uri 'none'; form-action 'none'"
     )
 
@@ -70,6 +79,7 @@ def _colours(theme: int) -> str:
     return "".join(f"--{name}:{values[theme]};" for name, values in tokens.items())
 
 
-def _hashes(blocks: Sequence[str]) -> str:
+def hashes(blocks: Sequence[str]) -> str:
+    """Scripts or styles as sources of a Content-Security-Policy."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
