@@ -21,6 +21,7 @@ from osbench.coordinator.comparison.comparison_text import interval_text
 from osbench.coordinator.comparison.trends import RunsTrend, TrendChange, TrendSeries
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html.page_assets import PageFrame
 
 #: Package of templates and style.
 _PACKAGE = "osbench.coordinator.comparison"
@@ -38,8 +39,14 @@ _WIDEST, _NARROWEST = math.log(4), math.log(1.05)
 _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
-def compare_page(result: ComparisonResult) -> str:
-    """A comparison as a page."""
+def page_policy() -> str:
+    """The Content-Security-Policy of a page: its style, and nothing else."""
+    style = page_assets.hashes([_style()])
+    return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
+
+
+def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
+    """A comparison as a page; in a `frame` as a page of a server."""
     told, colon, rest = result.sentence.partition(":")
     if not colon:
         told, rest = result.sentence, ""
@@ -48,6 +55,7 @@ def compare_page(result: ComparisonResult) -> str:
     environment.filters["forest"] = lambda row: _forest(row, reach, result.margin)
     names = [name or "" for name in result.names]
     return environment.get_template("comparison.html.j2").render(
+        frame=frame,
         result=result,
         told=told + colon,
         rest=rest,
@@ -63,7 +71,7 @@ def compare_page(result: ComparisonResult) -> str:
 
 def trends_page(trends: Sequence[RunsTrend]) -> str:
     """Trends as a page; there must be one at least."""
-    return _environment().get_template("trends.html.j2").render(trends=list(trends))
+    return _environment().get_template("trends.html.j2").render(trends=list(trends), frame=None)
 
 
 def compare_command(result: ComparisonResult) -> str:
@@ -82,11 +90,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # our own files, and their hash
-    environment.globals.update(
-        style=Markup(_style()),  # noqa: S704
-        style_hash=Markup(page_assets.hashes([_style()])),  # noqa: S704
-    )
+    # our own file, and its hash
+    environment.globals.update(style=Markup(_style()), policy=Markup(page_policy()))  # noqa: S704
     environment.filters.update(
         sign=lambda verdict: _SIGNS[verdict],
         word=lambda verdict: str(verdict).replace(" ", "-"),

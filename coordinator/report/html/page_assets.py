@@ -10,7 +10,10 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+
+from markupsafe import Markup
 
 #: Scripts in the order in which they are joined into one.
 _SCRIPTS = (
@@ -27,6 +30,18 @@ _SCRIPTS = (
 #: Of the live page alone.
 _LIVE_SCRIPTS = ("update.js",)
 _LIGHT, _DARK = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFrame:
+    """What a server puts around a page. The policy is not in such a page: the server sends it."""
+
+    #: Address of a style sheet: it stands before the page's own, whose colours of a theme that was
+    #: chosen win.
+    style: str
+    #: HTML at the top of the page, and the address of its script; "" for none.
+    bar: Markup
+    script: str
 
 
 @functools.cache
