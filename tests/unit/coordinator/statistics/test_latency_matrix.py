@@ -81,6 +81,8 @@ def test_fewer_bins_hold_the_same_durations(instants: list[int], bins: int) -> N
     assert fewer.used <= bins
     assert np.array_equal(fewer.summed(), matrix.summed())
     assert fewer.width_s >= matrix.width_s
+    # the last bin holds the last instant
+    assert (fewer.used - 1) * fewer.width_s <= max(instants) / 1e9 < fewer.used * fewer.width_s
 
 
 def test_percentiles_lie_within_a_bucket_of_the_exact_ones() -> None:
