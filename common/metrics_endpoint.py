@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Metric, start_http_server
 
 from osbench.common.errors import UsageError
-
-#: Where it listens unless an address is given: what it shows is for this host.
-LOOPBACK = "127.0.0.1"
-
-_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]:|(?P<host>[^\s:/\[\]]+):)?(?P<port>\d{1,5})")
+from osbench.common.listen_address import parse_listen_address
 
 
 class _Source:
@@ -25,15 +20,6 @@ class _Source:
     def collect(self) -> Iterable[Metric]:
         """What is known now."""
         return self._collect()
-
-
-def parse_listen(text: str) -> tuple[str, int]:
-    """Address and port of `[ADDRESS:]PORT`. Raises UsageError."""
-    found = _ADDRESS.fullmatch(text)
-    port = int(found["port"]) if found else -1
-    if found is None or port > 65535:
-        raise UsageError(f"cannot listen on {text!r}: write PORT or ADDRESS:PORT")
-    return found["six"] or found["host"] or LOOPBACK, port
 
 
 @contextlib.contextmanager
@@ -48,7 +34,7 @@ def metrics_endpoint(
     if not listen:
         yield None
         return
-    address, port = parse_listen(listen)
+    address, port = parse_listen_address(listen)
     registry = CollectorRegistry(auto_describe=False)
     try:
         server, thread = start_http_server(port, address, registry)

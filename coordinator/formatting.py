@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from osbench.common.escaping import escaped
 
 #: Unit, its seconds, and the number of it from which the next unit is used.
@@ -41,6 +43,12 @@ def three_digits(number: float) -> str:
     if number < 99.95:
         return f"{number:.1f}"
     return f"{number:,.0f}"
+
+
+def instant(seconds: float) -> str:
+    """Seconds since 1970-01-01 UTC as ISO 8601 with milliseconds: 2026-04-01T12:00:00.250Z."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def count(number: int, one: str = "", many: str = "") -> str:

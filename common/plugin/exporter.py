@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from osbench.common import outcomes
 from osbench.common.errors import ExportError
-from osbench.common.outcomes import RAN
 
-_RAN = frozenset(outcome.name.lower() for outcome in RAN)
+#: Keys of `accounting` of a workload in the JSON object whose counts sum to `planned`.
+STATES = outcomes.STATES
+
+_RAN = frozenset(outcome.name.lower() for outcome in outcomes.RAN)
 
 
 class IterationRow(NamedTuple):

@@ -28,8 +28,9 @@ from osbench.coordinator.report.summary_json import to_error_json
 #: Exit code of a command that was interrupted.
 INTERRUPTED = 130
 
-#: Width of a table that is written to a file or a pipe.
+#: Width of a table, and of text, that is written to a file or a pipe.
 _WIDE = 1000
+_TEXT_WIDE = 200
 
 _FILES = "osbench.config_files"
 
@@ -162,3 +163,17 @@ def echo_table(table: Table) -> None:
     """Print a table: folded to the width of a terminal; one line per row elsewhere."""
     width = None if sys.stdout.isatty() else _WIDE
     Console(width=width, markup=False, highlight=False).print(table)
+
+
+def console() -> Console:
+    """A console for text: as wide as the terminal; wide for files and pipes."""
+    return Console(width=None if sys.stdout.isatty() else _TEXT_WIDE)
+
+
+def write_file(path: Path, content: str) -> None:
+    """Write a file that the user asked for, and say so. Raises UsageError."""
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    click.echo(f"wrote {path}", err=True)

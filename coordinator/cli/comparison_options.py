@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.cli.base import CommandSettings, console, write_file
 from osbench.coordinator.comparison.compared_run import (
     ComparedRun,
     finished_runs,
@@ -28,8 +26,6 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Begins the name of all runs with a tag.
 TAG = "tag:"
-#: Width of text that is written to a file or a pipe.
-_WIDE = 200
 
 
 def _share(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
@@ -123,27 +119,13 @@ def read_side(settings: CommandSettings, names: Sequence[str]) -> list[ComparedR
 def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:
     """Print a comparison and write its page. Raises UsageError."""
     if chosen.page is not None:
-        write_page(chosen.page, compare_page(result))
+        write_file(chosen.page, compare_page(result))
     if chosen.as_json:
         click.echo(json.dumps(comparison_json(result), indent=1))
     else:
         show_comparison(result, console())
 
 
-def write_page(path: Path, page: str) -> None:
-    """Write a page. Raises UsageError."""
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    click.echo(f"wrote {path}", err=True)
-
-
 def exit_code(result: ComparisonResult) -> int:
     """1 where something became worse, else 0."""
     return int(result.verdict in (ChangeVerdict.WORSE, ChangeVerdict.MIXED))
-
-
-def console() -> Console:
-    """A console as wide as the terminal; wide for files and pipes."""
-    return Console(width=None if sys.stdout.isatty() else _WIDE)

@@ -10,16 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, three_digits
-from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
+from osbench.coordinator.storage.progress import (
+    HOT_CPU,
+    ODD_STATES,
+    Snapshot,
+    WorkerProgress,
+    worker_title,
+)
 
 #: Characters of a bar.
 BAR = 20
 #: Lines of a workload besides those of its workers; fewer workers than this are never shown.
 _LINES = 8
 _LEAST = 2
-#: A worker process that takes this much of a core may be the limit.
-HOT_CPU = 0.9
-_BAD_STATES = ("silent", "lost", "stuck")
 
 
 def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
@@ -71,7 +74,7 @@ def _figures(one: Snapshot) -> Table:
     for head in ("rate", f"{one.latency} p50", "p95", "p99", "failed", "running", "start lag p99"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_row(
-        f"{_rate(one.rate)}/s",
+        f"{three_digits(one.rate)}/s",
         *map(duration, (one.p50_s, one.p95_s, one.p99_s)),
         Text(count(one.failed), style="red" if one.failed else ""),
         count(one.busy),
@@ -96,14 +99,13 @@ def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for row in (shown := _chosen(rows, room)):
-        name = f"{row.label} ({row.name})" if row.label else row.name
         table.add_row(
-            Text(plain(name)),
+            Text(plain(worker_title(row.name, row.label))),
             f"{row.busy} of {row.users}",
-            f"{_rate(row.rate)}/s",
+            f"{three_digits(row.rate)}/s",
             Text(f"{row.cpu:.0%}", style="yellow" if row.cpu >= HOT_CPU else ""),
             duration(row.lag_p99_s),
-            Text(plain(row.state), style="red" if row.state in _BAD_STATES else ""),
+            Text(plain(row.state), style="red" if row.state in ODD_STATES else ""),
         )
     if len(rows) > len(shown):
         table.add_row(Text(f"and {count(len(rows) - len(shown), 'other')}", style="dim"))
@@ -116,10 +118,6 @@ def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
         return list(rows)
     ranked = sorted(
         range(len(rows)),
-        key=lambda at: (rows[at].state not in _BAD_STATES, -(rows[at].lag_p99_s or 0.0)),
+        key=lambda at: (rows[at].state not in ODD_STATES, -(rows[at].lag_p99_s or 0.0)),
     )
     return [rows[at] for at in sorted(ranked[:room])]
-
-
-def _rate(value: float) -> str:
-    return three_digits(value) if value else "0"

@@ -64,7 +64,8 @@ def run_repeatedly(
         document = {"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": summaries}
         click.echo(json.dumps(document))
     elif summaries:
-        show_spread(compared(settings, summaries), Console())
+        runs = compared(settings, [summary["run_id"] for summary in summaries])
+        show_spread(runs, Console())
         click.echo(f"\nTag of these runs: {tag}")
         click.echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
     return worst(codes)
@@ -84,9 +85,7 @@ def run_tagged(
     return run_once(settings, replace(wanted, run_options=options), progress, interrupts)
 
 
-def compared(settings: CommandSettings, summaries: Sequence[dict[str, Any]]) -> list[ComparedRun]:
+def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
     """These runs as comparisons read them. Raises UsageError."""
     data_dir = str(settings.conf.data_dir)
-    return [
-        read_compared_run(RunDirectory.find(data_dir, summary["run_id"])) for summary in summaries
-    ]
+    return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]

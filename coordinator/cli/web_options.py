@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from osbench.coordinator.web.address import PATTERN, Address
+from osbench.common.listen_address import is_listen_address
+from osbench.coordinator.web.address import Address
 
 #: The option, and what it means without a value.
 WEB = "--web"
@@ -33,7 +34,7 @@ def _with_value(args: Sequence[str]) -> list[str]:
         if one == "--":
             return [*found, one, *rest]
         if one == WEB:
-            address = rest and PATTERN.fullmatch(rest[0])
+            address = rest and is_listen_address(rest[0])
             one = f"{WEB}={rest.pop(0) if address else _DEFAULT}"
         found.append(one)
     return found

@@ -199,8 +199,7 @@ def _sentence(
         return "Too few iterations to compare any percentile."
     tested = len(rows)
     if verdict in (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED):
-        clear = [row for row in rows if row.p is not None and row.verdict != "no evidence"]
-        moved = [row for row in clear if row.verdict in (ChangeVerdict.WORSE, ChangeVerdict.BETTER)]
+        moved = [row for row in rows if row.verdict in (ChangeVerdict.WORSE, ChangeVerdict.BETTER)]
         told = {"worse": "Worse", "better": "Better", "mixed": "Some better, some worse"}[verdict]
         # the clearest one of the iteration as a whole; else of an action
         first = min(moved, key=lambda row: (bool(row.action), row.p or 0.0))

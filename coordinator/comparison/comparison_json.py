@@ -15,10 +15,7 @@ FORMAT = 1
 
 def comparison_json(result: ComparisonResult) -> dict[str, Any]:
     """The JSON object of a comparison."""
-    found = asdict(result)
-    # a caveat that forbids the comparison was overruled, or there would be no result
-    found["names"] = list(result.names)
-    return {"format": FORMAT, **found}
+    return {"format": FORMAT, **asdict(result)}
 
 
 def trends_json(trends: Sequence[RunsTrend]) -> dict[str, Any]:

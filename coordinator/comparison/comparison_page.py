@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +19,9 @@ from osbench.coordinator.comparison.comparison_result import (
 )
 from osbench.coordinator.comparison.comparison_text import interval_text
 from osbench.coordinator.comparison.trends import RunsTrend, TrendChange, TrendSeries
-from osbench.coordinator.formatting import duration
+from osbench.coordinator.formatting import spaced
+from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html.page_assets import PageFrame
 
 #: Package of templates and style.
 _PACKAGE = "osbench.coordinator.comparison"
@@ -39,8 +39,14 @@ _WIDEST, _NARROWEST = math.log(4), math.log(1.05)
 _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
-def compare_page(result: ComparisonResult) -> str:
-    """A comparison as a page."""
+def page_policy() -> str:
+    """The Content-Security-Policy of a page: its style, and nothing else."""
+    style = page_assets.hashes([_style()])
+    return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
+
+
+def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
+    """A comparison as a page; in a `frame` as a page of a server."""
     told, colon, rest = result.sentence.partition(":")
     if not colon:
         told, rest = result.sentence, ""
@@ -49,6 +55,7 @@ def compare_page(result: ComparisonResult) -> str:
     environment.filters["forest"] = lambda row: _forest(row, reach, result.margin)
     names = [name or "" for name in result.names]
     return environment.get_template("comparison.html.j2").render(
+        frame=frame,
         result=result,
         told=told + colon,
         rest=rest,
@@ -64,7 +71,7 @@ def compare_page(result: ComparisonResult) -> str:
 
 def trends_page(trends: Sequence[RunsTrend]) -> str:
     """Trends as a page; there must be one at least."""
-    return _environment().get_template("trends.html.j2").render(trends=list(trends))
+    return _environment().get_template("trends.html.j2").render(trends=list(trends), frame=None)
 
 
 def compare_command(result: ComparisonResult) -> str:
@@ -76,7 +83,6 @@ def compare_command(result: ComparisonResult) -> str:
 
 
 def _environment() -> Environment:
-    style, digest = _style()
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -84,11 +90,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(style=Markup(style), style_hash=digest)  # noqa: S704 - our own file
+    # our own file, and its hash
+    environment.globals.update(style=Markup(_style()), policy=Markup(page_policy()))  # noqa: S704
     environment.filters.update(
         sign=lambda verdict: _SIGNS[verdict],
         word=lambda verdict: str(verdict).replace(" ", "-"),
-        duration=_spaced,
+        duration=spaced,
         signed=signed_percent,
         interval=interval_text,
         trend_word=lambda trend: "worse" if _got_worse(trend) else "",
@@ -100,11 +107,9 @@ def _environment() -> Environment:
 
 
 @cache
-def _style() -> tuple[str, str]:
-    """The style sheet, and its hash for the Content-Security-Policy."""
-    style = resources.files(_PACKAGE).joinpath("assets/comparison.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return style, f"sha256-{digest}"
+def _style() -> str:
+    own = resources.files(_PACKAGE).joinpath("assets/comparison.css")
+    return page_assets.colours() + own.read_text("utf-8")
 
 
 def _heading(result: ComparisonResult) -> str:
@@ -113,14 +118,6 @@ def _heading(result: ComparisonResult) -> str:
         for name, runs in zip(result.names, (result.before, result.after), strict=True)
     ]
     return f"{sides[1]} against {sides[0]}"
-
-
-def _spaced(seconds: float | None) -> str:
-    """A duration with a space before its unit."""
-    text = duration(seconds)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(number) :]
-    return f"{number} {unit}" if unit else text
 
 
 def _reach(result: ComparisonResult) -> float:
@@ -196,7 +193,7 @@ def _series_range(one: TrendSeries) -> str:
     known = [value for value in one.values_s if value is not None]
     if not known:
         return "too few iterations"
-    return f"{_spaced(min(known))} to {_spaced(max(known))}, last {_spaced(known[-1])}"
+    return f"{spaced(min(known))} to {spaced(max(known))}, last {spaced(known[-1])}"
 
 
 def _all_changes(trend: RunsTrend) -> list[tuple[TrendSeries, TrendChange]]:

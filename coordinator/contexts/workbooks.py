@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from osbench.common.yaml_documents import load_yaml
-from osbench.plugin.cloud import Cloud, PerProjectContext
+from osbench.plugin.cloud import Cloud, PerProjectContext, load_yaml
 from osbench.plugin.errors import ContextError
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.coordinator.exporters.hdr_encoding import encode, position
 from osbench.plugin import exporter
+from osbench.plugin.formatting import instant
 
 #: Intervals of a workload at most: beyond that their length doubles, so that memory is bounded.
 INTERVALS = 600
@@ -62,8 +62,7 @@ class Hdr(exporter.Exporter):
         base = min(began) if began else run.at
         with path.open("w", encoding="utf-8") as file:
             file.write("#[Histogram log format version 1.3]\n")
-            instant = datetime.fromtimestamp(base, UTC).isoformat(timespec="milliseconds")
-            file.write(f"#[StartTime: {base:.3f} (seconds since epoch), {instant}]\n")
+            file.write(f"#[StartTime: {base:.3f} (seconds since epoch), {instant(base)}]\n")
             file.write(f"#[BaseTime: {base:.3f} (seconds since epoch)]\n")
             file.write(f"{_HEADING}\n")
             for number, (workload, intervals) in enumerate(zip(workloads, found, strict=True)):

@@ -23,7 +23,6 @@ from osbench.plugin import exporter
 BOUNDS = (*(step * 10.0**power for power in range(-4, 3) for step in (1, 2, 5)), 1000.0)
 
 _LABELS = ("workload", "scenario", "subtask")
-_STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 _HISTOGRAMS = (
     ("osbench_service_seconds", "service", "Time from start to end of iterations."),
     ("osbench_response_seconds", "response", "Time from the due instant to the end."),
@@ -96,7 +95,7 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
     )
     for place, workload in zip(labels, summary["workloads"], strict=True):
         accounting = workload["accounting"]
-        for state in _STATES:
+        for state in exporter.STATES:
             counts.add_metric((*place, state), accounting[state], timestamp=at)
         planned.add_metric(place, accounting["planned"] or 0, timestamp=at)
         for kind, number in _error_types(workload).items():

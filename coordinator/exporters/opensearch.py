@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from osbench.coordinator.exporters.posting import BUSY, PAUSE_S, Poster
+from osbench.coordinator.exporters.posting import BUSY, PAUSE, PAUSE_S, Poster
 from osbench.plugin import exporter
 from osbench.plugin.errors import ExportError
-from osbench.plugin.formatting import count, mask_url, plain
+from osbench.plugin.formatting import count, instant, mask_url, plain
 
 #: Documents, and bytes, of a request.
 DOCUMENTS = 5_000
@@ -21,7 +20,6 @@ BYTES = 4 << 20
 
 #: Figures of a distribution that a document of a workload has, seconds.
 _FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
-_STATES = ("planned", "ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 #: Id and the two lines of a document.
 _Document = tuple[str, bytes]
@@ -46,12 +44,7 @@ class OpenSearch(exporter.Exporter):
                 "default": "osbench",
                 "description": "first part of the names of the indices",
             },
-            "pause_s": {
-                "type": "number",
-                "minimum": 0,
-                "default": PAUSE_S,
-                "description": "seconds before something is sent again; they double each time",
-            },
+            "pause_s": PAUSE,
         },
         "additionalProperties": False,
     }
@@ -136,13 +129,13 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
     names = [workload["name"] for workload in summary["workloads"]]
     for number, workload in enumerate(summary["workloads"]):
         found = common | {
-            "@timestamp": _instant(run.at),
+            "@timestamp": instant(run.at),
             "exit_code": summary["exit_code"],
             "workload": number,
             "scenario": workload["name"],
             "subtask": workload["subtask"],
             "sla_passed": all(verdict["success"] for verdict in workload["sla"]),
-            **{state: workload["accounting"][state] for state in _STATES},
+            **{name: workload["accounting"][name] for name in ("planned", *exporter.STATES)},
             **{name: _figures(workload["latency"][name]["ok"]) for name in ("service", "response")},
             "start_lag": _figures(workload["start_lag"]),
         }
@@ -151,7 +144,7 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
         document_id = f"{summary['run_id']}-{row.workload}-{row.iteration}"
         at = run.t0_at[row.workload] + (row.started_s or row.due_s or 0.0)
         found = common | {
-            "@timestamp": _instant(at),
+            "@timestamp": instant(at),
             "scenario": names[row.workload],
             **_fields(row),
         }
@@ -186,8 +179,3 @@ def _document(index: str, document_id: str, fields: Mapping[str, Any]) -> _Docum
     kept = {name: value for name, value in fields.items() if value not in (None, "")}
     action = json.dumps({"index": {"_index": index, "_id": document_id}})
     return document_id, f"{action}\n{json.dumps(kept)}\n".encode()
-
-
-def _instant(seconds: float) -> str:
-    found = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return found.replace("+00:00", "Z")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from osbench.coordinator.exporters.otlp_metrics import metrics_request
-from osbench.coordinator.exporters.posting import PAUSE_S, Poster
+from osbench.coordinator.exporters.posting import PAUSE, PAUSE_S, Poster
 from osbench.plugin import exporter
 from osbench.plugin.errors import ExportError
 from osbench.plugin.formatting import count, mask_url, plain
@@ -38,12 +38,7 @@ class OpenTelemetry(exporter.LiveExporter):
                 "default": True,
                 "description": "whether to export the kept traces",
             },
-            "pause_s": {
-                "type": "number",
-                "minimum": 0,
-                "default": PAUSE_S,
-                "description": "seconds before something is sent again; they double each time",
-            },
+            "pause_s": PAUSE,
         },
         "additionalProperties": False,
     }

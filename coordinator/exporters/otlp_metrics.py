@@ -18,7 +18,6 @@ SCALE = 5
 #: AGGREGATION_TEMPORALITY_CUMULATIVE
 _CUMULATIVE = 2
 
-_STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 _HISTOGRAMS = (
     ("osbench.iteration.service_time", "service", "time from start to end of iterations"),
     ("osbench.iteration.response_time", "response", "time from the due instant to the end"),
@@ -58,7 +57,7 @@ def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
         {**point, "asInt": str(workload["accounting"][state])}
         | {"attributes": [*point["attributes"], *attributes({"state": state})]}
         for _, workload, point in begun
-        for state in _STATES
+        for state in exporter.STATES
     ]
     if counts:
         yield {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import requests
 
@@ -16,6 +17,13 @@ TIMEOUT_S = 30.0
 TRIES = 7
 PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
+#: Schema of the option `pause_s`.
+PAUSE: Mapping[str, Any] = {
+    "type": "number",
+    "minimum": 0,
+    "default": PAUSE_S,
+    "description": "seconds before something is sent again; they double each time",
+}
 
 #: Answers of a server, or a proxy before it, that may take the same request later.
 BUSY = frozenset({429, 502, 503, 504})

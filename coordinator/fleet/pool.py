@@ -11,9 +11,9 @@ from typing import Protocol
 from osbench.common.errors import FleetError, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.fleet.worker_request import Shortage, WorkerRequest, processes
-from osbench.coordinator.fleet.membership import Membership
 
 #: A poll that comes later than this after the previous one counts as this long: a coordinator
 #: that slept declares no worker lost.

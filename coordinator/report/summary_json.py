@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +14,7 @@ from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
+from osbench.coordinator.formatting import instant
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.run_report import RunReport
@@ -43,8 +43,8 @@ def to_json(report: RunReport) -> dict[str, Any]:
         "task": report.title,
         "description": report.description,
         "tags": list(report.tags),
-        "started_at": _instant(report.started_at),
-        "finished_at": _instant(report.finished_at),
+        "started_at": instant(report.started_at),
+        "finished_at": instant(report.finished_at),
         "exit_code": report.exit_code,
         "exit_meaning": meaning(report.exit_code),
         "notes": list(report.notes),
@@ -153,8 +153,8 @@ def _hook(report: HookReport) -> dict[str, Any]:
 def _hook_result(result: Result) -> dict[str, Any]:
     found: dict[str, Any] = {
         "status": result.status,
-        "started_at": None if result.started_at is None else _instant(result.started_at),
-        "finished_at": None if result.finished_at is None else _instant(result.finished_at),
+        "started_at": None if result.started_at is None else instant(result.started_at),
+        "finished_at": None if result.finished_at is None else instant(result.finished_at),
         "triggered_by": {"event_type": result.event.unit, "value": result.event.value},
     }
     if result.error is not None:
@@ -178,8 +178,8 @@ def _context_step(step: ContextStep | None) -> dict[str, Any] | None:
     if step is None:
         return None
     return {
-        "started_at": _instant(step.started_at),
-        "finished_at": _instant(step.finished_at),
+        "started_at": instant(step.started_at),
+        "finished_at": instant(step.finished_at),
         "error": None if step.error is None else dataclasses.asdict(step.error),
     }
 
@@ -270,8 +270,3 @@ def _exemplars(statistics: WorkloadStatistics) -> list[dict[str, Any]]:
         }
         for exemplar, state in slow
     ]
-
-
-def _instant(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -42,7 +42,7 @@ def to_timeline(
 
 def _workload(outcome: WorkloadOutcome, lag_limit_s: float) -> dict[str, Any]:
     over_time = outcome.statistics.over_time
-    is_open = outcome.offered.concurrency is None
+    is_open = outcome.offered.is_open
     spoilt = _spoilt(over_time.start_lag, lag_limit_s) if is_open else []
     return {
         "t0_at": outcome.t0_at,

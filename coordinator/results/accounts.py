@@ -18,8 +18,8 @@ from osbench.common.errors import OsbenchError, Untrusted
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.messages import Block, Will
-from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.fleet.membership import Membership
+from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.merging import groups, join
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.storage.run_directory import RunDirectory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from osbench.common.outcomes import STATES
 
@@ -66,6 +67,17 @@ class Offered:
     rate_offered: float | None = None
     #: Why the load was cut short, or None: "interrupted", or "sla" (aborted on SLA failure).
     cut_short: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Iterations start at planned instants, whatever the service does."""
+        return self.concurrency is None
+
+
+def is_open_load(offered: Mapping[str, Any]) -> bool:
+    """The same of `offered` as a summary has it; False of an empty one."""
+    # the rate would not tell: an open load with one arrival has none
+    return bool(offered) and offered.get("concurrency") is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,9 @@ from osbench.coordinator.contexts.context_stack import ContextStack, Tell
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.dispatch.port import PlannedBatch
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunPlan
 from osbench.coordinator.storage.run_directory import RunDirectory

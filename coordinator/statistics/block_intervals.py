@@ -20,12 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, bounds_of
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, latencies_at
 from osbench.coordinator.statistics.percentiles import REPORTED
 from osbench.coordinator.statistics.student_t import quantile
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Blocks below which there is no interval.
 FEWEST = 10
@@ -85,10 +84,12 @@ def block_intervals(
     counts = counts[busy[0] : busy[-1] + 1]
     length = _block_bins(counts, width_s)
     blocks = len(counts) // length
-    ranks = _Ranks(counts, matrix.lowest)
+    by_bucket = counts.sum(axis=0)
     spread = _BlockSpread(counts, blocks) if blocks >= FEWEST else None
     return BlockIntervals(
-        estimates=tuple(_estimate(ranks, spread, percent) for percent in percents),
+        estimates=tuple(
+            _estimate(by_bucket, matrix.lowest, spread, percent) for percent in percents
+        ),
         blocks=blocks if spread else 0,
         block_s=len(counts) / blocks * width_s if spread else 0.0,
     )
@@ -127,25 +128,6 @@ def _block_bins(counts: Ints, width_s: float) -> int:
     return max(1, math.ceil(max(times * correlated, least_s / width_s) - 1e-9))
 
 
-class _Ranks:
-    """From ranks to latencies."""
-
-    def __init__(self, counts: Ints, lowest: int) -> None:
-        self._sums: Floats = np.concatenate(([0.0], np.cumsum(counts.sum(axis=0))))
-        low, high = bounds_of(np.arange(lowest, lowest + counts.shape[1]))
-        self._edges: Floats = np.concatenate((low, high[-1:]))
-        self.total = float(self._sums[-1])
-
-    def at(self, rank: float) -> float:
-        """The latency in nanoseconds up to which `rank` iterations are, linear within a bucket."""
-        column = int(np.searchsorted(self._sums, rank))
-        if column == 0:
-            return float(self._edges[np.searchsorted(self._sums, 0.0, side="right") - 1])
-        before, after = self._sums[column - 1 : column + 1]
-        low, high = self._edges[column - 1 : column + 1]
-        return float(low + (high - low) * (rank - before) / (after - before))
-
-
 class _BlockSpread:
     """How much ranks vary between blocks."""
 
@@ -178,26 +160,24 @@ class _BlockSpread:
         return float(variance / (total * share * (1 - share)))
 
 
-def _estimate(ranks: _Ranks, spread: _BlockSpread | None, percent: float) -> BlockEstimate:
-    share = percent / 100
-    value = ranks.at(share * ranks.total)
-    if spread is None or not 0 < share < 1:
-        return BlockEstimate(
-            percent=percent,
-            value_ns=value,
-            interval_ns=None,
-            interval_ranks=None,
-            design_effect=None,
-        )
-    effect = spread.effect(share)
-    # as many independent iterations lie beyond the percentile: few of them say little of
-    # their own spread
-    beyond = ranks.total * min(share, 1 - share) / effect
-    bounds = _bounds(ranks.total, share, effect, min(spread.blocks - 1, beyond))
+def _estimate(
+    counts: Ints, lowest: int, spread: _BlockSpread | None, percent: float
+) -> BlockEstimate:
+    """`counts` by bucket, over all time."""
+    share, total = percent / 100, float(counts.sum())
+    effect = bounds = None
+    if spread is not None and 0 < share < 1:
+        effect = spread.effect(share)
+        # as many independent iterations lie beyond the percentile: few of them say little of
+        # their own spread
+        beyond = total * min(share, 1 - share) / effect
+        bounds = _bounds(total, share, effect, min(spread.blocks - 1, beyond))
+    ranks = np.array([share * total, *(bounds or ())])
+    value, *interval = latencies_at(counts, lowest, ranks).tolist()
     return BlockEstimate(
         percent=percent,
         value_ns=value,
-        interval_ns=(ranks.at(bounds[0]), ranks.at(bounds[1])) if bounds else None,
+        interval_ns=(interval[0], interval[1]) if interval else None,
         interval_ranks=bounds,
         design_effect=effect,
     )

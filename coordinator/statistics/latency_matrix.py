@@ -7,7 +7,7 @@ divide every factor of two into 64 equal parts, so that a bucket is at most 1.6 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,23 +63,32 @@ def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
     return octave * (1 + part / _PARTS), octave * (1 + (part + 1) / _PARTS)
 
 
-def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
-    """A percentile in nanoseconds of the durations of some buckets, NaN where there are none.
+def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
+    """For each rank, from 0 to the number of durations, the nanoseconds that so many do not exceed.
 
-    `counts` begins with bucket `lowest`. Linear within the bucket.
+    `counts` begins with bucket `lowest`; NaN where it is empty. Linear within the bucket.
     """
     sums = np.cumsum(counts)
-    total = int(sums[-1]) if len(sums) else 0
-    if not total:
-        return math.nan
-    wanted = total * percent / 100
-    column = min(int(np.searchsorted(sums, wanted)), len(sums) - 1)
-    if not counts[column]:
-        # the least: the lower bound of the first bucket that holds one
-        column = int(np.flatnonzero(counts)[0])
-    low, high = bounds_of(np.array([lowest + column]))
-    inside = (wanted - (int(sums[column]) - int(counts[column]))) / int(counts[column])
-    return float(low[0] + (high[0] - low[0]) * min(max(inside, 0.0), 1.0))
+    if not len(sums) or not sums[-1]:
+        return np.full(len(ranks), math.nan)
+    # the least is the lower bound of the first bucket that holds one
+    ends = np.searchsorted(sums, 0, side="right"), np.searchsorted(sums, sums[-1])
+    columns = np.clip(np.searchsorted(sums, ranks), *ends)
+    low, high = bounds_of(lowest + columns)
+    inside = (ranks - (sums[columns] - counts[columns])) / counts[columns]
+    found: Floats = low + (high - low) * np.clip(inside, 0.0, 1.0)
+    return found
+
+
+def percentiles_of(counts: Ints, lowest: int, percents: Sequence[float]) -> list[float]:
+    """Percentiles in nanoseconds of the durations of some buckets; as `latencies_at`."""
+    ranks = int(counts.sum()) * np.array(percents, np.float64) / 100
+    return [float(value) for value in latencies_at(counts, lowest, ranks)]
+
+
+def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
+    """One of them."""
+    return percentiles_of(counts, lowest, (percent,))[0]
 
 
 class LatencyMatrix:

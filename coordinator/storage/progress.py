@@ -17,6 +17,11 @@ LOG = logging.getLogger(__name__)
 #: Between two notes, seconds.
 STATUS_S = 1.0
 
+#: A worker process that takes this much of a core may be the limit.
+HOT_CPU = 0.9
+#: States of a worker process that takes no part in the load.
+ODD_STATES = frozenset({"silent", "lost", "stuck"})
+
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionState:
@@ -94,6 +99,11 @@ def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapsho
         workers=0,
         away=False,
     )
+
+
+def worker_title(name: str, label: str) -> str:
+    """A worker process as displays call it: "label (host:pid)", or without the label."""
+    return f"{label} ({name})" if label else name
 
 
 class ProgressRecorder:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 import socket
 from dataclasses import dataclass
 
 import psutil
 
 from osbench.common.errors import UsageError
+from osbench.common.listen_address import LOOPBACK, parse_listen_address
 
 #: Where it listens unless told otherwise; another port where this one is taken.
-HOST = "127.0.0.1"
 PORT = 8089
-
-#: "ADDR:PORT", ":PORT", "PORT"; an IPv6 address stands in brackets.
-PATTERN = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<port>\d{1,5})")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
     """A host and a port, 0 for any that is free."""
 
-    host: str = HOST
+    host: str = LOOPBACK
     port: int = PORT
     #: The port was asked for: no other one will do.
     fixed: bool = False
@@ -33,11 +29,8 @@ class Address:
         """The address of "ADDR:PORT", ":PORT" or "PORT"; "" is the default. Raises UsageError."""
         if not text:
             return cls()
-        found = PATTERN.fullmatch(text)
-        if found is None or int(found["port"]) > 65535:
-            raise UsageError(f"{text!r} is no address: write ADDR:PORT, such as {HOST}:{PORT}")
-        host = (found["host"] or HOST).strip("[]")
-        return cls(host=host, port=int(found["port"]), fixed=True)
+        host, port = parse_listen_address(text)
+        return cls(host=host, port=port, fixed=True)
 
     @property
     def loopback(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.report.run_facts import RUNNING, read_facts
+from osbench.coordinator.report.run_facts import RUNNING, RunFacts, read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import TIMELINE
 from osbench.coordinator.web import report_views, web_pages
@@ -77,20 +77,22 @@ class FirstLook:
 
     line: str
     now: str
-    #: The report so far, None where there is nothing to report yet; workloads that it shows.
-    page: str | None
-    workloads: int
+    #: What is known so far, None where there is nothing to report yet.
+    facts: RunFacts | None
+
+    @property
+    def workloads(self) -> int:
+        """Workloads that the report shows."""
+        return len(self.facts.summary["workloads"]) if self.facts else 0
 
 
 def first_look(directory: RunDirectory) -> FirstLook:
     """A run as it is when its page is opened."""
     status = directory.read("status.json")
-    facts = read_facts(directory) if _stamp(directory) else None
     return FirstLook(
         line=state_line(status, running=True, summary=None),
         now=web_pages.now(status),
-        page=report_views.live(facts) if facts else None,
-        workloads=len(facts.summary["workloads"]) if facts else 0,
+        facts=read_facts(directory) if _stamp(directory) else None,
     )
 
 

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from osbench.coordinator.comparison.compared_run import earlier_runs, read_compared_run
 from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_page import compare_page
+from osbench.coordinator.comparison.comparison_page import compare_page, page_policy
 from osbench.coordinator.comparison.evidence import Evidence
-from osbench.coordinator.report.html.page import live_parts, render_page, render_report
+from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html.page import live_parts, render_page
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.web.report_page import framed, merged
 
 
 def report(facts: RunFacts) -> str:
     """The report of a run that is over."""
-    return render_report(facts)
+    return render_page(facts, frame=framed())
 
 
-def live(facts: RunFacts) -> str:
-    """The same page of a run that goes on."""
-    return render_page(facts, live=True)
+def live(facts: RunFacts, bar: str) -> str:
+    """The same page of a run that goes on, below a bar."""
+    return render_page(facts, live=True, frame=framed(bar))
+
+
+@cache
+def report_policy(live: bool) -> str:
+    """The Content-Security-Policy of reports."""
+    return merged(page_assets.policy(live))
+
+
+@cache
+def comparison_policy() -> str:
+    """The same of comparisons."""
+    return merged(page_policy())
 
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
@@ -33,4 +48,5 @@ def comparison(data_dir: str, first: RunDirectory, second: RunDirectory) -> str:
     names = sorted((first, second), key=lambda one: one.path.name)
     before, after = ([read_compared_run(one)] for one in names)
     history = earlier_runs(data_dir, [*before, *after])
-    return compare_page(compare_sides(Evidence(before=before, after=after, history=history)))
+    evidence = Evidence(before=before, after=after, history=history)
+    return compare_page(compare_sides(evidence), framed())

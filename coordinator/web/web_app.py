@@ -9,7 +9,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
-    FileResponse,
     HTMLResponse,
     JSONResponse,
     PlainTextResponse,
@@ -23,7 +22,7 @@ from starlette.types import ASGIApp
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.web import live_documents, report_page, report_views, web_pages
+from osbench.coordinator.web import live_documents, report_views, web_pages
 from osbench.coordinator.web.access_tokens import AccessTokens, Role
 from osbench.coordinator.web.feed import Feed
 from osbench.coordinator.web.live_documents import ListDocument, RunDocument
@@ -94,11 +93,10 @@ class WebApp:
             text = "Tick two finished runs in the list."
             return _page(web_pages.message("Compare", text, to_list=True), 400)
         async with self._drawing:
-            text = await asyncio.to_thread(
+            page = await asyncio.to_thread(
                 report_views.comparison, self._shown.data_dir, found[0], found[1]
             )
-        page, policy = report_page.served(text, "")
-        return _page(page, policy=policy)
+        return _page(page, policy=report_views.comparison_policy())
 
     # runs
 
@@ -110,17 +108,17 @@ class WebApp:
         if await asyncio.to_thread(_goes_on, directory):
             return await self._live(directory, request.scope["role"])
         text = await self._report(directory)
-        page, policy = report_page.served(text, "")
-        return _page(page, policy=policy)
+        return _page(text, policy=report_views.report_policy(live=False))
 
     async def _live(self, directory: RunDirectory, role: Role) -> Response:
         document = await asyncio.to_thread(live_documents.first_look, directory)
+        facts = document.facts
         name = directory.path.name
         bar = web_pages.render(
             "bar.html.j2",
             frames=f"/runs/{name}/frames",
             line=document.line,
-            begun=document.page is not None,
+            begun=facts is not None,
             workloads=document.workloads,
             after="" if self._shown.only else "reload",
             list=not self._shown.only,
@@ -128,13 +126,13 @@ class WebApp:
             abort_url=f"/runs/{name}/abort",
             now=web_pages.markup(document.now),
         )
-        if document.page is None:
+        if facts is None:
             text = "The run has no results yet; this page shows them as soon as there are some."
             title = f"Run {name}"
             only = bool(self._shown.only)
             return _page(web_pages.message(title, text, to_list=not only, bar=bar))
-        page, policy = report_page.served(document.page, bar)
-        return _page(page, policy=policy)
+        page = await asyncio.to_thread(report_views.live, facts, bar)
+        return _page(page, policy=report_views.report_policy(live=True))
 
     async def _report(self, directory: RunDirectory) -> str:
         """The report of a run that is over; one is drawn at a time."""
@@ -169,7 +167,7 @@ class WebApp:
         name = request.path_params["name"]
         if name not in _KINDS:
             return PlainTextResponse("There is no such file.\n", 404)
-        return FileResponse(web_pages.ASSETS / name, media_type=_KINDS[name])
+        return Response(web_pages.static(name), media_type=_KINDS[name])
 
     def _found(self, request: Request) -> RunDirectory | None:
         return self._shown.find(request.path_params["run"])

@@ -11,13 +11,13 @@ import jinja2
 from markupsafe import Markup
 
 from osbench.coordinator.formatting import count, duration, three_digits
+from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.storage.progress import HOT_CPU, ODD_STATES, worker_title
 
 #: Templates, style sheet and script.
 ASSETS = Path(__file__).parent / "assets"
 #: Rows of workers that are shown for a workload.
 WORKERS = 40
-#: A worker process that takes this much of a core may be the limit.
-HOT_CPU = 0.9
 
 #: Our own files and the address of this server; no script or style in the page but by hash.
 POLICY = (
@@ -34,6 +34,13 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
+
+
+@cache
+def static(name: str) -> str:
+    """A style sheet or a script; the style sheet after the colours of the report."""
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    return page_assets.colours() + text if name.endswith(".css") else text
 
 
 def render(name: str, **values: Any) -> str:
@@ -65,7 +72,7 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
         "name": one["name"],
         "phase": one["phase"],
         "done": count(one["settled"]) + (f" of {count(planned)}" if planned is not None else ""),
-        "rate": _rate(one.get("rate", 0.0)),
+        "rate": three_digits(one.get("rate", 0.0)),
         "failed": count(one["failed"]),
         "busy": count(one["busy"]),
         "lag": duration(one.get("lag_p99_s")),
@@ -78,19 +85,15 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "name": f"{row['label']} ({row['name']})" if row["label"] else row["name"],
+        "name": worker_title(row["name"], row["label"]),
         "state": row["state"],
-        "odd": row["state"] in ("silent", "lost", "stuck"),
-        "rate": _rate(row["rate"]),
+        "odd": row["state"] in ODD_STATES,
+        "rate": three_digits(row["rate"]),
         "users": f"{count(row['busy'])} of {count(row['users'])}",
         "cpu": f"{row['cpu']:.0%}",
         "hot": row["cpu"] >= HOT_CPU,
         "lag": duration(row["lag_p99_s"]),
     }
-
-
-def _rate(value: float) -> str:
-    return three_digits(value) if value else "0"
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int) -> str:

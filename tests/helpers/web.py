@@ -21,9 +21,10 @@ TOKENS = AccessTokens(token="full-0123456789abcdef", read_token="read-0123456789
 #: Holds a run until it is interrupted, as a coordinator does.
 _HOLDER = """
 import signal, sys
+# first of all: threads that an import starts would take the signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 from pathlib import Path
 from osbench.coordinator.storage.run_directory import RunDirectory
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 run = RunDirectory(Path(sys.argv[1]))
 run.lock()
 print("held", flush=True)

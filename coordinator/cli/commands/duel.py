@@ -84,9 +84,7 @@ class AlternatingRuns:
             error = OsbenchError("interrupted before both tasks had run")
             error.exit_code = INTERRUPTED
             raise error
-        pairs = [
-            compared(self._settings, [{"run_id": one} for one in pair]) for pair in self._pairs
-        ]
+        pairs = [compared(self._settings, pair) for pair in self._pairs]
         kept, left_out = sound_pairs(pairs, anyway=chosen.anyway)
         found = compare_sides(
             Evidence(

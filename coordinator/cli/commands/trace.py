@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
+from osbench.coordinator.cli.base import CommandSettings, Group, console, with_settings, write_file
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs
@@ -28,8 +26,6 @@ from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
 from osbench.coordinator.traces.sources.otlp import to_otlp
 
-#: Width of text that is written to a file or a pipe.
-_WIDE = 200
 _RANKED = 40
 
 _ORDERS = ("total", "self", "critical", "mean", "p50", "p95", "p99", "max", "count")
@@ -106,7 +102,7 @@ def show(
     if iteration is not None:
         heading += f", iteration {iteration}"
     notes = [f"left out ({one['why']}): {plain(one['span'])}" for one in left[:20]]
-    trace_text.show_trace(_console(), f"{heading} of {trace_set.name}", rows, notes)
+    trace_text.show_trace(console(), f"{heading} of {trace_set.name}", rows, notes)
 
 
 @trace.command()
@@ -149,7 +145,7 @@ def rank(
     trace_set = _trace_set(settings, source)
     rows = list(trace_set.ranking)
     if out is not None:
-        _write(out, mistral_table(rows))
+        write_file(out, mistral_table(rows))
     if mistral:
         click.echo(escaped(mistral_table(rows), breaks=True), nl=False)
         return
@@ -165,11 +161,11 @@ def rank(
             }
         )
         return
-    console = _console()
+    terminal = console()
     trace_text.show_ranking(
-        console, rows[: limit or None], len(rows), trace_set.pauses, trace_set.paused_s
+        terminal, rows[: limit or None], len(rows), trace_set.pauses, trace_set.paused_s
     )
-    trace_text.show_notes(console, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
 @trace.command("explain")
@@ -203,9 +199,9 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool) -> No
             }
         )
         return
-    console = _console()
-    trace_text.show_explanation(console, found)
-    trace_text.show_notes(console, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    terminal = console()
+    trace_text.show_explanation(terminal, found)
+    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
 @trace.command()
@@ -239,9 +235,9 @@ def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -
             }
         )
         return
-    console = _console()
+    terminal = console()
     for one in found:
-        trace_text.show_comparison(console, one)
+        trace_text.show_comparison(terminal, one)
 
 
 @trace.command()
@@ -291,7 +287,7 @@ def export(
     if to is None:
         click.echo(escaped(written, breaks=True), nl=False)
     else:
-        _write(to, written)
+        write_file(to, written)
 
 
 def _trace_set(settings: CommandSettings, source: str) -> TraceSet:
@@ -321,17 +317,5 @@ def _chosen(trace_set: TraceSet, ids: tuple[str, ...], band: str | None) -> Iter
     return found
 
 
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    click.echo(f"wrote {path}", err=True)
-
-
 def _print_json(document: dict[str, Any]) -> None:
     click.echo(json.dumps(document, indent=1))
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _WIDE)

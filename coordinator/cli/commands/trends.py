@@ -9,13 +9,8 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.comparison_options import (
-    console,
-    html_option,
-    json_option,
-    write_page,
-)
+from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
+from osbench.coordinator.cli.comparison_options import html_option, json_option
 from osbench.coordinator.comparison.compared_run import ComparedRun, finished_runs
 from osbench.coordinator.comparison.comparison_json import trends_json
 from osbench.coordinator.comparison.comparison_page import trends_page
@@ -76,7 +71,7 @@ def trends(
         groups = {newest: groups[newest]}
     found = [trend_of(runs[-last:]) for runs in groups.values()]
     if page is not None:
-        write_page(page, trends_page(found))
+        write_file(page, trends_page(found))
     if as_json:
         click.echo(json.dumps(trends_json(found), indent=1))
         return

@@ -12,6 +12,7 @@ from osbench.coordinator.statistics.latency_matrix import (
     LatencyMatrix,
     bounds_of,
     percentile_of,
+    percentiles_of,
 )
 
 Ints = NDArray[np.int64]
@@ -141,12 +142,10 @@ def curve(matrix: LatencyMatrix, most_s: float | None) -> list[list[float]]:
     if total < 2:
         return []
     end = math.log10(total)
-    points = []
-    for step in range(_CURVE_POINTS):
-        rare = step / (_CURVE_POINTS - 1) * end
-        percent = max(100 * (1 - 10**-rare), _FIRST)
-        value = _ms(percentile_of(counts, matrix.lowest, percent))
-        points.append([round(rare, 4), value])
+    rarities = [step / (_CURVE_POINTS - 1) * end for step in range(_CURVE_POINTS)]
+    percents = [max(100 * (1 - 10**-rare), _FIRST) for rare in rarities]
+    values = percentiles_of(counts, matrix.lowest, percents)
+    points = [[round(rare, 4), _ms(value)] for rare, value in zip(rarities, values, strict=True)]
     if most_s is not None:
         points[-1][1] = round(most_s * 1e3, 4)
     return points
@@ -154,11 +153,12 @@ def curve(matrix: LatencyMatrix, most_s: float | None) -> list[list[float]]:
 
 def _percentiles(line: Ints, lowest: int) -> list[float | None]:
     count = int(line.sum())
+    *values, greatest = percentiles_of(line, lowest, (*BAND_PERCENTS, 100.0))
     found: list[float | None] = [
-        _ms(percentile_of(line, lowest, percent)) if count * (100 - percent) >= 99.9 else None
-        for percent in BAND_PERCENTS
+        _ms(value) if count * (100 - percent) >= 99.9 else None
+        for percent, value in zip(BAND_PERCENTS, values, strict=True)
     ]
-    return [*found, _ms(percentile_of(line, lowest, 100)) if count else None]
+    return [*found, _ms(greatest) if count else None]
 
 
 def _ms(nanoseconds: float) -> float:

@@ -48,19 +48,11 @@ def output_views(
     for number, chart in enumerate(outputs.get("complete") or ()):
         iteration = chart.get("first_iteration")
         data = first.get(str(chart.get("title")))
-        if data is not None:
-            said = f"of iteration {iteration}; {chart.get('iterations')} had one"
-            views.append(_view(f"{anchor}-one-{number}", {**chart, "data": data}, said))
-        else:
+        said = f"of iteration {iteration}; {chart.get('iterations')} had one"
+        if data is None:
             said = f"{counted(chart.get('iterations') or 0, 'iteration')}, the first {iteration}"
-            views.append(_view(f"{anchor}-one-{number}", {**chart, "data": ""}, said))
+        views.append(_view(f"{anchor}-one-{number}", {**chart, "data": data}, said))
     return views
-
-
-def hook_output_views(anchor: str, output: Mapping[str, Any]) -> list[OutputView]:
-    """The charts that a hook put out."""
-    charts = [*(output.get("additive") or ()), *(output.get("complete") or ())]
-    return [_view(f"{anchor}-{number}", chart, "") for number, chart in enumerate(charts)]
 
 
 def _view(anchor: str, chart: Mapping[str, Any], of: str) -> OutputView:

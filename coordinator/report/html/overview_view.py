@@ -16,10 +16,10 @@ from osbench.coordinator.report.html.page_numbers import (
     DASH,
     NARROW,
     counted,
-    duration_parts,
     limit_text,
     short,
     spaced,
+    time_markup,
     time_text,
     whole,
     with_unit,
@@ -236,13 +236,8 @@ def _figures(view: WorkloadView) -> list[Figure]:
     ]
 
 
-def _number(seconds: float | None, digits: int = 3) -> Markup:
-    number, unit = duration_parts(seconds, digits)
-    return with_unit(number, unit) if unit else escape(number)
-
-
 def _time_figure(head: str, seconds: float | None, note: str) -> Figure:
-    return Figure(head=head, number=_number(seconds), note=note)
+    return Figure(head=head, number=time_markup(seconds), note=note)
 
 
 def _load_figure(view: WorkloadView) -> Figure:
@@ -250,7 +245,10 @@ def _load_figure(view: WorkloadView) -> Figure:
     if view.facts.is_open:
         started = offered.get("rate_offered")
         number = with_unit(short(started), "/s") if started is not None else escape(DASH)
-        asked = f"of {short(offered['rate_planned'])}{NARROW}/s asked"
+        planned = offered.get("rate_planned")
+        asked = "too few arrivals for a rate"
+        if planned is not None:
+            asked = f"of {short(planned)}{NARROW}/s asked"
         return Figure(head="Load offered", number=number, note=asked)
     users, held = offered.get("concurrency"), offered.get("concurrency_held")
     if users is None:
@@ -271,7 +269,7 @@ def _succeeded(view: WorkloadView) -> Figure:
 
 
 def _limited(view: WorkloadView, key: str) -> Figure:
-    number = _number(view.facts.main_times.get(key))
+    number = time_markup(view.facts.main_times.get(key))
     row = view.criterion(key)
     if row is None:
         return Figure(head=key, number=number, note="no limit asked")
@@ -286,7 +284,7 @@ def _limited(view: WorkloadView, key: str) -> Figure:
 def _lag_figure(view: WorkloadView) -> Figure:
     facts = view.facts
     lag = facts.start_lag.get("p99")
-    number = _number(lag, 2)
+    number = time_markup(lag, 2)
     row = view.criterion("start_lag")
     head = "p99 start lag"
     if row is not None and not row.ok:

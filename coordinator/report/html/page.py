@@ -24,6 +24,7 @@ from osbench.coordinator.report.html.iteration_table import (
 from osbench.coordinator.report.html.latency_series import heat_table
 from osbench.coordinator.report.html.output_data import first_outputs
 from osbench.coordinator.report.html.overview_view import OverviewView, overview_of
+from osbench.coordinator.report.html.page_assets import PageFrame
 from osbench.coordinator.report.html.run_details import RunHead, run_details, run_head
 from osbench.coordinator.report.html.time_charts import payload
 from osbench.coordinator.report.html.trace_views import (
@@ -55,8 +56,11 @@ def render_report(facts: RunFacts) -> str:
     return render_page(facts)
 
 
-def render_page(facts: RunFacts, live: bool = False) -> str:
-    """The page of a run; the live one has no traces, and is fed by `osbench.update`."""
+def render_page(facts: RunFacts, live: bool = False, frame: PageFrame | None = None) -> str:
+    """The page of a run; in a `frame` it is a page of a server.
+
+    The live one has no traces, and is fed by `osbench.update`.
+    """
     page = _Page.of(facts, live=live)
     data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
     if not live:
@@ -70,6 +74,7 @@ def render_page(facts: RunFacts, live: bool = False) -> str:
     return _template("report.html.j2").render(
         page.context()
         | {
+            "frame": frame,
             # ours, and no word of a run in them
             "policy": Markup(page_assets.policy(live)),  # noqa: S704
             "style": Markup(page_assets.style()),  # noqa: S704

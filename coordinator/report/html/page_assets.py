@@ -1,4 +1,7 @@
-"""The parts of the page that are the same in every report: style, scripts, templates, policy."""
+"""The parts of the page that are the same in every report: style, scripts, templates, policy.
+
+The colours are those of all pages of osbench.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+
+from markupsafe import Markup
 
 #: Scripts in the order in which they are joined into one.
 _SCRIPTS = (
@@ -26,6 +32,18 @@ _LIVE_SCRIPTS = ("update.js",)
 _LIGHT, _DARK = 0, 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class PageFrame:
+    """What a server puts around a page. The policy is not in such a page: the server sends it."""
+
+    #: Address of a style sheet: it stands before the page's own, whose colours of a theme that was
+    #: chosen win.
+    style: str
+    #: HTML at the top of the page, and the address of its script; "" for none.
+    bar: Markup
+    script: str
+
+
 @functools.cache
 def text(name: str) -> str:
     """A file of the assets."""
@@ -34,8 +52,8 @@ def text(name: str) -> str:
 
 
 @functools.cache
-def style() -> str:
-    """The style sheet, after the colours of both themes."""
+def colours() -> str:
+    """The colours of both themes as rules of CSS; a page without `data-theme` is as the system."""
     light, dark = _colours(_LIGHT), _colours(_DARK)
     return (
         f":root{{color-scheme:light;{light}}}\n"
@@ -44,7 +62,13 @@ def style() -> str:
         f"[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         "@media print{:root,:root:not([data-theme=light]),[data-theme=dark]"
         f"{{color-scheme:light;{light}}}}}\n"
-    ) + text("report.css")
+    )
+
+
+@functools.cache
+def style() -> str:
+    """The style sheet, after the colours."""
+    return colours() + text("report.css")
 
 
 @functools.cache
@@ -60,7 +84,7 @@ def policy(live: bool) -> str:
     """The Content-Security-Policy: these scripts and this style, and nothing from elsewhere."""
     connect = "; connect-src 'self'" if live else ""
     return (
-        f"default-src 'none'; script-src {_hashes(scripts(live))}; style-src {_hashes([style()])}; "
+        f"default-src 'none'; script-src {hashes(scripts(live))}; style-src {hashes([style()])}; "
         f"img-src data:{connect}; base-uri 'none'; form-action 'none'"
     )
 
@@ -70,6 +94,7 @@ def _colours(theme: int) -> str:
     return "".join(f"--{name}:{values[theme]};" for name, values in tokens.items())
 
 
-def _hashes(blocks: Sequence[str]) -> str:
+def hashes(blocks: Sequence[str]) -> str:
+    """Scripts or styles as sources of a Content-Security-Policy."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

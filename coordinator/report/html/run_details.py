@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import yaml
 
 from osbench.common.masking import mask, mask_url
 from osbench.common.outcomes import STATES
+from osbench.coordinator.formatting import instant
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.run_facts import RunFacts
@@ -67,7 +67,7 @@ def run_details(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> RunDetai
     head = run_head(facts)
     pairs = [
         ("run", head.run_id),
-        ("started", str(summary.get("started_at") or _instant(manifest.get("started_at")))),
+        ("started", _started(facts)),
         ("finished", str(summary.get("finished_at") or "") if facts.state == "finished" else ""),
         ("exit code", _exit_words(head.exit_code, str(summary.get("exit_meaning") or ""))),
         ("state", "" if facts.state == "finished" else facts.state),
@@ -134,7 +134,7 @@ def _exit_words(code: int | None, meaning: str) -> str:
 
 
 def _when(facts: RunFacts) -> str:
-    begun = str(facts.summary.get("started_at") or _instant(facts.manifest.get("started_at")))
+    begun = _started(facts)
     ended = str(facts.summary.get("finished_at") or "") if facts.state == "finished" else ""
     if not begun:
         return ""
@@ -145,7 +145,9 @@ def _when(facts: RunFacts) -> str:
     return f"{said} UTC"
 
 
-def _instant(seconds: Any) -> str:
-    if not isinstance(seconds, int | float):
-        return ""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+def _started(facts: RunFacts) -> str:
+    """When the run started, ISO 8601; "" where that is not known."""
+    if facts.summary.get("started_at"):
+        return str(facts.summary["started_at"])
+    seconds = facts.manifest.get("started_at")
+    return instant(seconds) if isinstance(seconds, int | float) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
@@ -104,7 +104,6 @@ class TraceGroup:
     sentence: str
     bands: list[BandView]
     waterfalls: list[WaterfallView]
-    notes: list[str] = field(default_factory=list)
 
     def examples(self) -> list[dict[str, Any]]:
         """Marks of the heat map: seconds, milliseconds, and which waterfall they open."""

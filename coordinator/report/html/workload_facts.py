@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.results.totals import is_open_load
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 
 #: What a run without a timeline, of an older release, is judged by.
@@ -39,8 +40,7 @@ class WorkloadFacts:
     @property
     def is_open(self) -> bool:
         """Iterations start at planned instants, whatever the service does."""
-        offered = self.summary.get("offered") or {}
-        return offered.get("rate_planned") is not None
+        return is_open_load(self.offered)
 
     @property
     def kind(self) -> str:

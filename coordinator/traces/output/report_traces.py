@@ -10,6 +10,7 @@ import numpy as np
 
 from osbench.common.errors import OsbenchError
 from osbench.common.outcomes import Outcome
+from osbench.coordinator.results.totals import is_open_load
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.explanation import Answer, explain
 from osbench.coordinator.traces.analysis.notes import trace_notes
@@ -198,13 +199,11 @@ def _hex(rows: TracedIterations, at: int) -> str:
 
 def _judged_by_response(workloads: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
     """Open loads are judged by response time."""
-    return {
-        number: one["offered"]["rate_planned"] is not None for number, one in enumerate(workloads)
-    }
+    return {number: is_open_load(one["offered"]) for number, one in enumerate(workloads)}
 
 
 def _percentiles(workload: Mapping[str, Any]) -> dict[str, float]:
-    kind = "service" if workload["offered"]["rate_planned"] is None else "response"
+    kind = "response" if is_open_load(workload["offered"]) else "service"
     found: dict[str, float] = workload["latency"][kind]["ok"]
     return found
 

@@ -8,6 +8,7 @@ Access:
   errors; `AT_ONCE`, how many at the same time
 - `Cloud`: requests to services as one user
 - `CloudUser`: a user that iterations act as
+- `load_yaml`: the value of a YAML document, within bounds of size and depth
 - `SERVICES`: the services whose API versions are known, by name
 
 Removal, by name:
@@ -44,6 +45,7 @@ from osbench.common.openstack.error_mapping import AuthenticationFailed
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.openstack.resource_names import is_from_iteration
 from osbench.common.openstack.service_catalogue import SERVICES
+from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
 from osbench.coordinator.contexts.per_project import PerProjectContext
 from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, remove_resources
@@ -68,6 +70,7 @@ __all__ = [
     "RequestFailed",
     "is_from_iteration",
     "kinds",
+    "load_yaml",
     "probe",
     "remove_resources",
 ]

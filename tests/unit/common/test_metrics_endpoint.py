@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics import parser
 
 from osbench.common.errors import UsageError
-from osbench.common.metrics_endpoint import metrics_endpoint, parse_listen
+from osbench.common.metrics_endpoint import metrics_endpoint
 
 
 def test_each_request_gets_what_is_known_then() -> None:
@@ -35,25 +35,6 @@ def test_each_request_gets_what_is_known_then() -> None:
 def test_without_an_address_nothing_listens() -> None:
     with metrics_endpoint("", list) as port:
         assert port is None
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("9100", ("127.0.0.1", 9100)),
-        ("0.0.0.0:9100", ("0.0.0.0", 9100)),
-        ("node-1.example:1", ("node-1.example", 1)),
-        ("[::1]:9100", ("::1", 9100)),
-    ],
-)
-def test_addresses(text: str, found: tuple[str, int]) -> None:
-    assert parse_listen(text) == found
-
-
-@pytest.mark.parametrize("text", ["", "x", ":1", "a:b", "1:70000", "::1:9100", "http://a:1", "-1"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="write PORT or ADDRESS:PORT"):
-        parse_listen(text)
 
 
 @pytest.mark.parametrize("host", ["", "192.0.2.1:", "no-such-host.invalid:"])

@@ -22,10 +22,10 @@ from helpers.sample_reports import constant_workload, full_report, rps_workload,
 from helpers.stored_runs import T0_AT, stored_run
 from osbench.common.errors import ExportError
 from osbench.common.outcomes import Outcome
-from osbench.common.plugin.exporter import ExportedRun
+from osbench.common.plugin.exporter import DurationCounts, ExportedRun
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.exporters import hdr
+from osbench.coordinator.exporters import hdr, openmetrics
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.results.totals import Accounting, Warmup
@@ -328,7 +328,46 @@ def test_prometheus_reads_counts_and_buckets(tmp_path: Path, timeline: bool) -> 
     assert families["osbench_exit_code"].samples[0].value == 0
 
 
-def test_values_have_times_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_prometheus_reads_every_state_and_all_types_of_errors(tmp_path: Path) -> None:
+    states = {"ok": 1, "failed": 2, "timed_out": 3, "dropped": 4, "lost": 5, "not_started": 6}
+    run = stored_run(tmp_path, ROWS, accounting=Accounting(planned=21, **states))
+    workload = run.summary["workloads"][0]
+    error = workload["errors"][0]
+    workload |= {"errors": [error, {**error, "message": "another"}], "other_errors": 9}
+    run.summary["exit_code"] = 3
+
+    text = exported("openmetrics", run, tmp_path).read_text("utf-8")
+
+    families = {one.name: one.samples for one in parser.text_string_to_metric_families(text)}
+    assert {one.labels["state"]: one.value for one in families["osbench_iterations"]} == states
+    (planned,) = families["osbench_planned_iterations"]
+    assert planned.value == 21
+    types = {one.labels["type"]: one.value for one in families["osbench_errors"]}
+    assert types == {error["type"]: 2 * error["count"], "(others)": 9}
+    assert families["osbench_exit_code"][0].value == 3
+
+
+def test_a_duration_counts_in_the_bucket_that_it_does_not_exceed() -> None:
+    durations = DurationCounts(upper_ns=[10_000_000, 10_000_001], counts=[3, 4], sum_s=0.07)
+
+    found = dict(openmetrics._buckets(durations))
+
+    assert (found["0.005"], found["0.01"], found["0.02"], found["+Inf"]) == (0, 3, 7, 7)
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_values_have_times_only_where_they_are_asked_for(tmp_path: Path, timestamps: bool) -> None:
+    run = stored_run(tmp_path, ROWS)
+    text = exported("openmetrics", run, tmp_path, timestamps=timestamps).read_text("utf-8")
+
+    families = parser.text_string_to_metric_families(text)
+
+    assert {one.timestamp is not None for family in families for one in family.samples} == {
+        timestamps
+    }
+
+
+def test_the_time_of_values_is_the_end_of_the_run(tmp_path: Path) -> None:
     run = stored_run(tmp_path, ROWS)
     text = exported("openmetrics", run, tmp_path, timestamps=True).read_text("utf-8")
 

@@ -18,8 +18,10 @@ from osbench.common.errors import ExportError
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import DurationCounts
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.exporters import opensearch, otlp_metrics
+from osbench.common.plugin.sla import Verdict
+from osbench.coordinator.exporters import opensearch, otlp_metrics, posting
 from osbench.coordinator.report.stored_run import LiveRun, StoredRun
+from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.storage.timeline_file import read_timeline
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.model.spans import Span, Trace
@@ -59,6 +61,47 @@ def test_each_iteration_and_workload_is_a_document(run: StoredRun) -> None:
         assert "service_s" not in server.documents["mine-iterations"][f"{RUN}-0-10"]
         one, _ = server.found("mine-workloads")
         assert (one["planned"], one["ok"], one["service"]["count"]) == (10, 8, 8)
+
+
+def test_a_document_has_the_instant_of_the_start_and_the_sla_of_all_criteria(
+    tmp_path: Path,
+) -> None:
+    met, missed = (
+        Verdict(criterion="throughput", success=success, detail="") for success in (True, False)
+    )
+    late = [row(1, due=100, started=350, ended=370)]
+    run = stored_run(tmp_path, late, verdicts=(met, missed))
+
+    with search_server() as server:
+        send("opensearch", run, server.url)
+
+        (found,) = server.found("osbench-iterations")
+        (one,) = server.found("osbench-workloads")
+    assert found["@timestamp"] == "2026-04-01T12:00:01.600Z"
+    assert one["sla_passed"] is False
+
+
+def test_the_first_reason_of_a_refusal_is_told(
+    run: StoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opensearch, "DOCUMENTS", 1)
+    statuses = {f"{RUN}-0-2": 400, f"{RUN}-0-3": 413}
+
+    with (
+        search_server(lambda key, _: statuses.get(key, 200)) as server,
+        pytest.raises(ExportError, match="refused 2 of 14 documents; the first: HTTP 400 "),
+    ):
+        send("opensearch", run, server.url)
+
+
+def test_each_pause_is_twice_as_long_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(posting.time, "sleep", paused.append)
+
+    attempts = len(list(posting.Poster({}, 1.0).pauses()))
+
+    assert attempts == posting.TRIES
+    assert paused == [1, 2, 4, 8, 15, 15]
 
 
 def test_refused_documents_are_sent_again_and_none_twice(
@@ -146,6 +189,21 @@ def test_opentelemetry_reads_what_is_sent(run: StoredRun) -> None:
     assert metrics_of(request)["osbench.iteration.start_lag"][0].count == 9
 
 
+def test_opentelemetry_reads_every_state_of_cumulative_metrics(tmp_path: Path) -> None:
+    states = {"ok": 1, "failed": 2, "timed_out": 3, "dropped": 4, "lost": 5, "not_started": 6}
+    run = stored_run(tmp_path, ROWS, accounting=Accounting(planned=21, **states))
+
+    request = otlp_metrics.metrics_request(run)
+
+    assert states_of(json.dumps(request)) == [states]
+    (point, *_) = metrics_of(json.dumps(request))["osbench.iteration.service_time"]
+    assert point.scale == otlp_metrics.SCALE
+    metrics = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+    kinds = [one.get("sum") or one["exponentialHistogram"] for one in metrics]
+    # AGGREGATION_TEMPORALITY_CUMULATIVE
+    assert {kind["aggregationTemporality"] for kind in kinds} == {2}
+
+
 def test_a_busy_collector_is_asked_again(run: StoredRun) -> None:
     with collector() as server:
         server.refusals = [503, 429]
@@ -227,7 +285,7 @@ def test_the_buckets_of_a_histogram_hold_its_values() -> None:
     buckets = [int(one) for one in found["positive"]["bucketCounts"]]
     assert (found["zeroCount"], found["count"], found["sum"]) == ("4", "49", 1.5)
     assert sum(buckets) == 45
-    first, parts = found["positive"]["offset"], 2**otlp_metrics.SCALE
+    first, parts = found["positive"]["offset"], 2 ** found["scale"]
     edges = [2 ** ((first + at) / parts) for at in range(len(buckets) + 1)]
     for value in values:
         (at,) = [at for at in range(len(buckets)) if edges[at] < value / 1e9 <= edges[at + 1]]

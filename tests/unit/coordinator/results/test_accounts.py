@@ -8,8 +8,8 @@ import zstandard
 
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.fleet.membership import Membership
+from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.frames import FrameFile

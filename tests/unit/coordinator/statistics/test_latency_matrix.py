@@ -14,7 +14,9 @@ from osbench.coordinator.statistics.latency_matrix import (
     LatencyMatrix,
     bounds_of,
     buckets_of,
+    latencies_at,
     percentile_of,
+    percentiles_of,
 )
 
 SECOND = 10**9
@@ -79,6 +81,8 @@ def test_fewer_bins_hold_the_same_durations(instants: list[int], bins: int) -> N
     assert fewer.used <= bins
     assert np.array_equal(fewer.summed(), matrix.summed())
     assert fewer.width_s >= matrix.width_s
+    # the last bin holds the last instant
+    assert (fewer.used - 1) * fewer.width_s <= max(instants) / 1e9 < fewer.used * fewer.width_s
 
 
 def test_percentiles_lie_within_a_bucket_of_the_exact_ones() -> None:
@@ -99,3 +103,22 @@ def test_nothing_has_no_percentile() -> None:
 def test_the_least_is_in_the_first_bucket_that_holds_one() -> None:
     low, high = bounds_of(ints(102))
     assert low[0] <= percentile_of(ints(0, 0, 4, 1), 100, 0) < high[0]
+
+
+def test_ranks_are_linear_within_buckets_and_skip_empty_ones() -> None:
+    low, high = bounds_of(ints(101, 103))
+    middle = (low + high) / 2
+
+    found = latencies_at(ints(0, 2, 0, 2, 0), 100, np.array([0.0, 1.0, 2.0, 3.0, 4.0]))
+
+    assert found.tolist() == [low[0], middle[0], high[0], middle[1], high[1]]
+
+
+def test_many_percentiles_are_those_that_come_one_by_one() -> None:
+    counts = np.random.default_rng(1).integers(0, 3, 500)
+    percents = [0.0, 1e-6, 37.5, 50.0, 99.0, 99.99, 100.0]
+
+    found = percentiles_of(counts, 7, percents)
+
+    assert found == [percentile_of(counts, 7, percent) for percent in percents]
+    assert found == sorted(found)

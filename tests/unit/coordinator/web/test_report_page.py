@@ -2,35 +2,94 @@
 
 from __future__ import annotations
 
-from osbench.coordinator.web.report_page import merged, served
+import json
+import re
+from pathlib import Path
 
-PAGE = (
-    '<!doctype html><html><head><meta http-equiv="Content-Security-Policy" '
-    "content=\"default-src 'none'; script-src 'sha256-abc='; style-src 'sha256-def='; "
-    "img-src data:; base-uri 'none'; form-action 'none'\">"
-    '<title>t</title></head><body class="x"><main>m</main></body></html>'
-)
+import numpy as np
+import pytest
 
+from helpers.queue_runs import Queue, side
+from helpers.report_facts import facts_of
+from osbench.coordinator.comparison.comparing import compare_sides
+from osbench.coordinator.comparison.comparison_page import compare_page
+from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.run_facts import RUNNING
+from osbench.coordinator.web import report_views, web_pages
+from osbench.coordinator.web.report_page import framed, merged
 
-def test_the_policy_is_in_the_header_alone() -> None:
-    page, policy = served(PAGE, "")
-
-    assert "http-equiv" not in page
-    assert "script-src 'sha256-abc=' 'self'" in policy
-    assert "<script" not in page
-
-
-def test_the_bar_stands_first_and_its_script_last() -> None:
-    page, _ = served(PAGE, '<section id="live"></section>')
-
-    assert '<body class="x"><section id="live"></section><main>' in page
-    assert page.endswith('<script src="/static/live.js" defer></script>\n</body></html>')
+BAR = '<section id="live"></section>'
+SCRIPT = '<script src="/static/live.js" defer></script>'
 
 
-def test_the_style_of_the_page_comes_after_that_of_the_bar() -> None:
-    page, _ = served(PAGE.replace("<title>", "<style>own</style><title>"), "")
+@pytest.fixture
+def live(tmp_path: Path) -> str:
+    """The page of a run that goes on."""
+    return report_views.live(facts_of(tmp_path, state=RUNNING), BAR)
 
-    assert page.index("web.css") < page.index("<style>own")
+
+@pytest.fixture
+def over(tmp_path: Path) -> str:
+    """The page of a run that is over."""
+    return report_views.report(facts_of(tmp_path))
+
+
+@pytest.fixture
+def comparison() -> str:
+    """A page that compares two runs."""
+    chance = np.random.default_rng(1)
+    before, after = (side(Queue(duration_s=60), chance, name, 1) for name in "AB")
+    return compare_page(compare_sides(Evidence(before=before, after=after)), framed(BAR))
+
+
+@pytest.mark.parametrize("name", ["live", "over", "comparison"])
+def test_the_policy_is_in_the_header_alone(request: pytest.FixtureRequest, name: str) -> None:
+    page = request.getfixturevalue(name)
+
+    assert "Content-Security-Policy" not in page
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_the_header_allows_the_page_s_own_blocks_and_the_server_s_files(live: bool) -> None:
+    policy = report_views.report_policy(live)
+
+    blocks = [*page_assets.scripts(live), page_assets.style()]
+    assert all(page_assets.hashes([block]) in policy for block in blocks)
+    assert re.search(r"script-src 'sha256-[^;]* 'self'", policy)
+    assert re.search(r"style-src 'sha256-[^;]* 'self'", policy)
+
+
+@pytest.mark.parametrize("name", ["live", "comparison"])
+def test_the_bar_stands_first_and_its_script_last(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    page = request.getfixturevalue(name)
+
+    assert f"<body>\n{BAR}\n" in page
+    assert page.rstrip().endswith(f"{SCRIPT}\n</body>\n</html>")
+
+
+def test_without_a_bar_there_is_no_script_of_the_server(over: str) -> None:
+    assert SCRIPT not in over
+
+
+@pytest.mark.parametrize("name", ["live", "over", "comparison"])
+def test_the_style_of_the_page_comes_after_that_of_the_bar(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    page = request.getfixturevalue(name)
+
+    assert page.index('href="/static/web.css"') < page.index("<style>")
+
+
+def test_every_colour_that_a_page_uses_has_a_value(comparison: str, over: str) -> None:
+    tokens = set(json.loads(page_assets.text("tokens.json")))
+    for styled in (web_pages.static("web.css"), comparison, over):
+        used = set(re.findall(r"var\(--([\w-]+)\)", styled))
+        assert used
+        assert used <= tokens
+        assert all(f"--{name}:#" in styled for name in used)
 
 
 def test_nothing_is_allowed_but_what_one_of_them_needs() -> None:
@@ -49,9 +108,3 @@ def test_nothing_is_allowed_but_what_one_of_them_needs() -> None:
         "base-uri": "'none'",
         "frame-ancestors": "'none'",
     }
-
-
-def test_a_page_without_a_policy_gets_that_of_the_server() -> None:
-    _, policy = served("<html><head></head><body></body></html>", "")
-
-    assert "default-src 'none'" in policy

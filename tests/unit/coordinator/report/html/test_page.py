@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from helpers.report_facts import facts_of
 from helpers.sample_reports import constant_workload, full_report, run_report
 from osbench.coordinator.report.html import live_parts, render_page, render_report
 from osbench.coordinator.report.html.page_assets import policy
+from osbench.coordinator.report.html.workload_facts import workloads_of
 from osbench.coordinator.report.run_facts import CRASHED, RUNNING
+from osbench.coordinator.results.totals import Offered
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -198,3 +201,14 @@ def test_one_iteration_is_a_figure_and_no_chart(tmp_path: Path) -> None:
 
     assert "Charts and percentiles need more." in html
     assert 'id="w1-load"' not in html
+
+
+def test_an_open_load_with_one_arrival_is_an_open_load(tmp_path: Path) -> None:
+    once = replace(constant_workload(), offered=Offered(duration_s=0.013))
+    facts = facts_of(tmp_path, run_report(once))
+
+    html = render_report(facts)
+
+    assert "Dummy.dummy, open load" in html
+    assert "too few arrivals for a rate" in html
+    assert [one.kind for one in workloads_of(facts)] == ["response"]

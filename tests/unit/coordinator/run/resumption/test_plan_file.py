@@ -218,7 +218,7 @@ def test_another_version_and_another_kind_of_workers_are_refused(
 ) -> None:
     desk.save(desk.plan(desk.conf()))
 
-    with pytest.raises(UsageError, match="has shared workers: set .* redis_url"):
+    with pytest.raises(UsageError, match=r"has shared workers: set .* redis_url"):
         plan_file.load(desk.directory, desk.conf("second.conf", redis=""))
     monkeypatch.setattr(plan_file, "__version__", "99.0")
     with pytest.raises(UsageError, match=r"begun by osbench \d.*this is 99\.0"):

@@ -21,7 +21,7 @@ def workload(state="on", traced=0, **changes):
         "name": "Shop.buy",
         "warmup": {"seconds": 0.0},
         "tracing": {"state": state, "traced": traced},
-        "offered": {"rate_planned": None},
+        "offered": {"concurrency": 2, "rate_planned": None},
         "latency": {"service": times, "response": times},
         **changes,
     }
@@ -188,6 +188,21 @@ def test_only_kept_traces_are_told_of(directory):
         if number % 10 == 0
     }
     assert {pick.iteration % 10 for pick in found.picks} == {0}
+
+
+def test_an_open_load_with_one_arrival_is_judged_by_response_time(directory):
+    archived(directory, list(traces(1)))
+    times = {"ok": {"p50": 0.01, "p95": 0.012, "p99": 0.05}}
+    one = workload(
+        "on",
+        1,
+        offered={"concurrency": None, "rate_planned": None},
+        latency={"response": times},
+    )
+
+    (found,) = report_traces(directory, summary_of(one))
+
+    assert [pick.iteration for pick in found.picks] == [1]
 
 
 def test_an_archive_of_an_earlier_version_is_read(directory):

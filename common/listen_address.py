@@ -1,0 +1,29 @@
+"""Addresses to listen at, as options have them: "ADDRESS:PORT", ":PORT" or "PORT"."""
+
+from __future__ import annotations
+
+import re
+
+from osbench.common.errors import UsageError
+
+#: Where something listens unless an address is given: what it shows is for this host.
+LOOPBACK = "127.0.0.1"
+
+#: An IPv6 address stands in brackets.
+_ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<port>[0-9]{1,5})")
+
+
+def is_listen_address(text: str) -> bool:
+    """Whether a text has the form of an address."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def parse_listen_address(text: str) -> tuple[str, int]:
+    """Host and port, 0 for any that is free. Raises UsageError."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found["port"]) > 65535:
+        raise UsageError(
+            f"{text!r} is no address to listen at: write PORT or ADDRESS:PORT, such as"
+            f" {LOOPBACK}:8089"
+        )
+    return (found["host"] or LOOPBACK).strip("[]"), int(found["port"])

@@ -1,0 +1,103 @@
+"""The first screen: key figures with their limits, reasons, and the accounting."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.report_facts import facts_of
+from helpers.sample_reports import constant_workload, run_report
+from osbench.coordinator.report.html.overview_view import Figure, OverviewView, overview_of
+from osbench.coordinator.report.html.workload_facts import workloads_of
+from osbench.coordinator.report.html.workload_view import view_of
+
+
+def overview(folder: Path, *, changes: Any = None, **workload: Any) -> OverviewView:
+    """The first screen of a closed workload; `workload` replaces values of its summary."""
+    facts = facts_of(folder, run_report(constant_workload()), sla=(), changes=changes)
+    facts.summary["workloads"][0].update(workload)
+    return overview_of(facts, [view_of(one, {}) for one in workloads_of(facts)])
+
+
+def shown(view: OverviewView) -> dict[str, str]:
+    """Numbers of the key figures by their head."""
+    (figures,) = view.figures
+    return {one.head: re.sub("<[^>]*>|\u202f", "", str(one.number)) for one in figures}
+
+
+def figure(view: OverviewView, head: str) -> Figure:
+    (figures,) = view.figures
+    return next(one for one in figures if one.head == head)
+
+
+def times(**values: Any) -> dict[str, Any]:
+    return {"count": 8, "ci": {}, **dict.fromkeys(("min", "mean", "max", "p999")), **values}
+
+
+def test_each_percentile_stands_below_its_own_name(tmp_path: Path) -> None:
+    ok = times(p50=0.001, p90=0.002, p95=0.003, p99=0.004)
+
+    view = overview(tmp_path, latency={"service": {"ok": ok}})
+
+    found = shown(view)
+    assert (found["Median"], found["p95"], found["p99"]) == ("1.00ms", "3.00ms", "4.00ms")
+
+
+@pytest.mark.parametrize(
+    ("offered", "number", "note"),
+    [
+        ({"concurrency": 200, "concurrency_held": 0.25}, "50users", "of 200 asked"),
+        ({"concurrency": 200, "concurrency_held": None}, "\u2013", "of 200 asked"),
+        (
+            {"concurrency": None, "rate_planned": 100.0, "rate_offered": 80.0},
+            "80/s",
+            "of 100\u202f/s asked",
+        ),
+        (
+            {"concurrency": None, "rate_planned": None, "rate_offered": None},
+            "\u2013",
+            "too few arrivals for a rate",
+        ),
+        ({}, "\u2013", ""),
+    ],
+)
+def test_the_load_that_was_offered_stands_beside_what_was_asked(
+    tmp_path: Path, offered: dict[str, Any], number: str, note: str
+) -> None:
+    view = overview(tmp_path, offered=offered)
+
+    assert shown(view)["Load offered"] == number
+    assert figure(view, "Load offered").note == note
+
+
+@pytest.mark.parametrize(
+    ("lag_s", "said"),
+    [(0.09, "✓ generator kept up"), (0.11, "! generator was late")],
+)
+def test_a_generator_that_is_late_is_told_without_a_criterion(
+    tmp_path: Path, lag_s: float, said: str
+) -> None:
+    view = overview(tmp_path, start_lag=times(p99=lag_s))
+
+    lag = figure(view, "p99 start lag")
+    assert lag.strong + lag.note == said
+
+
+def test_what_is_not_ok_begins_where_ok_ends(tmp_path: Path) -> None:
+    counts = {"planned": 8, "ok": 6, "failed": 2}
+
+    view = overview(tmp_path, accounting=counts)
+
+    assert (view.accounting.cut, view.accounting.bad) == (75, 2)
+
+
+@pytest.mark.parametrize(("code", "told"), [(0, False), (4, True), (5, True)])
+def test_notes_are_reasons_where_the_load_was_not_the_one_asked_for(
+    tmp_path: Path, code: int, told: bool
+) -> None:
+    view = overview(tmp_path, changes={"exit_code": code, "notes": ["Worker b-1 was slow."]})
+
+    assert ("Worker b-1 was slow." in [one.rest for one in view.reasons]) is told
