@@ -105,9 +105,11 @@ class Agent:
         self._beats.start()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
-    def receive(self, data: bytes) -> None:
-        """Take a batch from the broker."""
+    def receive(self, data: object) -> None:
+        """Take what the broker delivers: a sealed batch, or anything that somebody put there."""
         try:
+            if not isinstance(data, bytes):
+                raise Untrusted("a batch that is not bytes")
             batch = Batch.parse(self._equipment.sealer.open(Batch.KIND, data))
         except Untrusted:
             refusal = BAD_SEAL

@@ -457,6 +457,17 @@ def test_the_lease_counts_from_when_the_heartbeat_was_sent(tmp_path):
         assert harness.workloads.engine.lease_ns == second
 
 
+def test_a_lease_that_ended_before_the_load_begins_holds_for_its_engine(tmp_path):
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.prepare(0, harness.specify(0, "quick"))
+        harness.session._lease_ns = 0
+        harness.beats.note(2, 1000)
+        harness.tell(answers=2)
+        harness.start(share=1)
+
+        assert harness.workloads.engine.lease_ns == 1000 + int(timers.LEASE_S * 1e9)
+
+
 def test_instants_of_old_heartbeats_are_forgotten():
     log = BeatLog()
     for beat in range(1, 500):
@@ -501,6 +512,16 @@ def test_a_batch_that_is_recalled_before_it_comes_is_void_and_never_runs(tmp_pat
         until(lambda: harness.voids() == [1, 2, 3])
 
     assert harness.returned() == Intervals()
+
+
+def test_a_recall_lets_those_run_that_waited_for_it(tmp_path):
+    with running(tmp_path, quick) as harness:
+        harness.send(batch((6, 11), number=2))
+        waiting = harness.session.facts()["got"]
+        harness.tell(recall=[1])
+        until(lambda: harness.numbers() == list(range(6, 11)))
+
+    assert waiting == 0
 
 
 # control records
