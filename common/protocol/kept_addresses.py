@@ -25,8 +25,8 @@ AGAIN_AFTER_FAILURE_S = 2.0
 
 
 @dataclass
-class _Place:
-    """A host and port with its known addresses, in numbers."""
+class _NamedServer:
+    """A server by host and port, with its known addresses, in numbers."""
 
     host: str
     port: int
@@ -75,14 +75,14 @@ class KeptAddresses:
     """The addresses of servers, by host and port; for all threads of a process."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, int], _Place] = {}
+        self._places: dict[tuple[str, int], _NamedServer] = {}
 
-    def of(self, host: str, port: int) -> _Place:
+    def of(self, host: str, port: int) -> _NamedServer:
         """The place of a host and port with its addresses; waits only where none is known.
 
         Raises OSError where the first lookup finds nothing.
         """
-        place = self._places.setdefault((host, port), _Place(host, port))
+        place = self._places.setdefault((host, port), _NamedServer(host, port))
         if place.addresses:
             place.look_up_again()
             return place

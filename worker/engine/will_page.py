@@ -30,7 +30,7 @@ _HELD, _WORKLOAD, _OPEN, _SEQ, _MARK, _LENGTH = range(6)
 _NAMES = 64
 _SIZE = 1024
 #: Mark of a closed load: all numbers of the last batch count as taken.
-_ALL = 1 << 62
+_ALL = (1 << 62) - 1
 #: Mark of an open load: no arrival was taken.
 _NONE = -1
 

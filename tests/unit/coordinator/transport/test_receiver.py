@@ -19,6 +19,7 @@ from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.receiver import Receiver
+from osbench.worker.engine.will_page import WillPage
 
 MIDS = {"w1": "1" * 32, "w2": "2" * 32}
 MS = 10**6
@@ -295,6 +296,27 @@ def test_a_will_of_another_shape_or_run_is_refused(desk, fields):
     desk.receive()
 
     assert (desk.bag.refused, desk.done()) == (1, [])
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_wills_are_taken_as_pages_tell_them(desk, is_open):
+    page = WillPage.create()
+    writer = WillPage(os.dup(page.fd), "w1")
+    writer.join("r", MIDS["w1"])
+    desk.bag.put(page.read())
+    writer.serve(0, is_open)
+    if is_open:
+        writer.take(0, 1)
+    else:
+        writer.reach(1, 2)
+        writer.serve(0, is_open)
+    desk.bag.put(page.read())
+    desk.receive()
+    writer.close()
+    page.close()
+
+    assert desk.bag.refused == 0
+    assert desk.bag.read(0)
 
 
 @pytest.mark.parametrize("fields", [{"incarnation": "w2"}, {"workload": 9}])

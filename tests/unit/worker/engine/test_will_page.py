@@ -150,7 +150,7 @@ def test_an_open_engine_covers_the_arrivals_that_it_starts(page, ours):
         engine.set_share(2)
         until(lambda: len(engine.rows) == 2)
 
-    assert page.read() == will(workload=0, seq=1, number=1 << 62, due_ns=2000)
+    assert page.read() == will(workload=0, seq=1, number=(1 << 62) - 1, due_ns=2000)
 
 
 def uncovered(found: Will, started: set[int], granted: list) -> set[int]:
