@@ -52,8 +52,9 @@ class ClosingModel:
         return "bounds" in self._world.rules
 
     def _busy(self, member: MemberModel) -> bool:
+        # one that has taken all its batches and is idle has told all: what is open then stays open
         known = self._run.ledger.memberships[member.mid]
-        return bool(known.open) or not member.idle
+        return not member.idle or (bool(known.open) and member.got < known.seq)
 
     def _recall_some(self, members: list[MemberModel]) -> None:
         """Ask a member for its newest batch, as levelling would; forget what has come back."""
