@@ -384,7 +384,7 @@ from osbench.plugin import scenario
 
 @scenario.configure(name="Seeded.nap")
 class Seeded(scenario.Scenario):
-    def nap(self):
+    def run(self):
         number = self.context["iteration"]
         time.sleep(0.01 + number % 7 / 100)
         if number % 5 == 0:
