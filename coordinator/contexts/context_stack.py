@@ -17,7 +17,7 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
-from osbench.coordinator.contexts.state_store import ContextStateStore, Entry, Prepared
+from osbench.coordinator.contexts.state_store import ContextStateStore, Entry, PreparedWorkload
 
 LOG = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ class ContextStack:
             return dict(prepared.args), dict(prepared.context)
         args, context = self._prepare(workload, made, poll)
         self._store.keep_prepared(
-            number, Prepared(args=args, context=context, history=self.history.saved(number))
+            number, PreparedWorkload(args=args, context=context, history=self.history.saved(number))
         )
         return args, context
 

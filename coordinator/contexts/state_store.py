@@ -38,7 +38,7 @@ class Entry:
 
 
 @dataclass(slots=True, kw_only=True)
-class Prepared:
+class PreparedWorkload:
     """A workload whose contexts are set up: what its workers get, for those that come later."""
 
     args: dict[str, Any]
@@ -59,7 +59,7 @@ class ContextStateStore:
         self.deployment = deployment
         self.entries: list[Entry] = []
         #: By workload.
-        self.prepared: dict[int, Prepared] = {}
+        self.prepared: dict[int, PreparedWorkload] = {}
         self._entries_file = EncryptedFile(folder / FILE, data_dir / KEY)
         self._prepared_file = EncryptedFile(folder / PREPARED, data_dir / KEY)
 
@@ -78,7 +78,7 @@ class ContextStateStore:
                 found.entries = [Entry(**entry) for entry in record["entries"]]
             if prepared is not None:
                 record = unpack(prepared)
-                found.prepared = {number: Prepared(**one) for number, one in record.items()}
+                found.prepared = {number: PreparedWorkload(**one) for number, one in record.items()}
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ContextError(f"what the contexts of {folder} have made is damaged") from None
         return found
@@ -108,7 +108,7 @@ class ContextStateStore:
         }
         _write(self._entries_file, record)
 
-    def keep_prepared(self, workload: int, prepared: Prepared) -> None:
+    def keep_prepared(self, workload: int, prepared: PreparedWorkload) -> None:
         """Keep what a workload's workers get, until the run is over."""
         self.prepared[workload] = prepared
         self.save_prepared()

@@ -254,7 +254,7 @@ class RunLoad:
                 else self._begin(one, *given)
                 for one, given in zip(group, ready, strict=True)
             ]
-            begun = [one for one in begun if not one.results.ledger.closed]
+            begun = [one for one in begun if not one.closed]
             if any(workload.plan.profiled for workload in earlier):
                 release.await_spans(self._services, self._status)
             for workload in earlier:

@@ -282,6 +282,11 @@ class WorkloadRun:
         """The load has started, so that there is something to report."""
         return bool(self._t0_at)
 
+    @property
+    def closed(self) -> bool:
+        """Every iteration has its state."""
+        return self.results.ledger.closed
+
     def finished(self) -> bool:
         """Nothing more will start or be reported."""
         if self.status.interruption.stops:

@@ -34,7 +34,7 @@ COLUMNS = (
 @click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
 @with_settings
 def workers(settings: CommandSettings, as_json: bool) -> None:
-    """List the worker processes and their state, or free those of a dead coordinator.
+    """List the worker processes, or free those of a run.
 
     Shows virtual users, the run that holds each process, CPU, clock offset, stuck threads, and
     refused messages by reason. Workers whose coordinator is gone wait for `resume`.

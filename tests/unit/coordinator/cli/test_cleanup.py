@@ -29,9 +29,9 @@ def workers(monkeypatch: pytest.MonkeyPatch, *looks: list[tuple[str, int, int]])
     found = iter(looks)
     last: list[Any] = []
 
-    def present() -> list[tuple[Any, str]]:
+    def present() -> list[Any]:
         last[:] = next(found, last)
-        return [(SimpleNamespace(run=r, busy=b, queued=q), "") for r, b, q in last]
+        return [SimpleNamespace(run=r, busy=b, queued=q) for r, b, q in last]
 
     monkeypatch.setattr(cleanup, "HeartbeatReader", lambda *_: SimpleNamespace(present=present))
 
