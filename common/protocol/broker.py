@@ -128,6 +128,6 @@ def forget(client: Client, incarnation: str) -> None:
 
 
 def _routing_key(message: bytes) -> str:
-    with contextlib.suppress(ValueError, IndexError, TypeError):
+    with contextlib.suppress(ValueError, IndexError, KeyError, TypeError, RecursionError):
         return str(json.loads(message)[2])
     return ""

@@ -7,6 +7,7 @@ that may be sent twice, after checking `server_run_id`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -98,9 +99,10 @@ def check(client: Client, url: str) -> None:
     except StoreAway as error:
         # before a run has started this means a wrong address, not a lost server
         raise StoreError(f"{error}; is [messaging] redis_url right?") from None
-    if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VERSION:
+    if tuple(map(int, re.findall(r"\d{1,9}", version)[:2])) < MINIMUM_VERSION:
         raise StoreError(
-            f"Redis at {mask_url(url)} is version {version}; osbench needs 6.2 or newer, or Valkey"
+            f"Redis at {mask_url(url)} is version {version[:40]}; "
+            "osbench needs 6.2 or newer, or Valkey"
         )
     if policy != "noeviction":
         raise StoreError(

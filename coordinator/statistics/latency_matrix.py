@@ -30,6 +30,9 @@ _SHIFT = 52 - _PART_BITS
 _ORIGIN = 1023 << _PART_BITS
 #: Columns are added in multiples of this, so that few values far apart do not copy all of them.
 _MARGIN = _PARTS
+#: More than any matrix of ours has: what is read from a file must not fill the memory.
+_MOST_BINS, _MOST_COLUMNS = 4096, 64 * _PARTS + _MARGIN
+
 #: Of the type of the counts: numpy adds others far more slowly.
 _ONE = np.uint32(1)
 
@@ -188,9 +191,14 @@ class LatencyMatrix:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> LatencyMatrix:
         """What `to_dict` wrote. Raises KeyError, TypeError, ValueError, IndexError for others."""
-        found = cls(int(document["bins"]))
-        used, columns = document["shape"]
-        found._width_ns, found.lowest = int(document["width_ns"]), int(document["lowest"])
+        bins, (used, columns) = document["bins"], document["shape"]
+        width_ns, lowest = document["width_ns"], document["lowest"]
+        if not all(isinstance(one, int) for one in (bins, used, columns, width_ns, lowest)):
+            raise TypeError("a matrix of another shape")
+        if width_ns < 1 or not (0 <= used <= bins <= _MOST_BINS and 0 <= columns <= _MOST_COLUMNS):
+            raise ValueError("a matrix of another shape")
+        found = cls(bins)
+        found._width_ns, found.lowest = width_ns, lowest
         found.used = used
         found._counts = np.zeros((found._bins, columns), np.uint32)
         at = np.cumsum(np.frombuffer(document["at"], "<u4").astype(np.int64))

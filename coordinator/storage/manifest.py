@@ -6,6 +6,7 @@ from typing import Any
 
 from osbench import __version__
 from osbench.common.deployment.record import Deployment
+from osbench.common.masking import mask, mask_url
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
 
@@ -23,8 +24,8 @@ def describe(
         "run_id": run_id,
         "osbench": __version__,
         "started_at": started_at,
-        "task": task.title,
-        "description": task.description,
+        "task": mask_url(task.title),
+        "description": mask_url(task.description),
         "source": task.source,
         "tags": tags,
         "deployment": deployment.name if deployment else None,
@@ -36,9 +37,9 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
     return {
         "scenario": workload.scenario,
         "scenario_source": plugins.scenario(workload.scenario).source,
-        "args": dict(workload.args),
-        "runner": {workload.runner.name: workload.runner.config},
-        "sla": {named.name: named.config for named in workload.sla},
+        "args": mask(workload.args),
+        "runner": {workload.runner.name: mask(workload.runner.config)},
+        "sla": {named.name: mask(named.config) for named in workload.sla},
         "idempotent": workload.idempotent,
         "warmup": workload.warmup_s,
         "args_from": workload.args_from,

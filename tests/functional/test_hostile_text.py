@@ -134,7 +134,6 @@ def test_a_label_that_steers_a_terminal_is_shown_escaped() -> None:
         assert [steering(done) for done in (listed, run, log)] == [set(), set(), set()]
 
 
-@pytest.mark.xfail(strict=True, reason="the readers of heartbeats and marks decode as UTF-8")
 def test_names_in_redis_that_are_no_text_stop_nobody() -> None:
     with redis_server(password="functional") as redis, site() as here:
         cluster = Cluster(here, redis)
@@ -145,9 +144,8 @@ def test_names_in_redis_that_are_no_text_stop_nobody() -> None:
         client.sadd(redis_keys.WORKERS, *junk)
         for name in junk:
             client.set(b"osbench:worker:" + name, msgpack.packb([1, EVIL, b"\xff\x1b[2", b"", b""]))
-            client.set(b"osbench:busy:" + name, b"\xff\x1b[2J")
-        # a mark that no worker can read, until it expires
-        client.set(redis_keys.busy(beat.incarnation), b"\xff\xfe\x1b[2J", px=1500)
+        # an offer that no worker can read, until it expires
+        client.set(redis_keys.offer(beat.incarnation), b"\xff\xfe\x1b[2J", px=1500)
 
         listed = here.coord("workers")
         run = here.coord(

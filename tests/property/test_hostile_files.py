@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgpack
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +25,7 @@ from osbench.common.errors import ConfigError, DeploymentError, OsbenchError, Ta
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.yaml_documents import load_yaml
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.storage import failure, run_listing
 from osbench.coordinator.storage.frames import cut_torn_tail, read_frames
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -412,3 +414,20 @@ def test_kept_traces_are_read_up_to_the_first_that_is_damaged(content):
         list(archive.some(["t"]))
         (here / "traces" / "features").write_bytes(content)
         refuses(archive.features, OsbenchError)
+
+
+MATRIX = LatencyMatrix(8)
+MATRIX.add(np.array([1, 2]), np.array([5, 10**9]))
+
+
+@quick
+@given(changed(MATRIX.to_dict()))
+def test_a_matrix_of_others_is_read_or_refused(form):
+    with bounded(64 << 20):
+        refuses(lambda: LatencyMatrix.from_dict(form), KeyError, TypeError, ValueError, IndexError)
+
+
+@pytest.mark.parametrize("shape", [[2**40, 1], [1, 2**40], [-1, 1], [2, 2, 2]])
+def test_a_matrix_that_announces_much_is_refused(shape):
+    with bounded(1 << 20), pytest.raises(ValueError, match=r".+"):
+        LatencyMatrix.from_dict({**MATRIX.to_dict(), "bins": 2**40, "shape": shape})

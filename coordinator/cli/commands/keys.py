@@ -52,7 +52,9 @@ def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool)
     ring.save(path)
     click.echo(f"Wrote {path} with {_counted(len(ring.keys))}; key in use: {ring.keys[0].id.hex()}")
     click.echo(
-        "Next, with no run under way: copy it to every worker (their [security] key_file, "
+        "Next, within a minute: copy it to every worker (their [security] key_file, mode 0600)."
+        if rotate
+        else "Next, with no run under way: copy it to every worker (their [security] key_file, "
         "mode 0600), then restart the workers."
     )
 
