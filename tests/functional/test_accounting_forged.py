@@ -126,7 +126,7 @@ def test_what_may_have_started_is_not_told_as_not_started(pair: Arena) -> None:
 def refused(found: Arena) -> int:
     """Messages that the workers say they have refused."""
     listed: list[dict[str, Any]] = json.loads(found.site.coord("workers", "--json").out)
-    return sum(int(one["refused"]) for one in listed)
+    return sum(count for one in listed for count in one["refusals"].values())
 
 
 def test_records_of_a_finished_run_are_refused(pair: Arena) -> None:
