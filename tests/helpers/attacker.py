@@ -77,7 +77,9 @@ class Attacker:
             for key in chosen:
                 is_list = client.type(key) == b"list"
                 client.delete(key)
-                client.set(key, JUNK) if is_list else client.rpush(key, JUNK)
+                # its owner may have written it again meanwhile
+                with contextlib.suppress(redis.ResponseError):
+                    client.set(key, JUNK) if is_list else client.rpush(key, JUNK)
         return len(chosen)
 
     def overwrite(self, share: float) -> int:

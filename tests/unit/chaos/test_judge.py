@@ -98,3 +98,12 @@ def test_only_the_lines_of_a_run_and_its_tag_count() -> None:
 
     assert found.starts == {1: 1, 2: 1}
     assert found.answered == {1}
+
+
+def test_what_may_run_again_is_dropped_where_there_is_no_time_left() -> None:
+    run = told(
+        3, "1:ok 2:ok 3:ok 4:dropped_worker_lost", lost=0, dropped=1, drops={"worker_lost": 1},
+        is_idempotent=True,
+    )  # fmt: skip
+
+    assert violations(run, seen(1, 2, 3, 4)) == []
