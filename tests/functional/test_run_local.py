@@ -153,7 +153,7 @@ def test_a_successful_run_leaves_only_its_directory(all_runners: tuple[Site, Fin
     here.await_nothing_left()
 
     assert [path.name for path in (here.data / "runs").iterdir()] == [done.result["run_id"]]
-    assert {path.name for path in here.data.iterdir()} == {"osbench.conf", "runs"}
+    assert {path.name for path in here.data.iterdir()} == {"contexts.key", "osbench.conf", "runs"}
 
 
 def test_a_plugin_of_the_users_own(here: Site) -> None:
