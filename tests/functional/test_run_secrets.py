@@ -238,8 +238,8 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
     logs = [worker.finish() for worker in cluster.workers]
     printed += logs
     assert run.code == 1, run.err
-    # the watch saw what there is to see: heartbeats, marks, the run, traces
-    assert {"worker", "busy", "run"} <= watch.kinds
+    # the watch saw what there is to see: heartbeats, offers, the run, traces
+    assert {"worker", "offer", "run"} <= watch.kinds
     assert b"HttpRequests" in kept(here.data / "runs")
     assert any("DEBUG" in log.err for log in logs)
     files = [path for path in (here.home / "reports").rglob("*") if path.is_file()]
