@@ -82,7 +82,7 @@ def test_a_worker_that_dies_is_missed_by_its_own_workload_alone(
     here: Site, redis: RedisServer
 ) -> None:
     cluster = Cluster(here, redis)
-    here.configure(cluster.messaging, {"coordinator": {"worker_lost_after_s": 2}})
+    here.configure(cluster.messaging, {"coordinator": {"worker_lost_after_s": 3}})
     for _ in range(3):
         cluster.start_worker()
     present = cluster.await_idle(3)

@@ -20,7 +20,7 @@ TIMES = 400
 def cluster(rabbitmq: RabbitmqServer) -> Iterator[Cluster]:
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis, broker_url=rabbitmq.url)
-        here.configure(found.messaging, {"coordinator": {"worker_lost_after_s": 2}})
+        here.configure(found.messaging, {"coordinator": {"worker_lost_after_s": 3}})
         for _ in range(2):
             found.start_worker()
         found.await_idle(2)

@@ -28,7 +28,7 @@ TIMES = 800
 def cluster() -> Iterator[Cluster]:
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis)
-        here.configure(found.messaging, {"coordinator": {"worker_lost_after_s": 2}})
+        here.configure(found.messaging, {"coordinator": {"worker_lost_after_s": 3}})
         yield found
 
 
