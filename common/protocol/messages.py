@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Interval
+from osbench.common.protocol.message_fields import checked_fields
 
 
 class Message:
@@ -24,7 +25,7 @@ class Message:
     def parse(cls, body: Mapping[str, Any]) -> Self:
         """A message from a verified body. Raises Untrusted where fields are missing or unknown."""
         try:
-            return cls(**body)
+            return cls(**checked_fields(cls, cls.KIND, body))
         except TypeError as error:
             raise Untrusted(f"malformed {cls.KIND} message: {error}") from None
 

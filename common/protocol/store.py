@@ -61,8 +61,11 @@ class Store(Protocol):
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
         """Write encrypted specifications by workload."""
 
-    def close(self) -> None:
-        """Remove the keys that the run has once; control records expire."""
+    def close(self, left: Iterable[str] = ()) -> None:
+        """Remove the keys that the run has once, and control records of memberships that have left.
+
+        The other records expire: some worker or supervisor may still have to read them.
+        """
 
 
 def read_records(client: Client, keys: Sequence[str]) -> list[bytes | None]:
@@ -207,9 +210,10 @@ class RedisStore:
                 self._client.hset(specs, mapping=mapping)
             self._client.expire(specs, redis_keys.RUN_TTL_S)
 
-    def close(self) -> None:
+    def close(self, left: Iterable[str] = ()) -> None:
+        controls = [redis_keys.control(self._run, membership) for membership in left]
         with reached():
-            self._client.delete(*map(self._key, PARTS))
+            self._client.delete(*map(self._key, PARTS), *controls)
 
 
 class MemoryStore:
@@ -256,6 +260,8 @@ class MemoryStore:
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
         self._specs.update(records)
 
-    def close(self) -> None:
+    def close(self, left: Iterable[str] = ()) -> None:
         self._entries = None
+        for membership in left:
+            self._controls.pop(membership, None)
         self._specs.clear()

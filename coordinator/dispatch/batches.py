@@ -6,6 +6,7 @@ by what the worker signs; nothing is taken away.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ from osbench.coordinator.dispatch.port import DispatchPort, PlannedBatch
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
 
+LOG = logging.getLogger(__name__)
+
+#: A worker that takes none of its batches for this long is asked for them back, seconds.
+UNDELIVERED_S = 10.0
 #: Batches of a worker that are sent again at once, at most.
 RESENT_MOST = 8
 
@@ -37,8 +42,9 @@ class _Delivery:
     waiting: dict[int, PlannedBatch] = field(default_factory=dict)
     #: Those that have to be sent, in order.
     unsent: list[int] = field(default_factory=list)
-    #: When one was last sent, monotonic.
+    #: When one was last sent, and last known to be taken, monotonic.
     sent_at: float = 0.0
+    taken_at: float = 0.0
 
 
 class Batches:
@@ -91,6 +97,8 @@ class Batches:
         )
         for batch in planned:
             delivery = self._deliveries.setdefault(batch.worker.mid, _Delivery())
+            if not delivery.waiting:
+                delivery.taken_at = time.monotonic()
             delivery.waiting[batch.seq] = batch
             delivery.unsent.append(batch.seq)
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
@@ -103,6 +111,11 @@ class Batches:
             if delivery is None or not delivery.waiting:
                 continue
             self._forget_taken(worker, delivery)
+            if now - delivery.taken_at > UNDELIVERED_S:
+                # it is heard and does not take them: others may have them once it agrees
+                LOG.warning("worker %s does not take its batches", worker.name)
+                delivery.taken_at = now
+                self.recall(worker, delivery.waiting)
             overdue = worker.alive_at > delivery.sent_at + timers.RESEND_S
             if overdue and not delivery.unsent and worker.present:
                 delivery.unsent = sorted(delivery.waiting)[:RESENT_MOST]
@@ -119,6 +132,7 @@ class Batches:
         for seq in list(delivery.waiting):
             if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
                 del delivery.waiting[seq]
+                delivery.taken_at = time.monotonic()
 
     def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
         """Ask for what is not started of some batches; the next control record says so."""

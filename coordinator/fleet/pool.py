@@ -67,6 +67,9 @@ class WorkerPool:
         #: Runs that hold other workers, when workers were last read.
         self._holders: set[str] = set()
         self._polled_at = time.monotonic()
+        #: Seconds of successful polls so far, at most `LONGEST_POLL_S` for each: waits count by it,
+        #: so that they do not end because this process slept or Redis was away.
+        self.watched_s = 0.0
 
     @property
     def refused(self) -> int:
@@ -203,6 +206,7 @@ class WorkerPool:
         now = time.monotonic()
         since_s = min(now - self._polled_at, LONGEST_POLL_S)
         self._polled_at = now
+        self.watched_s += since_s
         self._free, self._holders = [], set()
         self.hesitant = 0
         new = []
@@ -244,7 +248,6 @@ class WorkerPool:
             worker.session = beat.session
             worker.beat = beat
             worker.signed(now)
-            worker.found()
             return worker
         return None
 

@@ -202,3 +202,5 @@ class LoadLoop:
             self._restated = now
             services.channel.restate(workload.plan.number for workload in self._workloads)
         services.controls.answer(services.pool.present)
+        # those that have left, or are lost, still wait to hear what is on disk
+        services.controls.change(services.pool.workers.values())

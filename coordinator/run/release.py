@@ -38,17 +38,19 @@ def await_spans(services: RunServices, status: RunStatus) -> None:
 def release(services: RunServices) -> None:
     """Tell the workers that the run is over for them, and delete the run's keys."""
     pool, channel, controls = services.pool, services.channel, services.controls
-    workers = [worker for worker in pool.workers.values() if worker.session]
     try:
-        controls.change(workers, over=True)
         deadline = time.monotonic() + timers.FAREWELL_S
         while time.monotonic() < deadline:
+            workers = list(pool.workers.values())
+            controls.restate(workers)
+            controls.change(workers, over=True)
             pool.poll()
+            # of those that nobody saw join, too
+            for arrival in services.receiver.receive(POLL_S):
+                if arrival.mid not in pool.workers:
+                    pool.restore(services.accounts.memberships[arrival.mid])
             if all(not one.present or one.gone for one in workers):
                 break
-            controls.restate(workers)
-            controls.change(())
-            time.sleep(POLL_S)
-        channel.close()
+        channel.close(one.mid for one in workers if one.gone or one.membership.whole)
     except OsbenchError as error:
         LOG.warning("the run's keys could not be removed: %s", error)

@@ -303,20 +303,22 @@ class WorkloadRun:
             self._alone_since = None
             return False
         # no worker is left for the rest: perhaps one comes
-        now = time.monotonic()
-        self._alone_since = self._alone_since or now
+        now = self.services.pool.watched_s
+        self._alone_since = now if self._alone_since is None else self._alone_since
         return now - self._alone_since > self.services.limits.wait_s
 
     def _waited_enough(self) -> bool:
         """Nobody who is heard has anything, and what was on its way has had time to come."""
-        now, ledger = time.monotonic(), self.results.ledger
-        pool = self.services.pool
+        pool, ledger = self.services.pool, self.results.ledger
+        now = pool.watched_s
         holders = [worker for worker in pool.workers.values() if ledger.outstanding(worker.name)]
         lively = any(one.present and not one.gone and one.holds_work for one in holders)
-        if lively or self.services.channel.behind or ledger.settled != self._settled_before:
+        if lively or ledger.settled != self._settled_before:
             self._settled_before = ledger.settled
             self._quiet_since = now
-        return now - self._quiet_since > timers.SETTLE_S
+        # results that wait to be read are read first, unless somebody adds entries without end
+        patience_s = timers.SETTLE_S * (3 if self.services.channel.behind else 1)
+        return now - self._quiet_since > patience_s
 
     @property
     def _linger_s(self) -> float:

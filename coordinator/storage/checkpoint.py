@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import write_timeline
 
@@ -36,7 +37,11 @@ class Checkpoints:
         try:
             document = {"complete": False, **self._build()}
             write_timeline(self._directory, document, sync=False)
-        except Exception:  # a plug-in's SLA may raise, a disk may be full
+        except (OSError, OsbenchError) as error:
+            if not self._failed:
+                LOG.warning("no live view: a checkpoint could not be written: %s", error)
+            self._failed = True
+        except Exception:  # a plug-in's SLA may raise
             if not self._failed:
                 LOG.warning("no live view: a checkpoint could not be written", exc_info=True)
             self._failed = True

@@ -79,9 +79,9 @@ class Channel:
             LOG.warning("Redis has lost what was written to it; the run goes on")
         self._turn = turn
 
-    def close(self) -> None:
-        """Remove all that the run has in Redis."""
-        self._store.close()
+    def close(self, left: Iterable[str]) -> None:
+        """Remove what the run has in Redis; `left` are memberships that know that it is over."""
+        self._store.close(left)
 
     def specify(self, specification: Specification) -> bytes:
         """Publish a workload's specification, encrypted; returns the digest that names it."""

@@ -21,7 +21,7 @@ class Controls:
         self._channel = channel
         #: Counts the coordinator processes of the run; set when the run is opened.
         self.epoch = 1
-        #: By session.
+        #: By session, or by membership where there is none under this coordinator.
         self._records: dict[str, Control] = {}
         #: Sessions whose record was changed and is not known to be written.
         self._unwritten: set[str] = set()
@@ -46,9 +46,9 @@ class Controls:
 
     def _write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]], *, answered: bool) -> None:
         for worker, fields in changes.items():
-            if not worker.session:
+            if not worker.session and not fields.get("over"):
                 continue
-            before = self._records.get(worker.session) or self._first(worker)
+            before = self._records.get(worker.session or worker.mid) or self._first(worker)
             known = worker.membership
             after = replace(
                 before,
@@ -59,8 +59,9 @@ class Controls:
                 **fields,
             )
             if after != before:
-                self._records[worker.session] = replace(after, version=before.version + 1)
-                self._unwritten.add(worker.session)
+                key = worker.session or worker.mid
+                self._records[key] = replace(after, version=before.version + 1)
+                self._unwritten.add(key)
         written = [self._records[session] for session in self._unwritten]
         self._channel.control({record.membership: record for record in written})
         self._unwritten.clear()
@@ -78,5 +79,5 @@ class Controls:
     def restate(self, workers: Iterable[WorkerHandle]) -> None:
         """Write the records of some workers once more: Redis may have lost them."""
         self._unwritten.update(
-            worker.session for worker in workers if worker.session in self._records
+            key for worker in workers if (key := worker.session or worker.mid) in self._records
         )

@@ -315,7 +315,15 @@ class Cluster:
         names = [key.rpartition(":")[2] for key in self.stored() if "osbench:worker:" in key]
         kept = {f"osbench:worker:{name}" for name in names}
         kept |= {f"osbench:_kombu.binding.osbench.w.{name}" for name in names}
-        return self.stored() - kept - {redis_keys.WORKERS, "osbench:_kombu.binding_deadlines"}
+        kept |= {redis_keys.WORKERS, "osbench:_kombu.binding_deadlines"}
+        return {key for key in self.stored() - kept if not self._is_farewell(key)}
+
+    def _is_farewell(self, key: str) -> bool:
+        """The end of a run, told to a worker that could not confirm it: it expires soon."""
+        if ":ctl:" not in key:
+            return False
+        with contextlib.closing(self.redis.client()) as client:
+            return client.ttl(key) <= redis_keys.OVER_TTL_S
 
 
 def by_iteration(rows: Sequence[Mapping[str, str]], *outcomes: str) -> set[int]:

@@ -19,6 +19,7 @@ from celery import Celery
 from oslo_config import cfg
 
 from osbench.common.errors import OsbenchError
+from osbench.common.escaping import escaped
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
@@ -35,6 +36,8 @@ LOG = logging.getLogger(__name__)
 
 #: Longest wait for Celery's consumer to end, seconds.
 STOP_S = 2.0
+#: Pause before Celery's consumer is started again, seconds.
+CONSUME_AGAIN_S = 0.2
 #: prctl option: how late a sleeping thread may wake, nanoseconds.
 _PR_SET_TIMERSLACK = 29
 #: Advice for a plug-in that the coordinator has and the worker lacks.
@@ -75,7 +78,35 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
     app.finalize()
     # Celery's pool looks its tasks up in the process's default application
     app.set_default()
-    controller: Any = app.WorkController(
+    controllers: list[Any] = []
+    stopping = threading.Event()
+
+    def consume() -> None:
+        while not stopping.is_set():
+            controllers[:] = [_controller(app, name)]
+            try:
+                controllers[0].start()
+            except Exception as error:  # noqa: BLE001 - whatever a message makes Celery raise
+                # who can write to the broker can put anything into the queue
+                LOG.warning("the queue of batches is read anew: %s", escaped(repr(error)))
+                agent.receive(b"")
+            stopping.wait(CONSUME_AGAIN_S)
+
+    consumer = threading.Thread(target=consume, name="celery", daemon=True)
+    consumer.start()
+
+    def stop() -> None:
+        stopping.set()
+        # Celery has no timeout here and would block while the broker is unreachable
+        for controller in controllers:
+            threading.Thread(target=controller.stop, daemon=True).start()
+        consumer.join(STOP_S)
+
+    return stop
+
+
+def _controller(app: Celery, name: str) -> Any:
+    return app.WorkController(
         pool_cls="threads",
         concurrency=1,
         hostname=name,
@@ -84,15 +115,6 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
         without_heartbeat=True,
         loglevel="WARNING",
     )
-    consumer = threading.Thread(target=controller.start, name="celery", daemon=True)
-    consumer.start()
-
-    def stop() -> None:
-        # Celery has no timeout here and would block while the broker is unreachable
-        threading.Thread(target=controller.stop, daemon=True).start()
-        consumer.join(STOP_S)
-
-    return stop
 
 
 def main(

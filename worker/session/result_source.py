@@ -93,12 +93,12 @@ class ResultSource:
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
     """The rows of the next block, limited by `BLOCK_ROWS` and `BLOCK_BYTES`."""
     found = rows[:BLOCK_ROWS]
-    if not bulky:
+    if not bulky and sum(len(row[7]) for row in found) <= BLOCK_BYTES:
         return found
     room = BLOCK_BYTES
     for at, row in enumerate(found):
         outputs = row[8][1] if row[8] is not None else None
-        room -= sum(map(len, outputs)) if outputs else 0
+        room -= len(row[7]) + (sum(map(len, outputs)) if outputs else 0)
         if room < 0 and at:
             return found[:at]
     return found
