@@ -108,12 +108,14 @@ def killed(
 
 
 @pytest.mark.parametrize("seed", range(REPETITIONS))
-def test_a_killed_worker_loses_only_what_it_had_claimed(
+def test_a_killed_worker_loses_only_what_ran_and_what_was_not_shipped(
     pair: Cluster, counting: CountingServer, seed: int
 ) -> None:
     done = killed(pair, counting, requests(counting, CONSTANT), seed)
 
     sums = agrees(pair, counting, done)
+    # its four users took 20 ms for each, and results are shipped every 0.2 s
+    assert sums["lost"] <= 80
     assert sums["planned"] == TIMES
     assert sums["ok"] + sums["lost"] == TIMES
     assert starts(counting, done) == {1}
@@ -188,9 +190,9 @@ def test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice(
     sums = agrees(pair, counting, done)
     assert sums["planned"] == times
     assert sums["not_started"] == 0
-    # a coordinator that polls rarely, on a busy machine, need not have noticed
-    declared_lost = any(one["lost"] for one in done.result["workloads"][0]["workers"])
-    assert (sums["late"] > 0) == declared_lost
+    # whether it was declared lost or not, it has come back
+    assert sums["lost"] == 0
+    assert not any(one["lost"] for one in done.result["workloads"][0]["workers"])
     assert starts(counting, done) == {1}
     assert done.code == (3 if sums["lost"] else 0)
     pair.await_idle(2)
