@@ -8,6 +8,7 @@ import time
 
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol import timers
+from osbench.coordinator.fleet.worker import WorkerState
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
 
@@ -51,6 +52,10 @@ def release(services: RunServices) -> None:
                     pool.restore(services.accounts.memberships[arrival.mid])
             if all(not one.present or one.gone for one in workers):
                 break
-        channel.close(one.mid for one in workers if one.gone or one.membership.whole)
+        left = [one for one in workers if one.gone or one.membership.whole]
+        channel.close([one.mid for one in left], [one.incarnation for one in workers])
+        for one in workers:
+            if one.state is WorkerState.LOST:
+                pool.forget(one.incarnation)
     except OsbenchError as error:
         LOG.warning("the run's keys could not be removed: %s", error)

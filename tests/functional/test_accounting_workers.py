@@ -41,8 +41,8 @@ def test_a_killed_worker_costs_an_open_load_little(found: Arena) -> None:
     code = found.finish(load)
     sums = found.exact(load)
     assert code == (3 if sums["lost"] or sums["dropped"] else 0)
-    # what ran when it was killed: at 20 ms each about two, and a few that waited for a thread
-    assert sums["lost"] <= 20, sums
+    # what ran when it was killed, at 20 ms each about two, and what had not been shipped for 0.2 s
+    assert sums["lost"] <= 60, sums
     assert sums["dropped"] <= RATE, sums
     assert sums["not_started"] == 0
     # the rate is back: with three seconds that are promised, and some for a busy machine

@@ -78,6 +78,7 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
     app.finalize()
     # Celery's pool looks its tasks up in the process's default application
     app.set_default()
+    logging.getLogger("celery.worker").addFilter(_WithoutTraceback())
     controllers: list[Any] = []
     stopping = threading.Event()
 
@@ -87,10 +88,11 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
             try:
                 controllers[0].start()
             except Exception as error:  # noqa: BLE001 - whatever a message makes Celery raise
+                LOG.warning("Celery: %s", escaped(repr(error)))
+            if not stopping.wait(CONSUME_AGAIN_S):
                 # who can write to the broker can put anything into the queue
-                LOG.warning("the queue of batches is read anew: %s", escaped(repr(error)))
+                LOG.warning("the queue of batches held something that is no message")
                 agent.receive(b"")
-            stopping.wait(CONSUME_AGAIN_S)
 
     consumer = threading.Thread(target=consume, name="celery", daemon=True)
     consumer.start()
@@ -103,6 +105,15 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
         consumer.join(STOP_S)
 
     return stop
+
+
+class _WithoutTraceback(logging.Filter):
+    """What a message that is none makes Celery raise is one line of the log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, without its traceback."""
+        record.exc_info = record.exc_text = None
+        return True
 
 
 def _controller(app: Celery, name: str) -> Any:
