@@ -19,7 +19,15 @@ from osbench.common.protocol.blocks import decode_rows, encode_rows
 from osbench.common.protocol.envelope import SIZE, Sealer, Vault, size_of
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.message_fields import checked_fields
-from osbench.common.protocol.messages import Batch, Block, Control, Heartbeat, Message
+from osbench.common.protocol.messages import (
+    Batch,
+    Block,
+    Control,
+    Heartbeat,
+    Message,
+    Offer,
+    Will,
+)
 from osbench.common.protocol.unpacking import CONTAINERS, DEPTH, unpack
 from osbench.common.rally.adapters.records import records
 from osbench.coordinator.results.merging import groups, join
@@ -41,21 +49,50 @@ ROWS: list[Any] = [
 ]
 BLOCK = Block(
     run="r",
-    epoch="e",
     incarnation="1-a",
+    membership="m",
     number=1,
     workload=0,
     columns=encode_rows(ROWS, ["outer", "inner"], 5),
     returned=[(5, 7), (9, 10)],
+    voids=[3],
     failures=[[1, "ValueError", "wrong", "Traceback"]],
 )
 MESSAGES: list[Message] = [
     BLOCK,
-    Batch(run="r", epoch="e", incarnation="1-a", workload=0, batch=1, intervals=[(1, 4)]),
-    Control(run="r", epoch="e", incarnation="1-a", version=1, t0_at=1.5),
-    Heartbeat(
-        incarnation="1-a", beat=1, host="h", pid=1, label="", version="1", capacity=4, state="idle"
+    Batch(run="r", incarnation="1-a", session="s", workload=0, seq=1, intervals=[(1, 4)]),
+    Control(
+        run="r",
+        epoch=1,
+        incarnation="1-a",
+        session="s",
+        membership="m",
+        version=1,
+        t0_at=1.5,
+        have=[3],
+        recall=[2],
     ),
+    Heartbeat(
+        incarnation="1-a",
+        beat=1,
+        host="h",
+        pid=1,
+        label="",
+        version="1",
+        capacity=4,
+        state="idle",
+        refusals={"session": 1},
+    ),
+    Offer(
+        run="r",
+        epoch=1,
+        incarnation="1-a",
+        challenge="c",
+        session="s",
+        membership="m",
+        answers=1,
+    ),
+    Will(run="r", incarnation="1-a", membership="m", workload=0, seq=1, number=2),
 ]
 SEALED = [(one, SEALER.seal(one.KIND, one.body())) for one in MESSAGES]
 
@@ -68,7 +105,7 @@ def opened(kind: type[Message], data: bytes) -> Message:
 def counted(blocks: list[Block]) -> None:
     """What the coordinator, its criteria and its exports do with blocks."""
     book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))
-    book.ledger.cut(1, BLOCK.incarnation, Intervals([(1, 20)]))
+    book.ledger.cut(BLOCK.incarnation, 1, Intervals([(1, 20)]))
     for group in groups(blocks):
         book.add(join(group))
         columns = decode_rows(join(group).columns) if group[-1].columns else None
