@@ -26,10 +26,14 @@ def escaped(text: str, *, breaks: bool = False) -> str:
     return shown if breaks else _BREAKS.sub(_code, shown)
 
 
+def decoded(data: bytes) -> str:
+    """Bytes as text, whatever they are: those that are not UTF-8 come out as \\xNN."""
+    return data.decode(errors="backslashreplace")
+
+
 def text_of(data: bytes, limit: int = 200) -> str:
     """Bytes that should be UTF-8, as they are shown: escaped, cut to `limit` bytes."""
-    cut = data[:limit]
-    shown = escaped(cut.decode("utf-8", "backslashreplace"))
+    shown = escaped(decoded(data[:limit]))
     return shown if len(data) <= limit else f"{shown}..."
 
 

@@ -73,7 +73,8 @@ class Batches:
         planned = []
         for one in grants:
             mid = one.worker.mid
-            seqs[mid] = seqs.get(mid, one.worker.membership.seq) + 1
+            known = one.worker.membership
+            seqs[mid] = seqs.get(mid, known.seq) + 1
             planned.append(
                 PlannedBatch(
                     worker=one.worker,
@@ -158,10 +159,5 @@ class Batches:
 
         `dues_of` gives the instants at which they were due, as in batches.
         """
-        dropped = self._ledger.droppable(numbers)
         record = {"do": "drop", "workload": self._workload, "why": DROP_REASONS[why]}
-        # what another may have started is not dropped, but nobody starts it any more
-        spent = numbers.copy()
-        spent.subtract(dropped)
-        record |= {"numbers": list(dropped), "dues": dues_of(dropped), "spent": list(spent)}
-        self._port.decide([record])
+        self._port.decide([record | {"numbers": list(numbers), "dues": dues_of(numbers)}])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import redis
 
 from osbench.common.errors import Untrusted
+from osbench.common.escaping import decoded
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, reached
 from osbench.common.protocol.store import read_records
-from osbench.common.text import text_of
 
 #: Names that are looked at, at most: who can write to Redis could add any number.
 NAMES_MOST = 10_000
@@ -33,7 +33,7 @@ class HeartbeatReader:
         """The valid heartbeats of all workers, by name."""
         with reached():
             listed = self._listed()
-            names = sorted(text_of(name) for name in listed)
+            names = sorted(decoded(name) for name in listed)
         found = self.of(names)
         self.unverified = sum(
             1 for name in names if name in self._known and self._known[name][1] is None
@@ -42,7 +42,7 @@ class HeartbeatReader:
         if gone:
             with reached():
                 self._client.srem(
-                    redis_keys.WORKERS, *(one for one in listed if text_of(one) in gone)
+                    redis_keys.WORKERS, *(one for one in listed if decoded(one) in gone)
                 )
         return [beat for beat in found if beat is not None]
 

@@ -1,15 +1,17 @@
 """The iterations of a run directory, each once, as the ledger counted them.
 
 The first row of an iteration settled it, whoever sent it: later ones are stale. What the
-coordinator dropped itself has no row; the journal has it.
+coordinator dropped itself has no row; the journal has it. Where the workload is idempotent a worker
+may have started it before, and its row comes later: that one is stale, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
@@ -28,6 +30,24 @@ _LONG_PAST = -(1 << 59)
 Errors = dict[int, tuple[str, str]]
 
 
+class Reported(NamedTuple):
+    """Rows of a result block that count; `worker` is an incarnation."""
+
+    workload: int
+    worker: str
+    columns: Columns
+    errors: Errors
+
+
+class _Dropped(NamedTuple):
+    """Arrivals that the coordinator dropped; due instants are nanoseconds after t0."""
+
+    workload: int
+    iterations: NDArray[np.int64]
+    dues: NDArray[np.int64]
+    outcome: str
+
+
 def iterations(
     directory: RunDirectory, summary: Mapping[str, Any] | None = None
 ) -> Iterator[IterationRow]:
@@ -37,24 +57,45 @@ def iterations(
     """
     names = worker_names(summary)
     warmups = _warmups(directory)
-    written: dict[int, Intervals] = {}
-    for number, worker, columns, errors in counted(directory):
-        written.setdefault(number, Intervals()).update(Intervals.of(columns.iteration))
-        name = names.get(worker, worker)
-        yield from _rows(number, name, columns, errors, warmups.get(number, 0))
-    for number, iteration, due_ns, outcome in _dropped(directory):
-        if not written.get(number, Intervals()).intersection([(iteration, iteration + 1)]):
-            warm = due_ns is not None and due_ns < warmups.get(number, 0)
-            yield IterationRow(
-                number, iteration, outcome, due_ns, None, None, 0, *_NO_ERROR, "", "", warm
-            )
+    for one in _settled(directory):
+        warmup_ns = warmups.get(one.workload, 0)
+        if isinstance(one, Reported):
+            name = names.get(one.worker, one.worker)
+            yield from _rows(one.workload, name, one.columns, one.errors, warmup_ns)
+        else:
+            yield from _rows_of_dropped(one, warmup_ns)
 
 
-def counted(directory: RunDirectory) -> Iterator[tuple[int, str, Columns, Errors]]:
-    """Workload, incarnation, rows that count and errors of each result block, in their order."""
+def counted(directory: RunDirectory) -> Iterator[Reported]:
+    """The rows that count of each result block, in their order."""
+    return (one for one in _settled(directory) if isinstance(one, Reported))
+
+
+def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
+    """Result blocks, and records (with `do`) of what was dropped, in the order in which they count.
+
+    Raises OsbenchError.
+    """
+    older = []
+    for entry in directory.replay():
+        yield from entry.bodies
+        record = entry.record or {}
+        if record.get("do") == "drop":
+            if "blocks" in record:
+                yield record
+            else:
+                # of an older release: its place among the blocks is not known
+                older.append(record)
+    yield from older
+
+
+def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
     errors: dict[tuple[int, str], Errors] = {}
     written: dict[int, Intervals] = {}
-    for body in directory.blocks():
+    for body in settling(directory):
+        if "do" in body:
+            yield _dropped(body, written.setdefault(body["workload"], Intervals()))
+            continue
         number, worker = body["workload"], body["incarnation"]
         known = errors.setdefault((number, worker), {0: _NO_ERROR})
         try:
@@ -71,7 +112,7 @@ def counted(directory: RunDirectory) -> Iterator[tuple[int, str, Columns, Errors
         before = written.setdefault(number, Intervals())
         columns = _first(columns, before)
         before.update(Intervals.of(columns.iteration))
-        yield number, worker, columns, known
+        yield Reported(number, worker, columns, known)
 
 
 def _first(columns: Columns, before: Intervals) -> Columns:
@@ -102,17 +143,37 @@ def _warmups(directory: RunDirectory) -> dict[int, int]:
     return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
 
 
-def _dropped(directory: RunDirectory) -> Iterator[tuple[int, int, int | None, str]]:
-    """Workload, iteration, due instant and outcome of what the coordinator dropped."""
-    for record in directory.decisions():
-        if record.get("do") == "drop":
-            numbers = Intervals(map(tuple, record["numbers"])).members().tolist()
-            # runs of older releases do not say why, nor when they were due
-            outcome = f"dropped_{record.get('why', 'worker_lost')}"
-            dues = np.frombuffer(record.get("dues", b""), "<i8").tolist()
-            for iteration, due_ns in zip(numbers, dues or [_LONG_PAST] * len(numbers), strict=True):
-                known = due_ns > _LONG_PAST
-                yield record["workload"], iteration, due_ns if known else None, outcome
+def _dropped(record: Mapping[str, Any], before: Intervals) -> _Dropped:
+    """What a record drops and is not among those `before`; there it is then."""
+    numbers = Intervals(map(tuple, record["numbers"]))
+    iterations = numbers.members()
+    # runs of older releases do not say why, nor when they were due
+    dues = np.frombuffer(record.get("dues", b""), "<i8")
+    if not len(dues):
+        dues = np.full(len(iterations), _LONG_PAST, np.int64)
+    fresh = ~np.isin(iterations, before.intersection(numbers).members())
+    before.update(numbers)
+    outcome = f"dropped_{record.get('why', 'worker_lost')}"
+    return _Dropped(record["workload"], iterations[fresh], dues[fresh], outcome)
+
+
+def _rows_of_dropped(dropped: _Dropped, warmup_ns: int) -> Iterator[IterationRow]:
+    for iteration, due_ns in zip(dropped.iterations.tolist(), dropped.dues.tolist(), strict=True):
+        due = due_ns if due_ns > _LONG_PAST else None
+        warm = due is not None and due < warmup_ns
+        yield IterationRow(
+            dropped.workload,
+            iteration,
+            dropped.outcome,
+            due,
+            None,
+            None,
+            0,
+            *_NO_ERROR,
+            "",
+            "",
+            warm,
+        )
 
 
 def _rows(

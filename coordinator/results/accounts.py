@@ -208,7 +208,6 @@ class Accounts:
         results = self.results.get(int(record["workload"]))
         if results is not None:
             numbers = _intervals(record["numbers"])
-            numbers.update(_intervals(record.get("spent", ())))
             why = _REASONS[record.get("why", DROP_REASONS[Outcome.DROPPED_WORKER_LOST])]
             for _, end in numbers:
                 results.ledger.allot_up_to(end - 1)

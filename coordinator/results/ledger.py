@@ -228,8 +228,8 @@ class Ledger:
     def report(self, member: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Settle the rows of a block; True for each row that counts.
 
-        A row counts where its member has the number open and nobody has settled it. One that says
-        dropped does not where another member has the number open, and may have started it.
+        A row counts where its member has the number open and nobody has settled it, also one that
+        says dropped of what another member may have started: the first row decides.
         Rows that do not count are stale; rows of a lost member, or after the close, are late.
         """
         fresh = Intervals.of(numbers)
@@ -239,7 +239,7 @@ class Ledger:
             held.forget_over()
             expected.subtract(self._settled.intersection(expected))
             if self._shared:
-                self._report_shared(member, held, expected, numbers, outcomes)
+                self._report_shared(held, expected, numbers, outcomes)
         if len(expected) == len(numbers):
             accepted = np.ones(len(numbers), np.bool_)
         else:
@@ -261,21 +261,14 @@ class Ledger:
         return accepted
 
     def _report_shared(
-        self,
-        member: str,
-        held: _Holding,
-        expected: Intervals,
-        numbers: Ints,
-        outcomes: NDArray[np.uint8],
+        self, held: _Holding, expected: Intervals, numbers: Ints, outcomes: NDArray[np.uint8]
     ) -> None:
-        """Take out of `expected` what is dropped here and was perhaps started elsewhere."""
+        """What is dropped was not run again; what is settled does not wait to be."""
         known, first = np.unique(numbers, return_index=True)
         dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
         not_again = held.again.intersection(dropped)
         self.reruns -= len(not_again)
         held.again.subtract(not_again)
-        expected.subtract(self._elsewhere(member, dropped))
-        # what waits to be run again need not be
         self.pool.subtract(self.pool.intersection(expected))
 
     def give_back(self, member: str, numbers: Iterable[Interval]) -> None:
@@ -339,22 +332,15 @@ class Ledger:
         fresh.subtract(self._kept_elsewhere(member, fresh))
         self.pool.update(fresh)
 
-    def droppable(self, numbers: Intervals) -> Intervals:
-        """Those of some arrivals that nobody can have started."""
-        found = numbers.copy()
-        found.subtract(self._settled.intersection(found))
-        if self._shared:
-            found.subtract(self._elsewhere("", numbers))
-        return found
-
     def drop(self, numbers: Intervals, why: Outcome) -> None:
         """Arrivals in the pool that no member can start in time.
 
-        Those that a member has open only leave the pool: they may have started.
+        Where the workload is idempotent, a lost member may have started them.
         """
         self.pool.subtract(numbers)
         self._placing.subtract(numbers)
-        dropped = self.droppable(numbers)
+        dropped = numbers.copy()
+        dropped.subtract(self._settled.intersection(dropped))
         self._settled.update(dropped)
         self._counts[why] += len(dropped)
 
@@ -365,7 +351,9 @@ class Ledger:
         if self._closed:
             return
         self._gather()
-        unused = self.droppable(self.pool)
+        unused = self.pool.copy()
+        if self._shared:
+            unused.subtract(self._elsewhere("", unused))
         self._unused += len(unused)
         self.pool.subtract(unused)
 

@@ -113,7 +113,6 @@ class LoadLoop:
 
     def _await_workers(self) -> None:
         self._receive(0.02)
-        self._reached()
         self._poll()
         for workload in self._workloads:
             workload.await_workers()
@@ -131,7 +130,6 @@ class LoadLoop:
     def _turn(self, running: Sequence[WorkloadRun]) -> None:
         hungry = any(workload.hungry for workload in running)
         self._receive(EAGER_S if hungry else READ_S if running[0].elapsed() > 0 else 0.02)
-        self._reached()
         poll = time.monotonic() - self._polled >= timers.POLL_S
         if poll:
             self._poll()
@@ -178,7 +176,7 @@ class LoadLoop:
             raise StoreLost(f"{error}, for {patience_s:g} s ([messaging] patience_s)")
 
     def _reached(self) -> None:
-        """Redis answers."""
+        """Redis answers, and takes what is written: one that is full only answers."""
         if self._status.store_away:
             self._away_since = None
             self._status.store_away = False
@@ -204,3 +202,4 @@ class LoadLoop:
         services.controls.answer(services.pool.present)
         # those that have left, or are lost, still wait to hear what is on disk
         services.controls.change(services.pool.workers.values())
+        self._reached()

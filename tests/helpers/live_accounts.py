@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
@@ -260,12 +258,8 @@ class LiveAccounts:
         if not len(pool) or ledger.closed:
             return
         numbers = Intervals.of(pool[: self.chance.randint(1, len(pool))])
-        dropped = ledger.droppable(numbers)
-        spent = numbers.copy()
-        spent.subtract(dropped)
-        record = {"do": "drop", "workload": workload, "numbers": list(dropped)}
-        record |= {"spent": list(spent), "why": "coordinator_gone"}
-        record["dues"] = np.zeros(len(dropped), "<i8").tobytes()
+        record = {"do": "drop", "workload": workload, "numbers": list(numbers)}
+        record |= {"why": "coordinator_gone", "dues": bytes(8 * len(numbers))}
         self.decide(record)
 
     def close(self) -> None:

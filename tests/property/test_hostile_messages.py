@@ -49,12 +49,13 @@ ROWS: list[Any] = [
 ]
 BLOCK = Block(
     run="r",
-    membership="m",
     incarnation="1-a",
+    membership="m",
     number=1,
     workload=0,
     columns=encode_rows(ROWS, ["outer", "inner"], 5),
     returned=[(5, 7), (9, 10)],
+    voids=[3],
     failures=[[1, "ValueError", "wrong", "Traceback"]],
 )
 MESSAGES: list[Message] = [
@@ -69,7 +70,18 @@ MESSAGES: list[Message] = [
         version=1,
         t0_at=1.5,
         have=[3],
-        recall=[4],
+        recall=[2],
+    ),
+    Heartbeat(
+        incarnation="1-a",
+        beat=1,
+        host="h",
+        pid=1,
+        label="",
+        version="1",
+        capacity=4,
+        state="idle",
+        refusals={"session": 1},
     ),
     Offer(
         run="r",
@@ -78,12 +90,9 @@ MESSAGES: list[Message] = [
         challenge="c",
         session="s",
         membership="m",
-        answers=4,
+        answers=1,
     ),
-    Will(run="r", incarnation="1-a", membership="m", workload=0, seq=1, number=3, due_ns=5),
-    Heartbeat(
-        incarnation="1-a", beat=1, host="h", pid=1, label="", version="1", capacity=4, state="idle"
-    ),
+    Will(run="r", incarnation="1-a", membership="m", workload=0, seq=1, number=2),
 ]
 SEALED = [(one, SEALER.seal(one.KIND, one.body())) for one in MESSAGES]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from helpers.memberships import handle
 from osbench.common.protocol import timers
 from osbench.coordinator.dispatch import batch_sizes
+from osbench.coordinator.fleet.worker import GROWTH
 
 shares = st.integers(1, 2000)
 rates = st.floats(0.001, 1e6)
@@ -25,11 +26,11 @@ def test_a_batch_has_work_and_is_never_more_than_a_second_of_it(
 
 
 @given(shares, st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 1e4)), max_size=20))
-def test_a_worker_may_always_have_two_iterations_a_user_and_grows_fourfold_at_most(
+def test_a_worker_may_always_have_two_iterations_a_user_and_grows_by_a_factor_at_most(
     share: int, reports: list[tuple[int, float]]
 ) -> None:
     worker = handle(share=share)
     for rows, busy_s in reports:
         before = worker.room()
         worker.measured(rows, busy_s)
-        assert timers.STOCK_PER_USER * share <= worker.room() <= 4 * before
+        assert timers.STOCK_PER_USER * share <= worker.room() <= GROWTH * before

@@ -96,7 +96,10 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
     elif not present:
         click.echo("no workers; start some with osbench-worker", err=True)
     if as_json:
-        rows = [{**dataclasses.asdict(beat), "held_by": beat.run} for beat in present]
+        rows = [
+            {**dataclasses.asdict(beat), "held_by": beat.run, "refused": beat.refused}
+            for beat in present
+        ]
         click.echo(json.dumps(rows))
         return
     table = Table(*COLUMNS, box=None)

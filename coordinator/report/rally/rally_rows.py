@@ -15,6 +15,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.common.rally.adapters.records import records
+from osbench.coordinator.report.iterations import settling
 from osbench.coordinator.results.rows import select
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -56,8 +57,11 @@ def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
     """The rows of a workload, block by block, without those of iterations that were settled."""
     written = Intervals()
     texts: dict[str, dict[int, tuple[str, str, str]]] = {}
-    for body in directory.blocks():
+    for body in settling(directory):
         if body["workload"] != workload:
+            continue
+        if "do" in body:
+            written.update(Intervals(map(tuple, body["numbers"])))
             continue
         known = texts.setdefault(body["incarnation"], {})
         for number, etype, message, traceback in body["failures"]:
@@ -69,6 +73,5 @@ def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
         repeated = written.intersection(numbers).members()
         if len(repeated):
             columns = select(columns, ~np.isin(columns.iteration, repeated))
-        # one that was dropped here may have run at another worker: that row comes later
-        written.update(Intervals.of(columns.iteration[columns.outcome <= Outcome.TIMED_OUT]))
+        written.update(numbers)
         yield columns

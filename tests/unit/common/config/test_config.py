@@ -49,7 +49,7 @@ def test_an_empty_file_leaves_every_default(home, write):
     assert conf.benchmark.profiler_sample_rate == 1.0
     assert conf.worker.virtual_users == 256
     assert conf.worker.plugin_path == []
-    assert conf.coordinator.worker_lost_after_s == 10.0
+    assert conf.coordinator.worker_lost_after_s == 3.0
 
 
 def test_the_sample_file_is_what_the_options_say():

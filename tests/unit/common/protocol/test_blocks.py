@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from osbench.common.errors import Untrusted
+from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import decode_rows, encode_rows
 
 T0 = 10**12
@@ -89,7 +90,7 @@ def test_an_iteration_may_have_very_many_actions():
         {"iteration": "text"},
         {"iteration": None},
         {"outcome": bytes([1, 0])},
-        {"outcome": bytes([1, 8])},
+        {"outcome": bytes([1, max(Outcome) + 1])},
         {"failure": b"\0" * 4},
         {"idle": b""},
         {"lengths": b"\0" * 8},

@@ -9,18 +9,51 @@ import pytest
 from osbench.common.errors import Untrusted
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.messages import Batch, Block, Control, Fence, Heartbeat, Specification
+from osbench.common.protocol.messages import (
+    Batch,
+    Block,
+    Control,
+    Heartbeat,
+    Offer,
+    Specification,
+    Will,
+)
 
 MESSAGES = [
     Batch(
-        run="r", epoch="e", incarnation="w", workload=0, batch=7, intervals=[(1, 5)], dues=b"\0" * 8
+        run="r",
+        incarnation="w",
+        session="s",
+        workload=0,
+        seq=7,
+        intervals=[(1, 5)],
+        dues=b"\0" * 8,
     ),
-    Control(run="r", epoch="e", incarnation="w", version=3, t0_at=1.5, share=2, stop_s=None),
+    Offer(run="r", epoch=2, incarnation="w", challenge="c", session="s", membership="m", answers=4),
+    Control(
+        run="r",
+        epoch=2,
+        incarnation="w",
+        session="s",
+        membership="m",
+        version=3,
+        t0_at=1.5,
+        share=2,
+        stop_s=None,
+    ),
     Heartbeat(
-        incarnation="w", beat=1, host="h", pid=1, label="", version="1", capacity=8, state="idle"
+        incarnation="w",
+        beat=1,
+        host="h",
+        pid=1,
+        label="",
+        version="1",
+        capacity=8,
+        state="idle",
+        refusals={"session": 2, "seal": 1},
     ),
-    Block(run="r", epoch="e", incarnation="w", number=1, workload=0, columns={"rows": 1}),
-    Fence(run="r", epoch="e", incarnation="w", nonce="n"),
+    Block(run="r", incarnation="w", membership="m", number=1, workload=0, columns={"rows": 1}),
+    Will(run="r", incarnation="w", membership="m", workload=0, seq=7, number=3),
     Specification(
         run="r",
         workload=0,
@@ -89,3 +122,9 @@ def test_a_batch_has_the_length_of_its_numbers():
     batch = dataclasses.replace(MESSAGES[0], intervals=[(1, 5), (9, 10)])
 
     assert len(batch) == 5
+
+
+def test_a_heartbeat_sums_what_was_refused_for_any_reason():
+    (beat,) = (one for one in MESSAGES if isinstance(one, Heartbeat))
+
+    assert beat.refused == 3

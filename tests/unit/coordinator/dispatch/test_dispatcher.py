@@ -89,15 +89,33 @@ def beats(worker: WorkerHandle, *, got: int, queued: int = 0, made: int = 0) -> 
 # closed loads
 
 
-def test_at_first_each_user_gets_two_iterations_and_no_more():
+def test_at_first_each_user_gets_a_bounded_number_of_iterations_and_no_more():
     desk = Desk()
     one, two = desk.worker("w1", share=2), desk.worker("w2", share=3)
 
     batches = desk.place(Step(budget=1000), one, two)
 
-    assert sum(size(batch) for batch in batches if batch.worker is one) == 4
-    assert sum(size(batch) for batch in batches if batch.worker is two) == 6
+    for worker in (one, two):
+        sizes = [size(batch) for batch in batches if batch.worker is worker]
+        assert sum(sizes) == timers.BLIND_PER_USER * worker.share
+        # what turns out to be too much can be asked back in parts
+        assert sizes[:3] == [worker.share, worker.share, 2 * worker.share]
     assert desk.place(Step(budget=1000), one, two) == []
+
+
+def test_a_worker_that_reports_nothing_for_a_while_is_asked_for_all_but_two_a_user():
+    desk = Desk()
+    worker = desk.worker("w1", share=2)
+    batches = desk.place(Step(budget=1000), worker)
+    beats(worker, got=len(batches), queued=126)
+
+    desk.place(Step(budget=1000), worker, at=timers.BLIND_S / 2)
+    assert not worker.recall
+    desk.place(Step(budget=1000), worker, at=timers.BLIND_S)
+
+    kept = [batch for batch in batches if batch.seq not in worker.recall]
+    assert sum(map(size, kept)) == timers.STOCK_PER_USER * worker.share
+    assert [batch.seq for batch in kept] == [1, 2]
 
 
 def test_a_short_plan_is_shared_out():
@@ -198,7 +216,7 @@ def test_silence_moves_nothing():
 
 def test_idempotent_work_of_a_lost_worker_goes_to_another_and_never_to_itself():
     desk = Desk(idempotent=True)
-    lost, other = desk.worker("w1"), desk.worker("w2")
+    lost, other = desk.worker("w1", stock=4), desk.worker("w2", stock=4)
     batches = desk.place(Step(budget=8), lost, other)
     desk.finish(*(batch for batch in batches if batch.worker is other))
     desk.ledger.lost("w1")

@@ -155,15 +155,24 @@ def test_speed_is_that_of_a_worker_with_enough_to_do():
 
 def test_the_stock_grows_by_reports_up_to_two_seconds_of_work():
     worker = handle(share=4)
-    first = timers.STOCK_PER_USER * 4
+    first = timers.BLIND_PER_USER * 4
     assert worker.room() == first
     grown = []
     for _ in range(8):
         worker.measured(1000, 0.04)
         grown.append(worker.room())
 
-    assert grown[:3] == [first * GROWTH, first * GROWTH**2, first * GROWTH**3]
+    assert grown[:2] == [first * GROWTH, first * GROWTH**2]
     assert grown[-1] == int(worker.rate * timers.STOCK_S)
+
+
+def test_a_worker_that_reports_nothing_for_a_while_keeps_two_iterations_a_user():
+    worker = handle(share=4)
+
+    worker.slow()
+
+    assert worker.room() == timers.STOCK_PER_USER * 4
+    assert worker.known
 
 
 def test_a_slow_worker_has_two_iterations_a_user():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from helpers.result_rows import MS, row
 from helpers.stored_runs import WORKER, block, stored_run
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.iterations import iterations
+from osbench.coordinator.storage.frames import FrameFile
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 TRACE = bytes(range(16))
@@ -100,7 +102,7 @@ def test_what_the_coordinator_dropped_is_among_them(directory: RunDirectory) -> 
                 "dues": dues,
                 "why": "coordinator_gone",
             },
-            # of a run of an older release
+            # without instants
             {"do": "drop", "workload": 1, "numbers": [[1, 2]]},
         ]
     )
@@ -108,12 +110,34 @@ def test_what_the_coordinator_dropped_is_among_them(directory: RunDirectory) -> 
     found = kept(directory, block([row(1)]))
 
     assert found == [
-        (0, 1, "ok"),
         (0, 2, "dropped_coordinator_gone"),
         (0, 3, "dropped_coordinator_gone"),
         (1, 1, "dropped_worker_lost"),
+        (0, 1, "ok"),
     ]
-    assert [one.due_ns for one in iterations(directory)] == [0, 7 * MS, None, None]
+    assert [one.due_ns for one in iterations(directory)] == [7 * MS, None, None, 0]
+
+
+def test_what_comes_first_decides_a_row_or_that_the_coordinator_dropped_it(
+    directory: RunDirectory,
+) -> None:
+    directory.keep([block([row(1)])])
+    directory.decide([{"do": "drop", "workload": 0, "numbers": [[1, 3]]}])
+
+    found = kept(directory, block([row(1), row(2), row(3)]))
+
+    assert found == [(0, 1, "ok"), (0, 2, "dropped_worker_lost"), (0, 3, "ok")]
+
+
+def test_a_drop_of_an_older_release_comes_after_all_rows(directory: RunDirectory) -> None:
+    record = {"do": "drop", "workload": 0, "numbers": [[1, 3]]}
+    journal = FrameFile(directory.path / "journal")
+    journal.append([msgpack.packb(record)])
+    journal.close()
+
+    found = kept(directory, block([row(1)]))
+
+    assert found == [(0, 1, "ok"), (0, 2, "dropped_worker_lost")]
 
 
 def test_a_block_of_another_shape_is_left_out_as_the_run_did(directory: RunDirectory) -> None:

@@ -352,26 +352,26 @@ def test_a_rerun_that_was_settled_late_is_not_placed_a_third_time():
     assert ledger.pool == Intervals([(2, 3)])
 
 
-def test_a_rerun_that_is_too_late_is_not_dropped_where_the_first_may_have_started():
+def test_a_rerun_that_is_too_late_is_dropped_though_the_first_may_have_started():
     ledger = rerun(3)
 
-    assert report(ledger, "w2", [1, 2, 3], LATE_DROP) == [False, False, False]
-    assert (ledger.settled, ledger.stale, ledger.reruns) == (0, 3, 0)
+    assert report(ledger, "w2", [1, 2], LATE_DROP) == [True, True]
+    assert (ledger.settled, ledger.reruns) == (2, 1)
 
-    report(ledger, "w1", [1])
-    ledger.give_back("w1", [(2, 3)])
-    ledger.drop(ledger.pool.copy(), LATE_DROP)
+    assert report(ledger, "w1", [1, 3]) == [False, True]
+    ledger.consent("w1")
     ledger.close(3)
 
     sums = ledger.accounting()
-    assert (sums.ok, sums.dropped, sums.lost) == (1, 1, 1)
+    assert (sums.ok, sums.dropped, sums.lost, sums.not_started) == (1, 2, 0, 0)
+    assert (sums.late, sums.stale) == (1, 1)
 
 
-def test_what_is_dropped_by_all_that_had_it_is_dropped():
+def test_what_one_has_dropped_and_another_drops_later_is_dropped_once():
     ledger = rerun()
 
     report(ledger, "w2", [1, 2], LATE_DROP)
-    assert report(ledger, "w1", [1, 2], LATE_DROP) == [True, True]
+    assert report(ledger, "w1", [1, 2], LATE_DROP) == [False, False]
 
     ledger.close(2)
     assert ledger.accounting().dropped == 2
@@ -403,19 +403,23 @@ def test_arrivals_that_are_too_late_to_be_placed_are_dropped():
     assert ledger.accounting().drops == {"worker_lost": 2}
 
 
-def test_reruns_that_are_too_late_are_not_dropped_for_they_may_have_started():
+def test_idempotent_arrivals_too_late_to_be_run_again_are_dropped_though_perhaps_started():
     ledger = Ledger(idempotent=True)
-    place(ledger, 1, "w1", 2)
+    place(ledger, 1, "w1", 3)
+    ledger.lost("w1")
     ledger.again("w1")
+    report(ledger, "w1", [3])
 
-    assert not ledger.droppable(ledger.pool)
-    ledger.drop(ledger.pool.copy(), WORKER_LOST)
+    ledger.drop(Intervals([(1, 3)]), WORKER_LOST)
+
     assert not ledger.pool
-    report(ledger, "w1", [1])
-    ledger.close(2)
-
+    assert ledger.decided == 3
+    assert report(ledger, "w1", [1]) == [False]
+    ledger.consent("w1")
+    ledger.close(3)
     sums = ledger.accounting()
-    assert (sums.ok, sums.dropped, sums.lost, sums.reruns) == (1, 0, 1, 0)
+    assert (sums.ok, sums.lost, sums.not_started, sums.reruns) == (1, 0, 0, 0)
+    assert (sums.drops, sums.stale) == ({"worker_lost": 2}, 1)
 
 
 # the end

@@ -133,6 +133,19 @@ def test_redis_that_is_away_for_longer_than_patience_ends_the_run():
     assert "start" not in desk.workload.steps
 
 
+def test_redis_that_answers_and_takes_no_writes_ends_the_load_too():
+    desk = Desk()
+    desk.services.limits.patience_s = 0.1
+    failing = Failing(nothing, 1000)
+    desk.workload.start = lambda _: setattr(desk.services.controls, "answer", failing)
+    desk.workload.finished = lambda: False
+
+    with pytest.raises(StoreLost, match="patience_s"):
+        desk.loop.run(lambda: None)
+
+    assert failing.left < 1000
+
+
 def test_lost_workers_and_those_that_came_back_are_told_to_their_workloads():
     desk = Desk()
     back = SimpleNamespace()

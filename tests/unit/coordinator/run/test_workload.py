@@ -11,6 +11,7 @@ from helpers.memberships import handle
 from osbench.common.plugin.runner import Step
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
+from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.stop_rules import StopRules
@@ -39,28 +40,30 @@ class Timed:
         return 2
 
 
-def follow(results: WorkloadResults, records: Any) -> None:
-    """What accounts do with the decision to close."""
-    for record in records:
-        if record["do"] == "close":
-            if record["unused"]:
-                results.ledger.release_unused()
-            results.ledger.close(record["budget"])
-
-
 def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> WorkloadRun:
     status = status or RunStatus()
     pool: Any = SimpleNamespace(serving=lambda _: [], workers={})
     controls: Any = SimpleNamespace(write=lambda _: None, change=lambda *_, **__: None)
+    accounts = Accounts()
+    results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Any))
+    accounts.register(0, results)
+    journal: list[dict[str, Any]] = []
+
+    def decide(records: Any) -> None:
+        for record in records:
+            journal.append(record)
+            accounts.apply(record)
+
     services: Any = SimpleNamespace(
         pool=pool,
         controls=controls,
-        port=SimpleNamespace(decide=lambda records: follow(results, records)),
+        accounts=accounts,
+        journal=journal,
+        port=SimpleNamespace(decide=decide),
         limits=SimpleNamespace(wait_s=30.0),
         channel=SimpleNamespace(behind=False),
         clock=SimpleNamespace(now_s=lambda: NOW_S),
     )
-    results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Any))
     specification: Any = SimpleNamespace(workload=0, open=False, max_lag_s=1.0)
     plan: Any = SimpleNamespace(number=0, name="A.b", runner=runner, data=None)
     port: Any = SimpleNamespace()
@@ -88,7 +91,7 @@ def test_a_run_that_breaks_later_leaves_a_settled_workload_as_it_was():
     one.settle()
     asked, offered = runner.asked, one.offered()
 
-    one.abandon()
+    one.abandon(resumable=False)
 
     assert runner.asked == asked
     assert one.offered() == offered
@@ -96,17 +99,20 @@ def test_a_run_that_breaks_later_leaves_a_settled_workload_as_it_was():
     assert stopped == [True]
 
 
-def test_a_run_that_breaks_under_load_closes_the_ledger():
+@pytest.mark.parametrize(("resumable", "written"), [(False, ["start", "close"]), (True, ["start"])])
+def test_a_run_that_breaks_under_load_closes_the_ledger(resumable, written):
     runner = Timed()
     hooks = SimpleNamespace(look=lambda *_: None, stop=lambda: None)
     one = workload(runner, hooks)
     one.start(99.5)
     one.results.ledger.cut("w", 1, one.results.ledger.allot(5, 10))
 
-    one.abandon()
+    one.abandon(resumable=resumable)
 
     assert runner.asked == 2
     assert one.results.ledger.closed
+    # one that another coordinator may go on with has not ended, for the journal
+    assert [record["do"] for record in one.services.journal] == written
 
 
 def lost(silence_s: float, users: int) -> WorkerHandle:

@@ -75,9 +75,10 @@ def test_what_ends_a_run_is_written_with_the_reserve(run_on_small_disk: Any) -> 
         """
 directory = RunDirectory.create(str(disk), "r")
 directory.decide([{"do": "open", "epoch": 1}])
-directory.keep([{"number": 1, "text": "a"}])
+body = {"columns": {}, "workload": 0, "incarnation": "w"}
+directory.keep([{**body, "number": 1, "text": "a"}])
 fill()
-block = {"number": 2, "text": os.urandom(9000)}
+block = {**body, "number": 2, "text": os.urandom(9000)}
 told["keep"] = error_of(lambda: directory.keep([block]))
 told["close"] = error_of(lambda: directory.decide([{"do": "close"}]))
 failure.keep(directory, StorageError(told["keep"][1]))
