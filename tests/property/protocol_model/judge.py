@@ -59,7 +59,9 @@ class Judge:
             self.broken["sum"] += 1
         for number, state in ledger.states.items():
             began = self._starts[coordinator.plan.run, number] > 0
-            if state in ("not_started", "dropped") and began:
+            # what is too late to be started again is dropped, whoever may have started it
+            surely = state == "dropped" and not coordinator.plan.idempotent
+            if (state == "not_started" or surely) and began:
                 self.broken[f"told {state} though started"] += 1
             if state in ("ok", "failed") and not began:
                 self.broken["told ok though not started"] += 1

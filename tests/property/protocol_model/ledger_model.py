@@ -141,14 +141,9 @@ class LedgerModel:
 
     def _settle(self, member: Membership, number: int, outcome: str) -> None:
         member.open.pop(number, None)
-        holders = self.holders[number]
         known = number in self.settled and "settled-once" in self._rules
-        if known or member.mid not in holders:
+        if known or member.mid not in self.holders[number]:
             return
-        if outcome == "late":
-            holders.discard(member.mid)
-            if holders:
-                return  # another member was granted it before, and may have started it
         self.settled[number] = "dropped" if outcome == "late" else outcome
         self.counted[number] += 1
         self.pool.discard(number)

@@ -76,7 +76,7 @@ class PlacementModel:
             return
         late = [one for one in ledger.pool if plan.due(one) + MAX_LAG_S < self._world.now]
         for number in sorted(late)[:3]:
-            if not ledger.holders[number]:
+            if plan.idempotent or not ledger.holders[number]:
                 self._run.record("drop", number)
 
     def _send(self, member: MemberModel, seq: int, numbers: tuple[int, ...]) -> None:
