@@ -95,7 +95,7 @@ class Desk:
             pool=SimpleNamespace(
                 poll=list, present=[], workers=self.workers, restore=self.restored.append
             ),
-            controls=SimpleNamespace(answer=nothing),
+            controls=SimpleNamespace(answer=nothing, change=nothing),
             channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
             clock=SimpleNamespace(now_s=lambda: 0.0),
             limits=SimpleNamespace(patience_s=60.0),
