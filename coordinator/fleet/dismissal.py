@@ -17,6 +17,27 @@ WAIT_S = 10.0
 LOOK_S = 0.2
 
 
+class RunningIterations:
+    """Which workers of a run still run iterations, or may begin some, without a coordinator."""
+
+    def __init__(self, heartbeats: HeartbeatReader, run: str, now: float) -> None:
+        """`now`, monotonic seconds, is an instant at which the run had no coordinator any more."""
+        self._heartbeats = heartbeats
+        self._run = run
+        self._leases_end = now + timers.LEASE_S * (1 + timers.DRIFT)
+        #: Heartbeats that may have been sent before the leases ended, by incarnation.
+        self._early: dict[str, int] = {}
+
+    def at(self, now: float) -> list[Heartbeat]:
+        """The workers that may still run iterations. Raises StoreAway, StoreError."""
+        serving = [beat for beat in self._heartbeats.present() if beat.run == self._run]
+        if now < self._leases_end:
+            return serving
+        for beat in serving:
+            self._early.setdefault(beat.incarnation, beat.beat)
+        return [beat for beat in serving if beat.busy or beat.beat <= self._early[beat.incarnation]]
+
+
 class Dismissal:
     """Tells the memberships of a run that it is over. Methods raise StoreAway, StoreError."""
 

@@ -203,7 +203,7 @@ def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None
     tab.expect_count("#live", 0)
     tab.expect_text("body", re.compile("killed"))
     tab.goto(url)
-    tab.expect_text("#live-list", re.compile(f"{run_id}.*broken off", re.S))
+    tab.expect_text("#live-list", re.compile(f"{run_id}.*resumable", re.S))
     tab.assert_clean()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.contexts.context_stack import undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
+from osbench.coordinator.fleet.dismissal import RunningIterations
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.worker_request import processes
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
@@ -53,12 +55,12 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
         store = ContextStateStore.load(directory.path, Path(settings.data_dir))
         count = len(store.entries)
         crashed = directory.read("summary.json") is None or not resumable.is_ended(directory)
+        if count and crashed:
+            _await_workers(settings, directory.path.name)
         # what is undone now cannot serve another coordinator
         resumable.end(directory, "`cleanup` has ended it")
         if crashed:
             _free_workers(settings, directory)
-        if count and crashed:
-            _await_workers(settings, directory.path.name)
         plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
         with Progress(quiet=False) as progress:
             began = time.monotonic()
@@ -89,31 +91,31 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
 
 
 def _await_workers(settings: CommandSettings, run: str) -> None:
-    """Wait while shared workers finish claimed iterations of a run without coordinator.
+    """Wait while shared workers finish what they run for a run without coordinator.
 
-    Raises ContextError if they take too long.
+    They begin nothing more once their leases are over. Raises ContextError if they take too long.
     """
     messaging = settings.conf.messaging
     if not messaging.redis_url:
         return
     reported = False
-    deadline = time.monotonic() + WAIT_S
     try:
-        heartbeats = HeartbeatReader(
-            connect(messaging.redis_url, messaging.redis_timeout_s), Sealer(settings.keyring())
-        )
-        while True:
-            at_work = [b for b in heartbeats.present() if b.run == run and (b.busy or b.queued)]
-            if not at_work:
+        with contextlib.closing(connect(messaging.redis_url, messaging.redis_timeout_s)) as client:
+            heartbeats = HeartbeatReader(client, Sealer(settings.keyring()))
+            now = time.monotonic()
+            running, deadline = RunningIterations(heartbeats, run, now), now + WAIT_S
+            while at_work := running.at(now):
+                if now >= deadline:
+                    break
+                if not reported:
+                    click.echo(
+                        f"waiting for {processes(len(at_work))} still serving run {run}", err=True
+                    )
+                    reported = True
+                time.sleep(LOOK_S)
+                now = time.monotonic()
+            else:
                 return
-            if time.monotonic() >= deadline:
-                break
-            if not reported:
-                click.echo(
-                    f"waiting for {processes(len(at_work))} still serving run {run}", err=True
-                )
-                reported = True
-            time.sleep(LOOK_S)
     except OsbenchError as error:
         click.echo(escaped(f"workers may still be serving run {run}: {error}"), err=True)
         return
