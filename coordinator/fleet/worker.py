@@ -154,8 +154,13 @@ class WorkerHandle:
         return now - self.alive_at
 
     def takes_work(self, now: float) -> bool:
-        """It can be granted work now: it was heard lately and has nothing to give back."""
-        return self.has_users and not self.recall and self.age_s(now) < timers.FRESH_S
+        """It can be granted work now: it was heard lately and has nothing to give back.
+
+        What is granted after its final block would never come back.
+        """
+        if self.recall or self.membership.final:
+            return False
+        return self.has_users and self.age_s(now) < timers.FRESH_S
 
     # transitions
 

@@ -120,6 +120,14 @@ def test_work_is_for_those_heard_lately_with_nothing_to_give_back():
     assert not worker.takes_work(10.0)
 
 
+def test_nothing_is_granted_once_the_final_block_is_there_even_if_others_are_missing():
+    worker = handle(alive_at=10.0)
+    worker.membership.final, worker.membership.acknowledged = 4, 2
+
+    assert worker.present
+    assert not worker.takes_work(10.0)
+
+
 def test_a_worker_holds_work_until_its_last_block_is_on_disk():
     worker = handle(got=2, made=5)
     known = worker.membership
