@@ -15,7 +15,7 @@ import pytest
 
 from helpers.arena import Arena, Load, arena, wait_until
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "3"))
 TIMES = 1200

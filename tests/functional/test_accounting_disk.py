@@ -11,7 +11,7 @@ import pytest
 from chaos.faults import FILLER, fill
 from helpers.arena import Arena, arena, wait_until
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.arena import Arena, Load, arena, wait_until
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 TIMES = 1000
 #: About five seconds on two hosts.

@@ -10,7 +10,7 @@ import pytest
 from helpers.arena import Arena, arena, wait_until
 from helpers.attacker import JUNK
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 SCENARIO = '''
 """A scenario whose errors hold escape sequences."""

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.arena import Arena, Load, arena, wait_until
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 TIMES = 2000
 #: About eight seconds on two hosts.

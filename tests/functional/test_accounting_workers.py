@@ -10,7 +10,7 @@ import pytest
 
 from helpers.arena import SLOW_NAME, Arena, Load, arena, wait_until
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 RATE = 200
 SECONDS = 20

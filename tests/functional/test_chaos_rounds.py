@@ -9,7 +9,7 @@ import pytest
 from chaos.rounds import play
 from chaos.schedule import schedule_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(900)]
 
 #: Between them: killed workers, hosts and coordinators, rollbacks, failovers, meddling, attacks.
 SEEDS = (8, 22, 27, 30, 36, 41)
