@@ -126,6 +126,7 @@ class RunLoad:
             if again:
                 self.cut_off = error
                 broken += f"; {self._ways_on()}"
+            LOG.error("%s", broken)
         return RunEnd(
             refused=refused,
             broken=broken,
