@@ -109,6 +109,8 @@ class Batches:
         now = time.monotonic()
         for worker in workers:
             delivery = self._deliveries.get(worker.mid)
+            if worker.beat.got < worker.membership.seq:
+                self._recall_unknown(worker, delivery)
             if delivery is None or not delivery.waiting:
                 continue
             self._forget_taken(worker, delivery)
@@ -127,6 +129,19 @@ class Batches:
                     self._port.publish(batch)
                     delivery.sent_at = now
                 del delivery.unsent[0]
+
+    def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
+        """Ask for what an earlier coordinator granted and the worker has not taken.
+
+        Nobody has these batches any more: their numbers are granted anew.
+        """
+        ours = delivery.waiting if delivery is not None else {}
+        unknown = [
+            seq
+            for seq in self._ledger.open_batches(worker.name)
+            if seq > worker.beat.got and seq not in ours
+        ]
+        self.recall(worker, unknown)
 
     def _forget_taken(self, worker: WorkerHandle, delivery: _Delivery) -> None:
         """Forget batches that were taken, or refused for good."""

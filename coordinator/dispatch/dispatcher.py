@@ -78,11 +78,6 @@ class Dispatcher:
             [one for one in workers if one.leave_reason is LeaveReason.UNREADABLE]
         )
 
-    def adopt(self, worker: WorkerHandle) -> None:
-        """A worker of an earlier coordinator: what it was sent and did not take is granted anew."""
-        open_batches = self._ledger.open_batches(worker.name)
-        self._batches.recall(worker, [seq for seq in open_batches if seq > worker.beat.got])
-
     def restore(self, first: int, dues: Ints) -> None:
         """Arrivals that an earlier coordinator gave out, from number `first` on."""
         if isinstance(self._load, OpenLoad):

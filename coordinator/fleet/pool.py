@@ -196,8 +196,8 @@ class WorkerPool:
 
     # polling
 
-    def poll(self) -> list[WorkerHandle]:
-        """Read the workers' heartbeats; returns those that joined, or came back.
+    def poll(self) -> None:
+        """Read the workers' heartbeats, and see who has joined.
 
         Raises StoreAway: then no worker's silence grows. Raises Superseded where another
         coordinator has resumed this run.
@@ -209,47 +209,37 @@ class WorkerPool:
         self.watched_s += since_s
         self._free, self._holders = [], set()
         self.hesitant = 0
-        new = []
         for beat in beats.values():
             if beat.run == self._run:
-                found = self._member(beat, now)
-                if found is not None:
-                    new.append(found)
+                self._follow(beat, now)
             elif beat.run:
                 self._holders.add(beat.run)
             elif beat.state == "idle":
                 self._free.append(beat)
         for worker in self.workers.values():
-            if worker.state is not WorkerState.LEFT and worker not in new:
+            if worker.state is not WorkerState.LEFT:
                 worker.hear(beats.get(worker.incarnation), since_s, now)
-        return new
 
-    def _member(self, beat: Heartbeat, now: float) -> WorkerHandle | None:
-        """A worker says that it is in this run; returns it where that is news."""
+    def _follow(self, beat: Heartbeat, now: float) -> None:
+        """A worker says that it is in this run: it has joined, or is asked to come along."""
         if beat.epoch > self.epoch:
             raise Superseded(
                 f"another coordinator has resumed run {self._run} (it is number {beat.epoch}, "
                 f"this one number {self.epoch}): this one ends"
             )
         worker = self.workers.get(beat.membership)
-        invited = self._invited.get(beat.incarnation)
-        ours = invited is not None and invited.session == beat.session
-        if worker is None and (ours or beat.epoch < self.epoch):
+        if worker is None:
             membership = self._port.join(beat.membership, beat.incarnation)
             worker = self.workers[beat.membership] = WorkerHandle(beat, membership)
-        if worker is None:
-            return None
         if beat.epoch < self.epoch:
             self.hesitant += 1
             self._take_over(beat)
-            return None
-        if ours and worker.session != beat.session:
-            del self._invited[beat.incarnation]
+        elif worker.session != beat.session and beat.beat >= worker.beat.beat:
+            # only this process makes offers of this epoch
+            self._invited.pop(beat.incarnation, None)
             worker.session = beat.session
             worker.beat = beat
             worker.signed(now)
-            return worker
-        return None
 
     def _take_over(self, beat: Heartbeat) -> None:
         """Ask a worker of an earlier coordinator of this run to follow this one."""

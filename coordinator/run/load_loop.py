@@ -187,9 +187,7 @@ class LoadLoop:
         services.check()
         self._polled = now = time.monotonic()
         services.channel.tend()
-        for worker in services.pool.poll():
-            for workload in self._workloads:
-                workload.adopt(worker)
+        services.pool.poll()
         for worker in self._failover.detect():
             for workload in self._workloads:
                 workload.record_lost(worker)

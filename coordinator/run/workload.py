@@ -89,6 +89,7 @@ class WorkloadRun:
 
         Raises FleetError where one cannot prepare, or none is left; StoreAway.
         """
+        self._take_over()
         self.workers.note_prepared(strict=True)
         if not self.workers.present:
             raise FleetError("all workers of the run have died before the load")
@@ -113,12 +114,16 @@ class WorkloadRun:
                 self.dispatcher.restore(first, part)
             self._phase = "running"
         self.workers.specification = self.services.channel.specify(self.specification)
-        for worker in self.workers.present:
-            self.adopt(worker)
+        self._take_over()
         self._skip_gap()
         self._ask_runner()
         self._write_controls()
         self._place()
+
+    def _take_over(self) -> None:
+        """Go on with workers of an earlier coordinator, as soon as they follow this one."""
+        for worker in self.workers.present:
+            self.workers.take_over(worker)
 
     def _skip_gap(self) -> None:
         """Drop what was due while there was no coordinator; runners plan it in parts."""
@@ -146,6 +151,7 @@ class WorkloadRun:
         self.rules.watch_sla(self._planned)
         self._fire_hooks()
         if poll:
+            self._take_over()
             if self.wants_workers:
                 self._replace_workers()
             self.workers.note_prepared(strict=False)
@@ -182,12 +188,6 @@ class WorkloadRun:
             return False
         some_left = self.results.ledger.available(self._step.budget) != 0
         return some_left and any(one.share and not one.known for one in self.workers.takers)
-
-    def adopt(self, worker: WorkerHandle) -> None:
-        """A worker has come back, after it or its coordinator was away."""
-        if worker.workload == self.plan.number:
-            self.workers.take_over(worker)
-            self.dispatcher.adopt(worker)
 
     def record_lost(self, worker: WorkerHandle) -> None:
         """A worker was declared lost: its users were missing since it fell silent."""

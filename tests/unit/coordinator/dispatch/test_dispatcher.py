@@ -299,12 +299,15 @@ def test_only_workers_whose_results_cannot_be_read_are_asked_to_stop():
 def test_a_worker_of_an_earlier_coordinator_is_asked_for_what_it_never_took():
     desk = Desk()
     worker = desk.worker("w1")
-    desk.place(Step(budget=4), worker)
+    for seq in (1, 2):
+        desk.ledger.cut("w1", seq, desk.ledger.allot(2, 4))
+    worker.membership.seq = 2
     beats(worker, got=1)
 
-    desk.dispatcher.adopt(worker)
+    desk.dispatcher.deliver([worker])
 
     assert worker.recall == {2}
+    assert desk.told() == []
 
 
 # open loads

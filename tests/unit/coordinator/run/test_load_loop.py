@@ -23,12 +23,8 @@ class Workload:
         self.workers = SimpleNamespace(ready=False)
         self.plan = SimpleNamespace(number=0)
         self.lost: list[Any] = []
-        self.back: list[Any] = []
         self.hungry = False
         self.wants_workers = True
-
-    def adopt(self, worker: Any) -> None:
-        self.back.append(worker)
 
     def prepare(self) -> None:
         self.steps.append("prepare")
@@ -93,7 +89,7 @@ class Desk:
         self.services: Any = SimpleNamespace(
             receiver=SimpleNamespace(receive=lambda _: self.arrivals),
             pool=SimpleNamespace(
-                poll=list, present=[], workers=self.workers, restore=self.restored.append
+                poll=nothing, present=[], workers=self.workers, restore=self.restored.append
             ),
             controls=SimpleNamespace(answer=nothing, change=nothing),
             channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
@@ -146,16 +142,13 @@ def test_redis_that_answers_and_takes_no_writes_ends_the_load_too():
     assert failing.left < 1000
 
 
-def test_lost_workers_and_those_that_came_back_are_told_to_their_workloads():
+def test_lost_workers_are_told_to_their_workloads():
     desk = Desk()
-    back = SimpleNamespace()
     desk.lost = [SimpleNamespace()]
-    desk.services.pool.poll = lambda: [back]
 
     desk.loop.run(lambda: None)
 
     assert desk.workload.lost[0] is desk.lost[0]
-    assert desk.workload.back[0] is back
 
 
 def arrival(mid: str, workload: int = 0, problem: str = "") -> Arrival:

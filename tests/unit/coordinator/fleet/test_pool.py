@@ -1,0 +1,112 @@
+"""Who is in a run is what workers say, whatever has become of the offers that they followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers.heartbeats import heartbeat
+from osbench.common.errors import StoreAway, Superseded
+from osbench.common.protocol.messages import Heartbeat, Offer
+from osbench.coordinator.fleet.membership import Membership
+from osbench.coordinator.fleet.pool import WorkerPool
+
+FREE = heartbeat("w1", state="idle", challenge="c1")
+JOINED = replace(
+    FREE, beat=2, state="preparing", run="r", epoch=2, session="s1", membership="m1", challenge="c2"
+)
+
+
+class Desk:
+    """A pool of the second coordinator of a run; offers and memberships are noted."""
+
+    def __init__(self) -> None:
+        self.beats: list[Heartbeat] = []
+        self.offers: list[Offer] = []
+        self.joined: list[str] = []
+        self.away = False
+        self.refused = self.unverified = 0
+        reader: Any = self
+        self.pool = WorkerPool(self, reader, "r")
+        self.pool.epoch = 2
+
+    def present(self) -> list[Heartbeat]:
+        return self.beats
+
+    def join(self, mid: str, incarnation: str) -> Membership:
+        self.joined.append(mid)
+        return Membership(mid=mid, incarnation=incarnation, name=incarnation)
+
+    def offer(self, offers: Iterable[Offer]) -> None:
+        if self.away:
+            raise StoreAway("Redis does not answer")
+        self.offers += offers
+
+    def forget(self, incarnation: str) -> None:
+        raise AssertionError(incarnation)
+
+    def poll(self, *beats: Heartbeat) -> None:
+        self.beats = list(beats)
+        self.pool.poll()
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_free_worker_is_offered_the_run_by_its_challenge_until_it_joins(desk):
+    desk.poll(FREE)
+    desk.pool.invite(1)
+    desk.pool.invite(1)
+
+    assert {one.challenge for one in desk.offers} == {"c1"}
+    assert len({one.session for one in desk.offers}) == 1
+    assert desk.pool.present == []
+
+
+def test_who_follows_an_offer_that_was_forgotten_is_in_the_run(desk):
+    desk.poll(JOINED)
+
+    assert desk.joined == ["m1"]
+    (worker,) = desk.pool.present
+    assert (worker.session, worker.silence_s > 1) == ("s1", False)
+
+
+def test_an_old_heartbeat_that_is_put_back_changes_no_session(desk):
+    desk.poll(replace(JOINED, beat=9))
+
+    desk.poll(replace(JOINED, beat=3, session="s0"))
+
+    assert desk.pool.workers["m1"].session == "s1"
+
+
+def test_a_worker_of_the_earlier_coordinator_is_asked_along_under_its_membership(desk):
+    desk.poll(replace(JOINED, epoch=1))
+
+    (offer,) = desk.offers
+    assert (offer.membership, offer.challenge, offer.epoch) == ("m1", "c2", 2)
+    assert offer.session != "s1"
+    assert (desk.pool.present, desk.pool.hesitant) == ([], 1)
+
+
+def test_a_worker_that_comes_along_while_redis_fails_is_taken_with_the_next_poll(desk):
+    earlier = replace(JOINED, epoch=1)
+    other = replace(earlier, incarnation="w0", membership="m0")
+    desk.poll(earlier, other)
+    desk.away = True
+    with pytest.raises(StoreAway):
+        desk.poll(other, replace(JOINED, beat=3, session=desk.offers[0].session))
+    desk.away = False
+
+    desk.poll(other, replace(JOINED, beat=4, session=desk.offers[0].session))
+
+    assert [worker.mid for worker in desk.pool.present] == ["m1"]
+
+
+def test_a_coordinator_that_was_replaced_ends(desk):
+    with pytest.raises(Superseded, match="another coordinator has resumed run r"):
+        desk.poll(replace(JOINED, epoch=3))
