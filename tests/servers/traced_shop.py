@@ -1,7 +1,8 @@
 """A shop of two services, web and stock, both traced by OSProfiler; stock may be slow at times.
 
     GET web/buy        asks stock to reserve an item
-    GET stock/reserve  one query; and a row lock of --planted seconds in one of --every requests
+    GET stock/reserve  one query; and a row lock in one of --every requests, of 1 to 1.5
+                       times --planted seconds
 
 As a script it is one of the services. The key that signs trace headers and the trace store come
 from the environment variables OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR.
@@ -49,9 +50,10 @@ class Service:
         return [body]
 
     def _reserve(self) -> bytes:
-        if self._every and next(self._number) % self._every == 0:
+        number = next(self._number) if self._every else 1
+        if self._every and number % self._every == 0:
             with profiler.Trace("row lock", info={"db": {"statement": "UPDATE items SET n = 1"}}):
-                time.sleep(self._planted_s)
+                time.sleep(self._planted_s * (1 + number // self._every % 10 / 20))
         statement = "SELECT id FROM items WHERE name = 'lamp'"
         with profiler.Trace("db", info={"db": {"statement": statement, "params": {"n": 7}}}):
             time.sleep(0.001)
