@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import warnings
-from typing import Any, cast
+from typing import Any
 
 from celery import Celery
 from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel as KombuChannel
+from kombu.transport.redis import QoS as KombuQoS
 
 from osbench.common.errors import StoreError
 from osbench.common.masking import mask_url
@@ -24,11 +23,16 @@ TASK = "osbench.batch"
 #: Seconds after which RabbitMQ drops an unread message, and a queue without consumer.
 QUEUE_TTL_S = 60
 
-#: Keys of kombu on a Redis broker: bindings of queues, their deadlines, messages in delivery.
+#: Keys of kombu on a Redis broker: bindings of queues, their deadlines.
 _BINDING = f"{redis_keys.PREFIX}_kombu.binding."
 _BINDING_DEADLINES = f"{redis_keys.PREFIX}_kombu.binding_deadlines"
-_UNACKED = f"{redis_keys.PREFIX}unacked"
-_UNACKED_INDEX = f"{redis_keys.PREFIX}unacked_index"
+
+
+class _Unacknowledged(KombuQoS):  # type: ignore[misc]
+    """Deliveries of queues with `no_ack`, which kombu acknowledges in Redis nevertheless."""
+
+    def ack(self, delivery_tag: str) -> None:
+        """Do nothing: nothing was written at the delivery."""
 
 
 def application(broker_url: str) -> Celery:
@@ -36,6 +40,7 @@ def application(broker_url: str) -> Celery:
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
     KombuChannel.connection_class_ssl = KeptSSLConnection
+    KombuChannel.QoS = _Unacknowledged
     app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
     app.conf.update(
         task_serializer="msgpack",
@@ -97,6 +102,8 @@ def queue(incarnation: str) -> Queue:
             Exchange(""),
             routing_key=redis_keys.queue(incarnation),
             durable=False,
+            # a batch that no heartbeat confirms is sent again: the broker has no part in it
+            no_ack=True,
             expires=QUEUE_TTL_S,
             message_ttl=QUEUE_TTL_S,
         )
@@ -109,9 +116,6 @@ def forget(client: Client, incarnation: str) -> None:
     """
     name = redis_keys.queue(incarnation)
     with reached():
-        waiting = cast(Any, client.hscan_iter(_UNACKED))
-        # delivered to it and not acknowledged: Celery would requeue them
-        tags = [tag for tag, message in waiting if _routing_key(message) == name]
         pipe = client.pipeline(transaction=False)
         pipe.delete(
             redis_keys.worker(incarnation),
@@ -121,13 +125,4 @@ def forget(client: Client, incarnation: str) -> None:
         )
         pipe.srem(redis_keys.WORKERS, incarnation)
         pipe.zrem(_BINDING_DEADLINES, name)
-        if tags:
-            pipe.hdel(_UNACKED, *tags)
-            pipe.zrem(_UNACKED_INDEX, *tags)
         pipe.execute()
-
-
-def _routing_key(message: bytes) -> str:
-    with contextlib.suppress(ValueError, IndexError, KeyError, TypeError, RecursionError):
-        return str(json.loads(message)[2])
-    return ""

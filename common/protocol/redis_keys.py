@@ -25,8 +25,6 @@ osbench:osbench.w.INC   list, Celery's queue on a Redis broker
     written by the coordinator, read by the worker; deleted at worker exit or when it is lost
 osbench:_kombu.binding.osbench.w.INC, osbench:_kombu.binding_deadlines
     set and sorted set, Celery's record of that queue on a Redis broker; deleted with it
-osbench:unacked, osbench:unacked_index
-    hash and sorted set, Celery's messages in delivery to a worker; deleted on delivery
 
 All keys of a run also expire two days after the coordinator last renewed them, so that no run
 whose coordinator was lost stays for ever.

@@ -13,6 +13,9 @@ UNPACK_ERRORS = (ValueError, TypeError, msgpack.UnpackException, MemoryError, Re
 DEPTH = 128
 #: Most lists and maps in all: an empty one is 1 byte on the wire and 64 in memory.
 CONTAINERS = 1_000_000
+#: Up to this many bytes nothing is looked at beforehand: lists in lists that announce as many
+#: elements as there are bytes take 8 bytes an element, in at most 1,024 levels: 32 MB.
+SMALL = 4096
 
 
 class _Count:
@@ -36,7 +39,8 @@ def unpack(data: bytes, *, containers: int = CONTAINERS) -> Any:
     Raises ValueError where the bytes are anything else, end early, go on behind the value, hold
     an extension type, more than `containers` lists and maps, or more than `DEPTH` levels of them.
     """
-    _walk(data)
+    if len(data) > SMALL:
+        _walk(data)
     count = _Count(containers)
     try:
         value = msgpack.unpackb(
@@ -49,7 +53,8 @@ def unpack(data: bytes, *, containers: int = CONTAINERS) -> Any:
         )
     except UNPACK_ERRORS as error:
         raise ValueError(_reason(error)) from None
-    if _too_deep(value, DEPTH):
+    # a few cannot be nested more deeply than they are many
+    if containers - count.left > DEPTH and _too_deep(value, DEPTH):
         raise ValueError("nested too deeply")
     return value
 

@@ -25,15 +25,22 @@ class HeartbeatReader:
         #: The last heartbeat of each worker as it was read, and what it says: most do not change
         #: between two polls.
         self._known: dict[str, tuple[bytes, Heartbeat | None]] = {}
+        #: The names of all workers, as they were last listed.
+        self._names: list[bytes] = []
         #: Heartbeats that could not be verified: in all, and when all were last read.
         self.refused = 0
         self.unverified = 0
 
-    def present(self) -> list[Heartbeat]:
-        """The valid heartbeats of all workers, by name."""
-        with reached():
-            listed = self._listed()
-            names = sorted(decoded(name) for name in listed)
+    def present(self, *, relist: bool = True) -> list[Heartbeat]:
+        """The valid heartbeats of all workers, by name.
+
+        `relist` False: of those that were there when the workers were listed last.
+        """
+        if relist:
+            with reached():
+                self._names = self._listed()
+        listed = self._names
+        names = sorted(decoded(name) for name in listed)
         found = self.of(names)
         self.unverified = sum(
             1 for name in names if name in self._known and self._known[name][1] is None

@@ -196,13 +196,15 @@ class WorkerPool:
 
     # polling
 
-    def poll(self) -> None:
+    def poll(self, *, relist: bool = True) -> None:
         """Read the workers' heartbeats, and see who has joined.
+
+        `relist` False: of the workers that were there at the last poll with it.
 
         Raises StoreAway: then no worker's silence grows. Raises Superseded where another
         coordinator has resumed this run.
         """
-        beats = {beat.incarnation: beat for beat in self._heartbeats.present()}
+        beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}
         now = time.monotonic()
         since_s = min(now - self._polled_at, LONGEST_POLL_S)
         self._polled_at = now

@@ -22,6 +22,8 @@ READ_S = 0.1
 EAGER_S = 0.005
 #: Specifications are written again this often, seconds.
 RESTATE_S = 1.0
+#: How often the keys of the run are looked after, and new workers looked for, seconds.
+TEND_S = 1.0
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
 
@@ -40,7 +42,7 @@ class LoadLoop:
         self._status = status
         self._failover = failover
         self._workloads = tuple(workloads)
-        self._polled = self._read_at = self._restated = 0.0
+        self._polled = self._read_at = self._restated = self._tended = 0.0
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
 
@@ -186,8 +188,11 @@ class LoadLoop:
         services = self._services
         services.check()
         self._polled = now = time.monotonic()
-        services.channel.tend()
-        services.pool.poll()
+        tends = now - self._tended >= TEND_S or self._status.store_away
+        if tends:
+            self._tended = now
+            services.channel.tend()
+        services.pool.poll(relist=tends)
         for worker in self._failover.detect():
             for workload in self._workloads:
                 workload.record_lost(worker)

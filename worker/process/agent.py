@@ -31,6 +31,8 @@ READ_S = 0.25
 EAGER_S = 0.05
 #: How often the clock's offset is measured again, seconds.
 OFFSET_S = 30.0
+#: How often offers are read by one that is in a run: only the next coordinator makes one.
+OFFER_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,7 @@ class Agent:
         #: Stuck threads of sessions that have ended.
         self._stuck: list[threading.Thread] = []
         self._offer = b""
+        self._offer_at = 0.0
         self._reported: object = None
         self._away = False
         self._draining = threading.Event()
@@ -174,9 +177,14 @@ class Agent:
         session = self._session
         current = [] if session is None else [(session.run, session.membership)]
         members = [*current, *self._left.memberships()]
-        keys = [redis_keys.offer(self._identity.incarnation)]
-        keys += [redis_keys.control(run, membership) for run, membership in members]
-        offer, *records = read_records(self._client, keys)
+        keys = [redis_keys.control(run, membership) for run, membership in members]
+        now = time.monotonic()
+        awaited = session is None or now - self._offer_at >= OFFER_S
+        if awaited:
+            self._offer_at = now
+            keys.append(redis_keys.offer(self._identity.incarnation))
+        records = read_records(self._client, keys)
+        offer = records.pop() if awaited else None
         offset = self._offset
         assert offset is not None
         if session is not None:

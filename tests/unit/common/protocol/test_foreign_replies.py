@@ -1,11 +1,8 @@
 """What a Redis that is not as expected replies with."""
 
-import json
-
 import pytest
 
 from osbench.common.errors import StoreError
-from osbench.common.protocol import broker
 from osbench.common.protocol.redis_client import check
 
 
@@ -28,14 +25,3 @@ def test_a_version_that_is_new_enough_is_taken(version):
 def test_an_unknown_version_is_refused(version):
     with pytest.raises(StoreError, match=r"needs 6\.2"):
         check(Foreign(version), "redis://a")
-
-
-@pytest.mark.parametrize(
-    "message", [b"", b"{}", b"[1]", b"\xff", b"[" * 100_000, b"null", b'{"2": 1}', b"9" * 5000]
-)
-def test_an_undelivered_message_of_others_has_no_queue(message):
-    assert broker._routing_key(message) == ""
-
-
-def test_an_undelivered_message_of_ours_has_its_queue():
-    assert broker._routing_key(json.dumps([{}, "", "osbench.w.a"]).encode()) == "osbench.w.a"

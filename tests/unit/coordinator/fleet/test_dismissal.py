@@ -17,7 +17,7 @@ class Beats:
     def __init__(self, *beats: Heartbeat) -> None:
         self.said = list(beats)
 
-    def present(self) -> list[Heartbeat]:
+    def present(self, *, relist: bool = True) -> list[Heartbeat]:
         return self.said
 
 

@@ -33,7 +33,7 @@ class Desk:
         self.pool = WorkerPool(self, reader, "r")
         self.pool.epoch = 2
 
-    def present(self) -> list[Heartbeat]:
+    def present(self, *, relist: bool = True) -> list[Heartbeat]:
         return self.beats
 
     def join(self, mid: str, incarnation: str) -> Membership:

@@ -32,7 +32,7 @@ from osbench.common.protocol.messages import (
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.store import RedisStore
 from osbench.worker.engine.will_page import WillPage
-from osbench.worker.process.agent import Agent, Identity, Patience
+from osbench.worker.process.agent import OFFER_S, Agent, Identity, Patience
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.refusals import Refusals
 from servers import RedisServer, redis_server
@@ -296,6 +296,8 @@ def test_a_worker_in_a_run_follows_no_other(tmp_path, shared):
         run.join()
         other = Run(place, "other")
         other.offer()
+        # one that is in a run reads offers now and then only
+        time.sleep(OFFER_S)
         after = place.beats_later(2)
 
         assert after.run == "r"
