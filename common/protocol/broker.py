@@ -6,10 +6,9 @@ import warnings
 from typing import Any
 
 from celery import Celery
-from kombu import Exchange, Queue
+from kombu import Exchange, Queue, compression
 from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel as KombuChannel
-from kombu.transport.redis import QoS as KombuQoS
 
 from osbench.common.errors import StoreError
 from osbench.common.masking import mask_url
@@ -28,19 +27,14 @@ _BINDING = f"{redis_keys.PREFIX}_kombu.binding."
 _BINDING_DEADLINES = f"{redis_keys.PREFIX}_kombu.binding_deadlines"
 
 
-class _Unacknowledged(KombuQoS):  # type: ignore[misc]
-    """Deliveries of queues with `no_ack`, which kombu acknowledges in Redis nevertheless."""
-
-    def ack(self, delivery_tag: str) -> None:
-        """Do nothing: nothing was written at the delivery."""
-
-
 def application(broker_url: str) -> Celery:
     """The Celery application, for delivery only: no result backend, no events."""
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
     KombuChannel.connection_class_ssl = KeptSSLConnection
-    KombuChannel.QoS = _Unacknowledged
+    # nobody compresses what is sent here: a small message could become gigabytes
+    for kind in ("application/x-gzip", "application/x-bz2", "application/x-lzma"):
+        compression.register(_refuse_compressed, _refuse_compressed, kind)
     app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
     app.conf.update(
         task_serializer="msgpack",
@@ -62,6 +56,10 @@ def application(broker_url: str) -> Celery:
     return app
 
 
+def _refuse_compressed(_: object) -> Any:
+    raise ValueError("a compressed message")
+
+
 def _transport_options(broker_url: str) -> dict[str, Any]:
     if not broker_url.startswith(("redis", "rediss", "unix")):
         return {"confirm_publish": True}
@@ -69,7 +67,9 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
         "global_keyprefix": redis_keys.PREFIX,
         # the default of four steps renews the expiry of, and waits on, four lists per queue
         "priority_steps": [0],
-        "visibility_timeout": QUEUE_TTL_S,
+        # batches are sent again by the coordinator: a list of those in delivery is of no use,
+        # and who writes to Redis could stop every consumer with an entry of it
+        "ack_emulation": False,
         "socket_timeout": 10.0,
         "socket_connect_timeout": 5.0,
         "health_check_interval": 5,
@@ -126,3 +126,20 @@ def forget(client: Client, incarnation: str) -> None:
         pipe.srem(redis_keys.WORKERS, incarnation)
         pipe.zrem(_BINDING_DEADLINES, name)
         pipe.execute()
+
+
+def repair(client: Client, incarnation: str) -> None:
+    """Delete what stands in the place of a queue on a Redis broker and is of another type.
+
+    Raises StoreAway, StoreError.
+    """
+    name = redis_keys.queue(incarnation)
+    types = {
+        redis_keys.PREFIX + name: b"list",
+        _BINDING + name: b"set",
+        _BINDING_DEADLINES: b"zset",
+    }
+    with reached():
+        for key, expected in types.items():
+            if client.type(key) not in (expected, b"none"):
+                client.delete(key)

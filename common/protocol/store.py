@@ -13,7 +13,10 @@ from typing import Any, Protocol, cast
 
 import redis
 
+from osbench.common.escaping import decoded
 from osbench.common.protocol import redis_keys
+from osbench.common.protocol.envelope import size_of
+from osbench.common.protocol.messages import Specification
 from osbench.common.protocol.redis_client import Client, reached
 
 #: Most bytes that are read of a heartbeat, an offer or a control record.
@@ -56,7 +59,7 @@ class Store(Protocol):
         """Write control records by membership; those of `over` expire soon."""
 
     def specification(self, workload: int) -> bytes | None:
-        """The encrypted specification of a workload."""
+        """The encrypted specification of a workload; None where there is none, or a larger one."""
 
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
         """Write encrypted specifications by workload."""
@@ -81,12 +84,13 @@ def read_records(client: Client, keys: Sequence[str]) -> list[bytes | None]:
             pipe.getrange(key, 0, RECORD_BYTES)
         found = pipe.execute(raise_on_error=False)
         for answer in found:
-            if isinstance(answer, Exception) and not _wrong_type(answer):
+            if isinstance(answer, Exception) and not wrong_type(answer):
                 raise answer
     return [answer if isinstance(answer, bytes) and answer else None for answer in found]
 
 
-def _wrong_type(error: Exception) -> bool:
+def wrong_type(error: object) -> bool:
+    """Whether an answer of Redis says that a key holds a value of another type."""
     return isinstance(error, redis.ResponseError) and str(error).startswith(_WRONG_TYPE)
 
 
@@ -138,7 +142,7 @@ class RedisStore:
                 return False
             raise
         last = cast(bytes | str, info["last-generated-id"])
-        text = last.decode() if isinstance(last, bytes) else last
+        text = decoded(last) if isinstance(last, bytes) else last
         seconds, _ = self._client.time()
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
@@ -151,7 +155,7 @@ class RedisStore:
             if instead_of:
                 pipe.xdel(results, instead_of)
             place = cast(bytes | None, pipe.execute()[0])
-        return place.decode() if place else ""
+        return decoded(place) if place else ""
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
@@ -160,14 +164,14 @@ class RedisStore:
             try:
                 answer = cast(Any, self._client.xread({key: "0"}, count=limit, block=block))
             except redis.ResponseError as error:
-                if not _wrong_type(error):
+                if not wrong_type(error):
                     raise
                 answer = None
         if not answer:
             return []
         # RESP3 returns a map of streams, RESP2 a list of pairs
         entries = next(iter(answer.values()))[0] if isinstance(answer, dict) else answer[0][1]
-        return [(place.decode(), (values or {}).get(b"d", b"")) for place, values in entries]
+        return [(decoded(place), (values or {}).get(b"d", b"")) for place, values in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
         if ids:
@@ -187,11 +191,15 @@ class RedisStore:
             pipe.execute()
 
     def specification(self, workload: int) -> bytes | None:
+        key, field = self._key("specs"), str(workload)
         with reached():
             try:
-                return cast(bytes | None, self._client.hget(self._key("specs"), str(workload)))
+                # who writes to Redis may have put anything there
+                if self._client.hstrlen(key, field) > size_of(Specification.KIND):
+                    return None
+                return cast(bytes | None, self._client.hget(key, field))
             except redis.ResponseError as error:
-                if not _wrong_type(error):
+                if not wrong_type(error):
                     raise
                 return None
 
@@ -204,7 +212,7 @@ class RedisStore:
             try:
                 self._client.hset(specs, mapping=mapping)
             except redis.ResponseError as error:
-                if not _wrong_type(error):
+                if not wrong_type(error):
                     raise
                 self._client.delete(specs)
                 self._client.hset(specs, mapping=mapping)

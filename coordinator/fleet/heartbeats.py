@@ -10,7 +10,7 @@ from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, reached
-from osbench.common.protocol.store import read_records
+from osbench.common.protocol.store import read_records, wrong_type
 
 #: Names that are looked at, at most: who can write to Redis could add any number.
 NAMES_MOST = 10_000
@@ -57,7 +57,7 @@ class HeartbeatReader:
         try:
             return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
         except redis.ResponseError as error:
-            if not str(error).startswith("WRONGTYPE"):
+            if not wrong_type(error):
                 raise
             # somebody put another value there; the workers add themselves again
             self._client.delete(redis_keys.WORKERS)

@@ -10,6 +10,7 @@ import redis
 
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.protocol import redis_keys
+from osbench.common.protocol.envelope import SIZES
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.store import RECORD_BYTES, MemoryStore, RedisStore, Store, read_records
 from servers import RedisServer, redis_server
@@ -262,3 +263,13 @@ def test_without_permission_the_store_says_so(server, client):
         RedisStore(limited, "r1").append(b"x")
     client.acl_deluser("reader")
     limited.close()
+
+
+def test_a_specification_that_is_too_large_is_not_read(
+    in_redis: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SIZES, "specification", 100)
+    in_redis.put_specifications({1: b"x" * 100, 2: b"x" * 101})
+
+    assert in_redis.specification(1) == b"x" * 100
+    assert in_redis.specification(2) is None

@@ -13,6 +13,7 @@ from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.store import wrong_type
 from osbench.worker.session.beat_log import BeatLog
 
 LOG = logging.getLogger(__name__)
@@ -100,6 +101,12 @@ class BeatSender:
             pipe.set(redis_keys.worker(self._incarnation), sealed, ex=redis_keys.WORKER_TTL_S)
             if listing:
                 pipe.sadd(redis_keys.WORKERS, self._incarnation)
-            pipe.execute()
+            for answer in pipe.execute(raise_on_error=False):
+                if wrong_type(answer):
+                    # somebody put another value in the place of the set
+                    self._client.delete(redis_keys.WORKERS)
+                    listing = False
+                elif isinstance(answer, Exception):
+                    raise answer
         if listing:
             self._listed = now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import os
@@ -12,10 +13,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
+from celery.worker.consumer import Consumer
 from oslo_config import cfg
 
 from osbench.common.errors import OsbenchError
@@ -28,6 +31,7 @@ from osbench.common.protocol.redis_client import check, connect
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check
 from osbench.worker.process.agent import Agent, Identity, Patience
+from osbench.worker.process.batch_consumer import consumer_class
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Preparation
 from osbench.worker.session.refusals import Refusals
@@ -63,28 +67,25 @@ def _raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
-    """Run Celery's consumer in a thread; its only task passes batches to the agent.
+def _consume(
+    app: Celery, name: str, agent: Agent, repair: Callable[[], None]
+) -> Callable[[], None]:
+    """Run Celery's consumer in a thread: it passes batches to the agent.
 
-    Returns a function that stops it and waits at most `STOP_S`.
+    `repair` makes the queue usable where somebody has put something else in its place. Returns a
+    function that stops the consumer and waits at most `STOP_S`.
     """
-
-    def batch(data: bytes) -> None:
-        agent.receive(data)
-
-    app.task(name=broker.TASK, ignore_result=True)(batch)
     app.conf.task_queues = (broker.queue(name),)
     app.conf.task_default_queue = redis_keys.queue(name)
     app.finalize()
-    # Celery's pool looks its tasks up in the process's default application
-    app.set_default()
+    consumer_cls = consumer_class(agent.receive)
     logging.getLogger("celery.worker").addFilter(_WithoutTraceback())
     controllers: list[Any] = []
     stopping = threading.Event()
 
     def consume() -> None:
         while not stopping.is_set():
-            controllers[:] = [_controller(app, name)]
+            controllers[:] = [_controller(app, name, consumer_cls)]
             try:
                 controllers[0].start()
             except Exception as error:  # noqa: BLE001 - whatever a message makes Celery raise
@@ -93,6 +94,8 @@ def _consume(app: Celery, name: str, agent: Agent) -> Callable[[], None]:
                 # who can write to the broker can put anything into the queue
                 LOG.warning("the queue of batches held something that is no message")
                 agent.receive(b"")
+                with contextlib.suppress(OsbenchError):
+                    repair()
 
     consumer = threading.Thread(target=consume, name="celery", daemon=True)
     consumer.start()
@@ -116,9 +119,10 @@ class _WithoutTraceback(logging.Filter):
         return True
 
 
-def _controller(app: Celery, name: str) -> Any:
+def _controller(app: Celery, name: str, consumer_cls: type[Consumer]) -> Any:
     return app.WorkController(
-        pool_cls="threads",
+        consumer_cls=consumer_cls,
+        pool_cls="solo",
         concurrency=1,
         hostname=name,
         without_gossip=True,
@@ -175,7 +179,9 @@ def main(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: leave.set())
     threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
-    stop = _consume(broker.application(conf.messaging.broker_url or url), name, agent)
+    app = broker.application(conf.messaging.broker_url or url)
+    keys = connect(url, timeout_s)
+    stop = _consume(app, name, agent, partial(broker.repair, keys, name))
     agent.start()
     started()
     while not leave.wait(0.5):

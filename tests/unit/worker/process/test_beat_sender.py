@@ -130,3 +130,16 @@ def test_a_server_that_is_away_at_the_start_is_reported():
         with pytest.raises(StoreAway):
             beats.sender.start()
         beats.sender.close()
+
+
+def test_another_value_in_place_of_the_list_of_workers_is_replaced(shared, monkeypatch, caplog):
+    monkeypatch.setattr("osbench.worker.process.beat_sender.LIST_S", 0.0)
+    with beating(shared) as beats, shared.client() as client:
+        client.delete(redis_keys.WORKERS)
+        client.rpush(redis_keys.WORKERS, "junk")
+        until(lambda: client.type(redis_keys.WORKERS) == b"set")
+        beats.sender.wake()
+
+        assert client.smembers(redis_keys.WORKERS) == {b"w"}
+
+    assert not caplog.records

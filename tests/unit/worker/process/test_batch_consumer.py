@@ -1,0 +1,80 @@
+"""A message of the broker is its sealed batch, or nothing, whatever else stands in it."""
+
+from __future__ import annotations
+
+import zlib
+from types import SimpleNamespace
+
+import msgpack
+import pytest
+from kombu.message import Message
+
+from helpers.hostile import bounded
+from osbench.common.protocol import broker
+from osbench.worker.process.batch_consumer import consumer_class, sealed_batch
+
+SEALED = b"sealed"
+
+
+def body(*values):
+    return msgpack.packb(values)
+
+
+def test_a_message_is_its_first_argument():
+    ours = body([SEALED], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None})
+
+    assert sealed_batch(SimpleNamespace(body=ours)) == SEALED
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        None,
+        "text",
+        body(),
+        body([]),
+        body(["text"]),
+        body([[SEALED]]),
+        body({"args": [SEALED]}),
+        msgpack.packb({"task": "celery.map", "args": [SEALED]}),
+        body([SEALED])[:-1],
+        body([SEALED]) + b"\x00",
+        body([SEALED], [[]] * 100),
+    ],
+)
+def test_what_is_no_message_of_ours_holds_nothing(data):
+    assert sealed_batch(SimpleNamespace(body=data)) == b""
+
+
+def test_headers_have_no_effect_and_every_message_is_passed_on():
+    taken = []
+    cls = consumer_class(taken.append)
+    take = cls.create_task_handler(SimpleNamespace())
+    headers = {"task": "celery.group", "eta": "2099-01-01T00:00:00", "timelimit": [1, 1]}
+
+    take(SimpleNamespace(body=body([SEALED], {}, {"callbacks": ["x"]}), headers=headers))
+    take(SimpleNamespace(body=b"\xc1", headers={}))
+    cls.on_decode_error(SimpleNamespace(), object(), ValueError())
+
+    assert taken == [SEALED, b"", b""]
+
+
+@pytest.mark.parametrize("kind", ["application/x-gzip", "gzip", "zlib"])
+def test_a_compressed_message_is_refused_and_not_unpacked(kind):
+    broker.application("redis://127.0.0.1:1/0")
+    small = zlib.compress(bytes(64 << 20), 9)
+
+    with bounded(8 << 20):
+        message = Message(body=small, headers={"compression": kind})
+
+    assert message.errors
+    assert message.body == small
+
+
+def test_a_body_that_announces_more_than_it_holds_takes_little_memory():
+    # every level announces room for a million values
+    nested = (b"\xdd" + (1_000_000).to_bytes(4, "big")) * 100 + b"\xc0" * 1_000_000
+
+    with bounded(8 << 20):
+        assert sealed_batch(SimpleNamespace(body=nested)) == b""

@@ -1,0 +1,53 @@
+"""Takes batches from the queue of a worker process, and nothing else that Celery offers.
+
+Who can write to the broker writes the headers of messages. Celery would obey them: start its own
+tasks, wait for an instant, send other messages when a task has ended. Here a message is its
+sealed batch, whatever else it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from celery.worker.consumer import Consumer
+
+from osbench.common.protocol.envelope import SIZES
+from osbench.common.protocol.messages import Batch
+from osbench.common.protocol.unpacking import unpack
+
+#: Most bytes of a message around its batch, and most lists and maps: arguments, keyword
+#: arguments, and what Celery adds.
+AROUND_BYTES = 4096
+AROUND_CONTAINERS = 16
+
+
+def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
+    """The consumer of a process: passes each sealed batch on, b"" for what is none."""
+
+    class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
+        """Has no tasks, timers or pool: a message is taken where it is read."""
+
+        def create_task_handler(self, *_: object) -> Callable[[Any], None]:
+            """What is done with a message."""
+            return lambda message: receive(sealed_batch(message))
+
+        def on_decode_error(self, *_: object) -> None:
+            """What is done with a message that kombu refuses."""
+            receive(b"")
+
+    return BatchConsumer
+
+
+def sealed_batch(message: Any) -> bytes:
+    """The sealed batch of a message of `Channel.publish`; b"" where it holds none."""
+    body = message.body
+    if not isinstance(body, bytes) or len(body) > SIZES[Batch.KIND] + AROUND_BYTES:
+        return b""
+    try:
+        match unpack(body, containers=AROUND_CONTAINERS):
+            case [[bytes() as data], *_]:
+                return data
+    except ValueError:
+        pass
+    return b""
