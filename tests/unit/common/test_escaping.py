@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from osbench.common.config import logs
 from osbench.common.escaping import escaped, text_of
-from osbench.common.protocol.incarnations import incarnations
 
 #: Marks of direction, which reorder what is read.
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -59,12 +58,6 @@ def test_any_bytes_are_shown(data):
 def test_bytes_that_are_no_text_are_shown_as_they_are():
     assert text_of(b"w\xff\x1b[0m") == r"w\xff\x1b[0m"
     assert text_of(b"x" * 300).endswith("x...")
-
-
-def test_only_what_can_be_a_worker_is_taken_for_one():
-    junk = [b"\xff\xfe", b"\x1b]0;x\x07", b"", b"a b", b"a" * 500, b"a:b", "text"]
-
-    assert incarnations([b"1-b", *junk, b"1-a"]) == (["1-a", "1-b"], len(junk))
 
 
 def test_a_log_record_is_one_line_that_steers_nothing():
