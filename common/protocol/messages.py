@@ -199,7 +199,9 @@ class Block(Message):
 class Will(Message):
     """Signed by a supervisor for a worker process that has ended: what it cannot have started.
 
-    Its process took batches in their order, and the numbers of a closed load in theirs.
+    Its process took batches in their order, and the numbers of a closed load in theirs. `workload`
+    is the last that it began with, -1 where that is none: of all others, what lies in batches
+    behind `seq` was not started.
     """
 
     KIND: ClassVar[str] = "will"

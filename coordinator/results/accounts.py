@@ -19,7 +19,7 @@ from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.messages import Block, Will
 from osbench.coordinator.fleet.membership import Membership
-from osbench.coordinator.results.ledger import Ledger
+from osbench.coordinator.results.ledger import BEYOND, Ledger
 from osbench.coordinator.results.merging import groups, join
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -99,27 +99,26 @@ class Accounts:
         name = self.next_name(incarnation)
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
-    def execution(self, will: Will) -> Record | None:
-        """The record of what a will gives back; None where that is nothing."""
+    def execution(self, will: Will) -> list[Record]:
+        """The records of what a will gives back, one per workload.
+
+        Batches are taken in the order of the membership, whatever their workload: where the
+        process had not begun with the present one, the will names an earlier one, or none.
+        """
         member = self.memberships.get(will.membership)
-        results = self.results.get(will.workload)
-        if member is None or results is None or member.incarnation != will.incarnation:
-            return None
-        if will.due_ns is None:
-            back = results.ledger.behind(member.name, will.seq, will.number)
-        else:
-            back = self._due_after(will.workload, member.name, will.due_ns)
-        if not back:
-            return None
-        return {
-            "do": "will",
-            "mid": member.mid,
-            "workload": will.workload,
-            "seq": will.seq,
-            "number": will.number,
-            "due_ns": will.due_ns,
-            "intervals": list(back),
-        }
+        if member is None or member.incarnation != will.incarnation:
+            return []
+        found = []
+        for workload, results in self.results.items():
+            if workload != will.workload:
+                back = results.ledger.behind(member.name, will.seq, BEYOND)
+            elif will.due_ns is None:
+                back = results.ledger.behind(member.name, will.seq, will.number)
+            else:
+                back = self._due_after(workload, member.name, will.due_ns)
+            if back:
+                found.append(_inheritance(will, workload, back))
+        return found
 
     def closing(self, workload: int, budget: int | None, *, unused: bool) -> Record:
         """The record of a workload's end; `unused`: what nobody started leaves the plan."""
@@ -294,6 +293,18 @@ class Accounts:
             except _MALFORMED as error:
                 reason = f"{type(error).__name__}: {error}"
                 raise OsbenchError(f"{entry.place} cannot be read: {reason}") from None
+
+
+def _inheritance(will: Will, workload: int, back: Intervals) -> Record:
+    return {
+        "do": "will",
+        "mid": will.membership,
+        "workload": workload,
+        "seq": will.seq,
+        "number": will.number,
+        "due_ns": will.due_ns,
+        "intervals": list(back),
+    }
 
 
 def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:

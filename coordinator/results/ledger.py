@@ -22,7 +22,7 @@ from osbench.coordinator.results.totals import Accounting
 
 Ints = NDArray[np.int64]
 #: Greater than every iteration number.
-_BEYOND = 1 << 62
+BEYOND = 1 << 62
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ class Ledger:
             if one > seq:
                 found.update(numbers)
             elif one == seq:
-                found.update(numbers.within(number + 1, _BEYOND))
+                found.update(numbers.within(number + 1, BEYOND))
         return held.open.intersection(found)
 
     def held(self, member: str) -> Intervals:

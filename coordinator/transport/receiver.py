@@ -122,9 +122,10 @@ class Receiver:
         if will.run != self._channel.run_id or not _well_formed_will(will):
             self._channel.refuse("malformed")
             return
-        record = self._accounts.execution(will)
-        if record is not None:
-            self._directory.decide([record])
+        records = self._accounts.execution(will)
+        if records:
+            self._directory.decide(records)
+        for record in records:
             self._accounts.apply(record)
 
 

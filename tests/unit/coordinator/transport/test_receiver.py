@@ -298,6 +298,19 @@ def test_a_will_of_another_shape_or_run_is_refused(desk, fields):
     assert (desk.bag.refused, desk.done()) == (1, [])
 
 
+@pytest.mark.parametrize("workload", [-1, 7])
+@pytest.mark.parametrize("due_ns", [None, 5])
+def test_a_will_gives_back_workloads_that_the_process_had_not_begun_with(desk, workload, due_ns):
+    desk.grant(MIDS["w1"], 2, desk.ledger.allot_new(3))
+
+    # killed before the first workload, or under load of an earlier one
+    desk.will("w1", workload=workload, seq=1, number=4, due_ns=due_ns)
+    desk.receive()
+
+    assert desk.ledger.pool == Intervals([(11, 14)])
+    assert desk.ledger.held("w1") == Intervals([(1, 6)])
+
+
 @pytest.mark.parametrize("is_open", [False, True])
 def test_wills_are_taken_as_pages_tell_them(desk, is_open):
     page = WillPage.create()
@@ -319,7 +332,7 @@ def test_wills_are_taken_as_pages_tell_them(desk, is_open):
     assert desk.bag.read(0)
 
 
-@pytest.mark.parametrize("fields", [{"incarnation": "w2"}, {"workload": 9}])
+@pytest.mark.parametrize("fields", [{"incarnation": "w2"}, {"workload": 9, "seq": 1}])
 def test_a_will_that_gives_nothing_back_is_passed_over(desk, fields):
     desk.will("w1", **fields)
     desk.will("w3")
