@@ -19,6 +19,7 @@ import click
 from oslo_config import cfg
 
 from osbench.common.errors import UsageError
+from osbench.common.escaping import decoded, escaped
 from osbench.worker.engine.will_page import WillPage
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Supervisor:
             child.close()
             self._bequeath(child)
             code, lived_s = child.process.returncode, time.monotonic() - child.started
-            why = child.message.decode(errors="replace")
+            why = decoded(child.message)
             how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
             # a usage error would occur again, however late it was detected
             if code == UsageError.exit_code or (code >= 0 and lived_s < SHORTEST_LIFE_S):
@@ -171,7 +172,9 @@ class Supervisor:
     def _report_failures(self) -> None:
         for why, count in self._unreported.items():
             share = f"{count} of {process_count(self._conf)} worker processes"
-            click.echo(f"osbench-worker: {why} ({share}; not replaced)", err=True)
+            click.echo(
+                escaped(f"osbench-worker: {why} ({share}; not replaced)", breaks=True), err=True
+            )
         self._unreported.clear()
 
     def _start_due(self, lifeline: int) -> None:
