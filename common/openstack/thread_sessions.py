@@ -18,6 +18,9 @@ from osbench.common.deployment.record import Credential
 
 #: Hosts to which a thread keeps a connection; the least recently used one is replaced.
 HOSTS_KEPT = 16
+#: Largest response of a service that is read as a whole, bytes, and what is read at once.
+ANSWER_BYTES = 64 << 20
+CHUNK_BYTES = 1 << 16
 
 
 def plain_transport() -> requests.Session:
@@ -28,9 +31,31 @@ def plain_transport() -> requests.Session:
 
 
 def keep_connections(transport: requests.Session) -> None:
-    """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts."""
+    """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts.
+
+    It reads responses within `ANSWER_BYTES`.
+    """
     for scheme in ("http://", "https://"):
         transport.mount(scheme, TCPKeepAliveAdapter(pool_connections=HOSTS_KEPT, pool_maxsize=1))
+    transport.hooks["response"].append(_read)
+
+
+def _read(response: requests.Response, *, stream: bool = False, **_: object) -> None:
+    """Read a response that is not streamed: what a service sends is not to fill the memory.
+
+    Raises requests.RequestException where it is larger than `ANSWER_BYTES`, unpacked.
+    """
+    if stream:
+        return
+    parts, size = [], 0
+    for part in response.iter_content(CHUNK_BYTES):
+        parts.append(part)
+        size += len(part)
+        if size > ANSWER_BYTES:
+            response.close()
+            text = f"a response of more than {ANSWER_BYTES:,} bytes"
+            raise requests.RequestException(text, response=response)
+    response._content = b"".join(parts)  # type: ignore[attr-defined]
 
 
 class ThreadSessions:

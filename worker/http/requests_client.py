@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import requests
+import urllib3.exceptions
 
 from osbench.common.causes import root_cause
 from osbench.worker.http import addresses
 
 #: Options that requests wants as tuples; task files only have lists.
 TUPLES = ("auth", "cert", "timeout")
+
+#: Bytes of a response that are read at once.
+CHUNK_BYTES = 1 << 16
 
 
 class RequestsClient:
@@ -40,10 +44,12 @@ class RequestsClient:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
+            session.hooks["response"].append(_read)
         session.cookies.clear()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
         try:
+            more["stream"] = True
             with session.request(method, url, headers={**ours, **given}, **more) as answer:
                 return answer.status_code
         except requests.Timeout as error:
@@ -65,6 +71,21 @@ class _Session(requests.Session):
         if addresses.host(str(prepared_request.url)) != addresses.host(str(response.url)):
             for name in self.private & {n.lower() for n in prepared_request.headers}:
                 del prepared_request.headers[name]
+
+
+def _read(response: requests.Response, **_: object) -> None:
+    """Read a response to its end and keep nothing of it, also of those that redirect.
+
+    requests would unpack it into memory, and the service decides how large that is.
+    """
+    try:
+        while response.raw.read(CHUNK_BYTES, decode_content=False):
+            pass
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise requests.Timeout(error) from error
+    except urllib3.exceptions.HTTPError as error:
+        raise requests.ConnectionError(error) from error
+    response._content, response._content_consumed = b"", True  # type: ignore[attr-defined]
 
 
 def _message(method: str, url: str, error: BaseException) -> str:

@@ -1,0 +1,80 @@
+"""A service under test does not fill the memory of a worker, however it packs what it answers."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+import requests
+
+from helpers.hostile import bounded
+from osbench.common.openstack import thread_sessions
+from osbench.common.openstack.thread_sessions import plain_transport
+from osbench.worker.scenarios.http_requests import HttpRequests
+
+MIB = 1 << 20
+BOMB = gzip.compress(bytes(64 * MIB))
+#: Only requests can send this.
+AUTH = ["user", "password"]
+
+
+class _Bombs(BaseHTTPRequestHandler):
+    """Answers with what unpacks to 64 MiB; `/N` redirects N times first."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        left = int(self.path[1:])
+        self.send_response(302 if left else 200)
+        self.send_header("Location", f"/{left - 1}")
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(BOMB)))
+        self.end_headers()
+        self.wfile.write(BOMB)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Bombs) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("redirects", [0, 2])
+@pytest.mark.parametrize("more", [{}, {"auth": AUTH}], ids=["curl", "requests"])
+def test_packed_answers_are_not_unpacked(url, redirects, more):
+    context: dict[str, Any] = {"run": "r1", "timeout_s": 0.0}
+    HttpRequests.warm_up(context)
+
+    with bounded(8 * MIB):
+        for _ in range(2):
+            scenario = HttpRequests({**context, "iteration": 7})
+            scenario.check_request(f"{url}/{redirects}", "GET", 200, **more)
+
+
+def test_an_answer_of_a_cloud_is_read_to_a_bound(url, monkeypatch):
+    monkeypatch.setattr(thread_sessions, "ANSWER_BYTES", 4 * MIB)
+    with (
+        plain_transport() as transport,
+        bounded(32 * MIB),
+        pytest.raises(requests.RequestException, match="a response of more than 4,194,304 bytes"),
+    ):
+        transport.get(f"{url}/0")
+
+
+def test_an_answer_of_a_cloud_within_the_bound_is_there(url, monkeypatch):
+    monkeypatch.setattr(thread_sessions, "ANSWER_BYTES", 64 * MIB)
+    with plain_transport() as transport:
+        assert transport.get(f"{url}/0").content == bytes(64 * MIB)
+        with transport.get(f"{url}/0", stream=True) as streamed:
+            assert next(streamed.iter_content(10)) == bytes(10)
