@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from functools import partial
 
 from osbench.common.errors import FleetError, StoreAway, StoreLost
 from osbench.common.protocol import timers
+from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
@@ -24,6 +26,10 @@ EAGER_S = 0.005
 RESTATE_S = 1.0
 #: How often the keys of the run are looked after, and new workers looked for, seconds.
 TEND_S = 1.0
+#: Longest wait for running iterations before contexts are undone, after a second Ctrl-C.
+RUNNING_S = 10.0
+#: States of a worker that can still start iterations.
+LOADED = frozenset({"preparing", "ready", "running"})
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
 
@@ -87,8 +93,32 @@ class LoadLoop:
                     turned()
             except StoreAway as error:
                 self._wait_for_store(error, running)
+        if self._status.interruption.stops and self._services.contexts.holds:
+            self._let_end()
         for workload in self._workloads:
             workload.end_hooks()
+
+    def _let_end(self) -> None:
+        """Wait a little for what runs after a second Ctrl-C: it uses what contexts have made."""
+        LOG.warning(
+            "contexts are undone when no iteration runs any more, at the latest in %g s; "
+            "Ctrl-C again does not wait",
+            RUNNING_S,
+        )
+        deadline = time.monotonic() + RUNNING_S
+        while time.monotonic() < deadline and not self._status.interruption.insists:
+            with contextlib.suppress(StoreAway):
+                self._poll()
+                self._receive(READ_S)
+            if not any(one.beat.busy or one.beat.state in LOADED for one in self._present):
+                return
+            time.sleep(READ_S)
+        running = sum(one.beat.busy for one in self._present)
+        LOG.warning("contexts are undone while %d iterations run", running)
+
+    @property
+    def _present(self) -> list[WorkerHandle]:
+        return self._services.pool.present
 
     def _start(self, workload: WorkloadRun, t0_at: float) -> None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Interruption:
-    """What the user wants: 0 nothing, 1 drain (first Ctrl-C), 2 stop now (second)."""
+    """What the user wants: 0 nothing, 1 drain (first Ctrl-C), 2 stop now (second), 3 (third)."""
 
     level: int = 0
 
@@ -20,6 +20,11 @@ class Interruption:
     def stops(self) -> bool:
         """The run is to end at once."""
         return self.level >= 2
+
+    @property
+    def insists(self) -> bool:
+        """Not even iterations that use what contexts have made are to be waited for."""
+        return self.level >= 3
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from helpers.runs import Site, checked, site
 pytestmark = pytest.mark.functional
 
 PLUGIN = """
+import time
 from pathlib import Path
 from osbench.plugin import context, scenario
 
@@ -36,10 +37,18 @@ class Shelf(context.Context):
 
 @scenario.configure(name="Library.read", context={"shelf": {"folder": "FOLDER", "books": 3}})
 class Read(scenario.Scenario):
-    def run(self, sleep=0.0):
+    def run(self, sleep=0.0, marks=""):
         assert len(self.context["books"]) == 3
+        if marks:
+            self.read_slowly(Path(marks), sleep)
         assert all(Path(book).exists() for book in self.context["books"])
         self.sleep_between(sleep)
+
+    def read_slowly(self, marks, sleep):
+        Path(marks, f"{self.context['iteration']}-begun").write_text("")
+        time.sleep(sleep)
+        there = all(Path(book).exists() for book in self.context["books"])
+        Path(marks, f"{self.context['iteration']}-{'there' if there else 'gone'}").write_text("")
 """
 
 
@@ -147,4 +156,30 @@ def test_what_a_killed_coordinator_leaves_is_undone_by_cleanup(here: Site) -> No
     assert left == 3
     assert (done.code, done.out.strip().rpartition(": ")[2]) == (0, "1 of 1 context undone")
     assert (over.code, over.out.strip().rpartition(": ")[2]) == (0, "0 of 0 contexts undone")
+    assert books(here) == 0
+
+
+def test_contexts_outlive_the_iterations_that_a_second_interrupt_does_not_wait_for(
+    here: Site,
+) -> None:
+    marks = here.home / "marks"
+    marks.mkdir()
+    task = here.task(
+        {
+            "scenario": {"Library.read": {"sleep": 5.0, "marks": str(marks)}},
+            "runner": {"constant": {"times": 100, "concurrency": 2}},
+        }
+    )
+    run = here.start("osbench-coord", "run", "--json", task, "--workers", "1")
+    run.wait_for(lambda: len(list(marks.glob("*-begun"))) >= 2)
+
+    run.interrupt()
+    run.await_said("stopping")
+    run.interrupt()
+
+    done = run.finish()
+    assert done.code == 130
+    assert "contexts are undone when no iteration runs any more" in done.err
+    assert len(list(marks.glob("*-there"))) == 2
+    assert not list(marks.glob("*-gone"))
     assert books(here) == 0
