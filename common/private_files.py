@@ -8,6 +8,8 @@ import secrets
 import stat
 from pathlib import Path
 
+from osbench.common.regular_files import open_regular
+
 
 def make_private_directory(path: Path) -> None:
     """Create a directory and its parents so that only the owner may enter (mode 0700)."""
@@ -24,7 +26,7 @@ def read_private(path: Path, limit: int = -1) -> bytes:
 
     Raises OSError, and TooOpen for a mode beyond 0600.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & 0o177:
             raise TooOpen(f"has mode {mode:04o}, others may use it: run 'chmod 600 {path}'")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from osbench.common.errors import OsbenchError, StorageError
+from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
 
@@ -82,7 +83,11 @@ def placed_frames(path: Path) -> Iterator[tuple[int, bytes]]:
     """
     if not path.exists():
         return
-    with path.open("rb") as file:
+    try:
+        file = open_regular(path)
+    except OSError as error:
+        raise OsbenchError(f"{path} cannot be read: {error.strerror}") from None
+    with file:
         while True:
             offset = file.tell()
             record = _next_record(file)

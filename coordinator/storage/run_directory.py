@@ -30,6 +30,7 @@ import zstandard
 
 from osbench.common.errors import OsbenchError, StorageError, UsageError
 from osbench.common.protocol.blocks import Columns, decode_rows
+from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
 from osbench.coordinator.storage.replay import Replayed, block_bundles, journal_records, replay
 
@@ -38,6 +39,8 @@ _PID_BYTES = 20
 
 #: Small result blocks are compressed together, up to this many bytes.
 BUNDLE_BYTES = 1 << 20
+#: Largest document that is read, bytes.
+DOCUMENT_BYTES = 64 << 20
 #: Bytes of the file `reserve`.
 RESERVE_BYTES = 1 << 20
 
@@ -143,7 +146,7 @@ class RunDirectory:
     def coordinator(self) -> int:
         """Process id of the coordinator that holds the run now; 0 where there is none."""
         try:
-            with (self.path / "lock").open("rb") as lock:
+            with open_regular(self.path / "lock") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
@@ -166,9 +169,11 @@ class RunDirectory:
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON document of the run, None where it is not there. Raises OsbenchError."""
         try:
-            found = json.loads((self.path / name).read_text(encoding="utf-8"))
+            found = json.loads(read_regular(self.path / name, DOCUMENT_BYTES))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise OsbenchError(f"{self.path / name} cannot be read: {error.strerror}") from None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):

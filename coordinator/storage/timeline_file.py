@@ -9,6 +9,7 @@ import zstandard
 
 from osbench.common.decompression import decompressed
 from osbench.common.protocol.unpacking import unpack
+from osbench.common.regular_files import read_regular
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import is_summary
 
@@ -28,9 +29,9 @@ def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: b
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
     """The timeline; None where there is none, or one that this version cannot read."""
     try:
-        packed = (directory.path / TIMELINE).read_bytes()
+        packed = read_regular(directory.path / TIMELINE, BYTES)
         found: Any = unpack(decompressed(packed, BYTES))
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         return None

@@ -14,6 +14,8 @@ from typing import Any
 import msgpack
 
 from osbench.common.plugin.hook import Event
+from osbench.common.protocol.unpacking import unpack
+from osbench.common.regular_files import read_regular
 from osbench.coordinator.hooks.executor import (
     FAILED,
     KEPT,
@@ -28,6 +30,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: File of the run directory.
 NOTES = "notes"
+#: Largest one that is read, bytes.
+NOTES_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +72,10 @@ def note(
 def noted(directory: RunDirectory) -> tuple[dict[int, OutcomeNotes], list[str]]:
     """The notes by workload, and sentences on lost workers; what cannot be read is left out."""
     try:
-        content = (directory.path / NOTES).read_bytes()
-        document = msgpack.unpackb(content, strict_map_key=False)
+        document = unpack(read_regular(directory.path / NOTES, NOTES_BYTES))
         found = {int(number): _unpacked(one) for number, one in document["workloads"].items()}
         return found, [str(loss) for loss in document["losses"]]
-    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}, []
 
 

@@ -21,6 +21,7 @@ import zstandard
 from osbench.common.decompression import decompressed
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol.unpacking import unpack
+from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace
 
@@ -132,7 +133,7 @@ class Archive:
         """Counts, clocks and ranking. Raises OsbenchError where they cannot be read."""
         path = self._folder / "collection.json"
         try:
-            found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            found: dict[str, Any] = json.loads(read_regular(path, BYTES))
         except (OSError, ValueError, RecursionError) as error:
             raise OsbenchError(f"cannot read {path}: {error}") from None
         if not isinstance(found, dict):
@@ -148,7 +149,7 @@ class Archive:
         """The table of all traces. Raises OsbenchError where it cannot be read."""
         path = self._folder / "features"
         try:
-            return Features.from_dict(unpack(decompressed(path.read_bytes(), BYTES)))
+            return Features.from_dict(unpack(decompressed(read_regular(path, BYTES), BYTES)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise OsbenchError(f"cannot read {path}: {error}") from None
 
@@ -156,7 +157,7 @@ class Archive:
         """The kept traces, one by one."""
         path = self._folder / "kept"
         if path.exists():
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 for record in _records(file):
                     yield from _traces(record)
 
@@ -165,7 +166,7 @@ class Archive:
         path = self._folder / "kept"
         ids = frozenset(wanted)
         if path.exists() and ids:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 for packed in _decompressed(file):
                     if _first_id(packed) in ids:
                         with suppress(ValueError):

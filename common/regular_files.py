@@ -1,0 +1,26 @@
+"""Opens files of directories that others may have written: a pipe or a device is not waited for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read it. Raises OSError, also where it is something else."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The content of a regular file. Raises OSError, also where it is larger than `limit` bytes."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return file.read(limit)
