@@ -55,7 +55,7 @@ def _read(response: requests.Response, *, stream: bool = False, **_: object) -> 
             response.close()
             text = f"a response of more than {ANSWER_BYTES:,} bytes"
             raise requests.RequestException(text, response=response)
-    response._content = b"".join(parts)  # type: ignore[attr-defined]
+    response._content = b"".join(parts)
 
 
 class ThreadSessions:
