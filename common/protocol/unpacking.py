@@ -33,11 +33,13 @@ class _Count:
         return container
 
 
-def unpack(data: bytes, *, containers: int = CONTAINERS) -> Any:
+def unpack(data: bytes, *, containers: int = CONTAINERS, extensions: bool = False) -> Any:
     """One MessagePack value. Maps may have keys of any type that can be a key.
 
+    Extension types are refused, unless `extensions` has them returned as `msgpack.ExtType`.
+
     Raises ValueError where the bytes are anything else, end early, go on behind the value, hold
-    an extension type, more than `containers` lists and maps, or more than `DEPTH` levels of them.
+    more than `containers` lists and maps, or more than `DEPTH` levels of them.
     """
     if len(data) > SMALL:
         _walk(data)
@@ -46,8 +48,8 @@ def unpack(data: bytes, *, containers: int = CONTAINERS) -> Any:
         value = msgpack.unpackb(
             data,
             strict_map_key=False,
-            max_ext_len=0,
-            ext_hook=_refuse_extension,
+            max_ext_len=len(data) if extensions else 0,
+            ext_hook=msgpack.ExtType if extensions else _refuse_extension,
             list_hook=count,
             object_hook=count,
         )

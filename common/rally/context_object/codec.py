@@ -15,6 +15,8 @@ from typing import Any
 import msgpack
 
 from osbench.common.errors import ContextError
+from osbench.common.protocol.unpacking import DEPTH
+from osbench.common.protocol.unpacking import unpack as unpack_within_bounds
 
 #: Types that msgpack supports directly.
 PLAIN = (type(None), bool, int, float, str, bytes)
@@ -23,8 +25,6 @@ PLAIN = (type(None), bool, int, float, str, bytes)
 _REFERENCE, _CREDENTIAL, _TUPLE, _SET, _TIME, _DATE, _RESOURCE, _DEFERRED = range(1, 9)
 #: In this order, because a datetime is also a date.
 _TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
-#: Deepest nesting of containers.
-_DEPTH = 200
 
 
 def pack(value: Any) -> bytes:
@@ -33,7 +33,10 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """The value that was packed; shared objects are shared again."""
+    """The value that was packed; shared objects are shared again.
+
+    Raises ValueError for bytes beyond the bounds of `common.protocol.unpacking`.
+    """
     return _Reader().unpack(data)
 
 
@@ -58,7 +61,7 @@ class _Writer:
         if number is not None:
             return msgpack.ExtType(_REFERENCE, number.to_bytes(4, "big"))
         self._depth += 1
-        if self._depth > _DEPTH:
+        if self._depth > DEPTH:
             raise ContextError(f"{place[:80]}... is nested too deep")
         try:
             return self._container(value, place)
@@ -122,6 +125,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self._seen: list[Any] = []
+        self._depth = 0
         self._make: dict[int, Callable[[Any], Any]] = {
             _TUPLE: tuple,
             _SET: set,
@@ -130,7 +134,7 @@ class _Reader:
         }
 
     def unpack(self, data: bytes) -> Any:
-        return self._revive(_raw(data))
+        return self._revive(unpack_within_bounds(data, extensions=True))
 
     def _revive(self, value: Any) -> Any:
         if type(value) is dict:
@@ -142,7 +146,14 @@ class _Reader:
             for at, item in enumerate(value):
                 value[at] = self._revive(item)
         elif type(value) is msgpack.ExtType:
-            return self._extended(value.code, value.data)
+            # each holds bytes of its own, whose depth is bounded for itself
+            self._depth += 1
+            if self._depth > DEPTH:
+                raise ValueError("nested too deeply")
+            try:
+                return self._extended(value.code, value.data)
+            finally:
+                self._depth -= 1
         return value
 
     def _extended(self, code: int, data: bytes) -> Any:
@@ -152,7 +163,7 @@ class _Reader:
             return datetime.datetime.fromisoformat(data.decode())
         if code == _DATE:
             return datetime.date.fromisoformat(data.decode())
-        raw = _raw(data)
+        raw = unpack_within_bounds(data, extensions=True)
         if code == _CREDENTIAL:
             # numbered before its fields, as in the writer
             at = len(self._seen)
@@ -161,10 +172,6 @@ class _Reader:
             self._seen[at] = _credential_class()(**fields)
             return self._seen[at]
         return self._make[code]([self._revive(item) for item in raw])
-
-
-def _raw(data: bytes) -> Any:
-    return msgpack.unpackb(data, strict_map_key=False)
 
 
 def is_deferred(value: Any) -> bool:
