@@ -94,6 +94,7 @@ def resume_once(
             virtual_users=plan.local_users,
             plugin_paths=plan.plugins.paths,
             keyring=saved.keyring,
+            earlier=directory.path,
         ) as connection,
         progress,
     ):

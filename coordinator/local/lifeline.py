@@ -16,7 +16,7 @@ from osbench.coordinator.local import watchdog
 _LOG = logging.getLogger(__name__)
 
 #: Longest time for the watchdog to clean up, seconds: three rounds of ending processes.
-_CLEAR_S = 3 * (watchdog.GRACE_S + watchdog.KILL_S)
+CLEAR_S = 3 * (watchdog.GRACE_S + watchdog.KILL_S)
 
 Role = Literal["server", "workers"]
 
@@ -43,6 +43,10 @@ class Lifeline:
         """Have `folder` removed at the end; called before it is created, so that it never stays."""
         self._register({"folder": str(folder)})
 
+    def register_keeping(self, keeping: watchdog.Keeping) -> None:
+        """Have what is in the server kept at the end, if the run can be resumed."""
+        self._register(keeping._asdict())
+
     def register_process(self, role: Role, leader: watchdog.Process) -> None:
         """Have a process and its session ended at the end."""
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
@@ -62,7 +66,7 @@ class Lifeline:
             self.check()
             self._close_pipe()
         try:
-            self._process.wait(_CLEAR_S)
+            self._process.wait(CLEAR_S)
         except subprocess.TimeoutExpired:
             _LOG.warning("the watchdog of local mode (pid %s) is still cleaning up", self.pid)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,12 +14,14 @@ from oslo_config import cfg
 
 from osbench.common.errors import FleetError, StoreError
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.local import watchdog
+from osbench.coordinator.local import kept_server, watchdog
 from osbench.coordinator.local.child import Child
 from osbench.coordinator.local.folder import make_folder
 from osbench.coordinator.local.lifeline import Lifeline
 from osbench.coordinator.local.server import PrivateServer
 from osbench.coordinator.local.settings import worker_environment, write_config
+
+LOG = logging.getLogger(__name__)
 
 #: -P keeps the user's working directory, which could hide modules, out of the import path.
 WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
@@ -58,14 +61,18 @@ class LocalMode:
         log_level: str = "WARNING",
         worker_command: Sequence[str] = WORKER_COMMAND,
         keyring: Keyring | None = None,
+        earlier: Path | None = None,
     ) -> None:
         """Prepare `workers` worker processes of `virtual_users` virtual users each.
 
-        `keyring` has the keys; new ones are made where it is None.
+        `keyring` has the keys; new ones are made where it is None. `earlier` is the directory of a
+        run that is resumed.
         """
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
         self._conf = conf
         self.keyring = keyring or Keyring.generate()
+        self._earlier = earlier
+        self._keeping: watchdog.Keeping | None = None
         self._log_level = log_level
         self._command = [*worker_command, "--processes", str(workers)]
         self._command += ["--virtual-users", str(virtual_users)]
@@ -107,6 +114,15 @@ class LocalMode:
             lifeline=self._lifeline,
         )
 
+    def keep_in(self, directory: Path) -> None:
+        """Keep what workers have delivered, and nobody has read at the end, for `resume`.
+
+        That is done while the run in `directory` can be resumed.
+        """
+        assert self._lifeline is not None, "there is something to keep inside the with block"
+        self._keeping = kept_server.keeping_in(directory)
+        self._lifeline.register_keeping(self._keeping)
+
     def check(self) -> None:
         """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one exited."""
         if self._lifeline:
@@ -125,6 +141,8 @@ class LocalMode:
         try:
             if self._workers and self._server:
                 self._workers.end(self._grace_s(), self.folder, [self._server.leader])
+                if self._keeping:
+                    self._keeping.keep(self.folder)
         finally:
             self._clear()
 
@@ -141,8 +159,7 @@ class LocalMode:
         self._lifeline = Lifeline()
         self.folder = make_folder(self._lifeline)
         self.worker_log = self.folder / "workers.log"
-        self._server = PrivateServer(self.folder, self._lifeline)
-        self._server.await_answer()
+        self._server = self._begin_server(self._lifeline)
         self.redis_url = self._server.url
         self.broker_url = f"redis+socket://{self._server.socket}"
         key_file = self.folder / "keys"
@@ -159,6 +176,23 @@ class LocalMode:
             ("worker", "metrics_listen"): "",
         }
         write_config(self.config_file, self._conf, changes)
+
+    def _begin_server(self, lifeline: Lifeline) -> PrivateServer:
+        """Start the server, with what was kept of an earlier one. Raises StoreError."""
+        restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
+        found = PrivateServer(self.folder, lifeline)
+        try:
+            found.await_answer()
+        except StoreError as error:
+            if not restored:
+                raise
+            # written by a later version, perhaps: what was in hand counts as lost
+            LOG.warning("what workers had delivered last cannot be read: %s", error)
+            found.end()
+            (self.folder / watchdog.DUMP).unlink(missing_ok=True)
+            found = PrivateServer(self.folder, lifeline)
+            found.await_answer()
+        return found
 
     def _clear(self) -> None:
         """End server and watchdog, remove the folder; if interrupted, the watchdog does it."""

@@ -18,7 +18,6 @@ from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.child import Child
 from osbench.coordinator.local.lifeline import Lifeline, bare_environment
 
-SOCKET = "redis.sock"
 _LOG = "server.log"
 _VERSION_S = 5.0
 _START_S = 15.0
@@ -28,7 +27,8 @@ _GRACE_S = 2.0
 #: Relative paths, because older servers split arguments at blanks; no persistence, no eviction.
 _SETTINGS = {
     "port": "0",
-    "unixsocket": SOCKET,
+    "unixsocket": watchdog.SOCKET,
+    "dbfilename": watchdog.DUMP,
     "unixsocketperm": "700",
     "save": "",
     "appendonly": "no",
@@ -106,7 +106,7 @@ class PrivateServer:
     def __init__(self, folder: Path, lifeline: Lifeline) -> None:
         """Start the server. Raises StoreError where there is none."""
         binary = find_server()
-        self.socket = folder / SOCKET
+        self.socket = folder / watchdog.SOCKET
         self.url = f"unix://{self.socket}"
         self._folder = folder
         settings = [part for name, value in _SETTINGS.items() for part in (f"--{name}", value)]

@@ -7,11 +7,13 @@ library. The coordinator's orderly shutdown uses the same functions. Reads Linux
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import select
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +30,10 @@ POLL_S = (0.01, 1.5, 0.25)
 GRACE_S = 2.0
 #: Seconds after SIGKILL until it gives up: such a process is blocked in the kernel.
 KILL_S = 3.0
+#: The server's socket and its dump, in the private folder.
+SOCKET, DUMP = "redis.sock", "dump.rdb"
+#: Longest time for the server to write its dump, seconds.
+DUMP_S = 30.0
 #: Interval of the check that the coordinator is still the parent process, seconds.
 _PARENT_S = 0.5
 
@@ -142,11 +148,59 @@ def _send_all(processes: Iterable[Process], number: int) -> None:
         send(one, number)
 
 
+class Keeping(NamedTuple):
+    """Paths in the directory of a run: where what is in its server is kept for `resume`."""
+
+    #: There as long as the run can be resumed.
+    plan: str
+    #: The dump of the server.
+    dump: str
+    #: Locked as long as somebody may write the dump.
+    lock: str
+
+    def keep(self, folder: Path) -> None:
+        """Keep what is in the server of `folder`, if the run can be resumed.
+
+        Called when the workers have ended: nobody has read what they delivered last. Where it
+        cannot be kept, it is lost with the server.
+        """
+        if not Path(self.plan).exists():
+            return
+        draft = Path(f"{self.dump}.draft")
+        try:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.settimeout(DUMP_S)
+                server.connect(str(folder / SOCKET))
+                server.sendall(b"SAVE\r\n")
+                if not server.recv(64).startswith(b"+OK"):
+                    return
+            shutil.copy(folder / DUMP, draft)
+            draft.replace(self.dump)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+
+    def take_lock(self) -> int | None:
+        """Lock the dump; returns what holds the lock, or None where another process has it.
+
+        Raises OSError where there can be no lock.
+        """
+        found = os.open(self.lock, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(found)
+            return None
+        return found
+
+
 class _Registered:
     """What the coordinator registered: lines of JSON, one record per line."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
+        #: There from when something can be lost.
+        self.keeping: Keeping | None = None
         self.workers: list[Process] = []
         self.servers: list[Process] = []
         self._rest = b""
@@ -157,6 +211,11 @@ class _Registered:
             record = json.loads(line)
             if "folder" in record:
                 self.folder = record["folder"]
+            elif "dump" in record:
+                self.keeping = Keeping(**record)
+                # until this process has ended
+                with contextlib.suppress(OSError):
+                    self.keeping.take_lock()
             else:
                 leaders = self.servers if record["role"] == "server" else self.workers
                 leaders.append(Process(record["pid"], record["pid"], record["start"]))
@@ -164,6 +223,8 @@ class _Registered:
     def clear(self) -> None:
         """End workers, then servers, so that workers can drain; then remove the folder."""
         end(self.workers, GRACE_S, self.folder, self.servers)
+        if self.folder and self.keeping:
+            self.keeping.keep(Path(self.folder))
         end(self.servers, GRACE_S, self.folder)
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)

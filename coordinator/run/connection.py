@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from oslo_config import cfg
 
@@ -25,6 +26,8 @@ class Connection:
     local: bool
     #: Raises where something of our own has died.
     check: Callable[[], None]
+    #: The run can be resumed from now on, with the directory given.
+    keep_in: Callable[[Path], None] = lambda _: None
 
 
 def _nothing_of_ours() -> None:
@@ -39,10 +42,11 @@ def connected(
     virtual_users: int,
     plugin_paths: Sequence[str],
     keyring: Keyring | None = None,
+    earlier: Path | None = None,
 ) -> Iterator[Connection]:
     """The shared Redis of the configuration, else local mode with workers of its own.
 
-    `keyring` has the keys of a local run that is resumed.
+    `keyring` has the keys of a local run that is resumed, `earlier` is its directory.
 
     Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit.
     """
@@ -67,6 +71,7 @@ def connected(
         plugin_paths=plugin_paths,
         log_level=conf.log_level,
         keyring=keyring,
+        earlier=earlier,
     ) as local:
         local.start_workers()
         yield Connection(
@@ -75,4 +80,5 @@ def connected(
             keyring=local.keyring,
             local=True,
             check=local.check,
+            keep_in=local.keep_in,
         )

@@ -97,6 +97,7 @@ class Run:
         plan = self._plan
         try:
             begin()
+            connection.keep_in(directory.path)
             report = self._connected(connection, directory, started_at)
             summary = to_json(report)
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)

@@ -8,8 +8,12 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 #: File of the run directory, encrypted: what a coordinator needs to go on. It is there from the
 #: beginning of the run, before anything is done, to its report.
 PLAN = "plan"
+#: What was in the server of a local run when its coordinator was gone: what nobody had received.
+SERVER = "server.rdb"
+#: Locked by the process that writes that.
+SERVER_LOCK = "server.lock"
 #: All that is kept for another coordinator; the plan goes first: without it nothing else counts.
-_KEPT = (PLAN, "prepared", "notes")
+_KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK)
 
 
 def refusal(directory: RunDirectory) -> str:
@@ -17,7 +21,7 @@ def refusal(directory: RunDirectory) -> str:
     name = directory.path.name
     if directory.coordinator():
         return f"run {name} has a coordinator already"
-    if (directory.path / "summary.json").exists() and not failure.leaves_resumable(directory):
+    if is_ended(directory):
         return f"run {name} is finished: `osbench-coord runs show {name}` prints its report"
     if not (directory.path / PLAN).exists():
         return f"run {name} cannot be resumed: {failure.reason(directory)}"
@@ -25,8 +29,12 @@ def refusal(directory: RunDirectory) -> str:
 
 
 def is_ended(directory: RunDirectory) -> bool:
-    """A run has its report, and nobody can go on with it."""
-    return not (directory.path / PLAN).exists() and (directory.path / "summary.json").exists()
+    """A run has its report, and nobody can go on with it.
+
+    Its plan may be there: a coordinator may be killed before it removes that.
+    """
+    has_report = (directory.path / "summary.json").exists()
+    return has_report and not failure.leaves_resumable(directory)
 
 
 def begin_again(directory: RunDirectory) -> None:
@@ -42,7 +50,7 @@ def forget(directory: RunDirectory) -> None:
 
 
 def end(directory: RunDirectory, why: str) -> None:
-    """Have a run that ended without a report never resumed again, and note why."""
-    if (directory.path / PLAN).exists():
+    """Have a run never resumed again, and note why if it has not ended by itself."""
+    if (directory.path / PLAN).exists() and not is_ended(directory):
         failure.add(directory, why)
-        forget(directory)
+    forget(directory)

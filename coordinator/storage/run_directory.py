@@ -8,6 +8,7 @@ summary.json  the finished run's numbers
 timeline      latency over time and the numbers so far, about once a second
 failure.json  why there is no summary
 contexts      what contexts have made, encrypted, until it is undone
+plan, prepared, notes, server.rdb   what another coordinator needs, see storage.resumable
 lock          held by the coordinator; its process id
 reserve       space for the last decisions and documents, freed when the disk is full
 traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive

@@ -54,7 +54,7 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     try:
         store = ContextStateStore.load(directory.path, Path(settings.data_dir))
         count = len(store.entries)
-        crashed = directory.read("summary.json") is None or not resumable.is_ended(directory)
+        crashed = not resumable.is_ended(directory)
         if count and crashed:
             _await_workers(settings, directory.path.name)
         # what is undone now cannot serve another coordinator

@@ -1,0 +1,52 @@
+"""What was in the private server of a run whose coordinator is gone, in the run directory."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+
+from osbench.coordinator.local import watchdog
+from osbench.coordinator.local.lifeline import CLEAR_S
+from osbench.coordinator.storage.resumable import PLAN, SERVER, SERVER_LOCK
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait for the watchdog of the coordinator that is gone, and between two looks, seconds.
+_WATCHDOG_S = CLEAR_S + watchdog.DUMP_S
+_POLL_S = 0.05
+
+
+def keeping_in(directory: Path) -> watchdog.Keeping:
+    """Where it is kept in a run directory."""
+    paths = (str(directory / name) for name in (PLAN, SERVER, SERVER_LOCK))
+    return watchdog.Keeping(*paths)
+
+
+def restore(directory: Path, folder: Path) -> bool:
+    """Have the server that is started in `folder` begin with what was kept of a run.
+
+    Waits until the watchdog of the earlier coordinator has kept it. False where nothing was kept.
+    """
+    keeping = keeping_in(directory)
+    try:
+        _await_watchdog(keeping)
+        shutil.copy(keeping.dump, folder / watchdog.DUMP)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        LOG.warning("what workers had delivered last cannot be read: %s", error)
+        return False
+    return True
+
+
+def _await_watchdog(keeping: watchdog.Keeping) -> None:
+    deadline = time.monotonic() + _WATCHDOG_S
+    while (lock := keeping.take_lock()) is None:
+        if time.monotonic() > deadline:
+            LOG.warning("the watchdog of the earlier coordinator is still cleaning up")
+            return
+        time.sleep(_POLL_S)
+    os.close(lock)
