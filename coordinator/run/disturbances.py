@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.run.resumption.outcome_notes import RunNotes
 from osbench.coordinator.run.services import RunServices
+
+
+def refusals_of(services: RunServices) -> Mapping[str, int]:
+    """Messages that the coordinator itself has refused, by reason."""
+    refused = Counter(services.channel.refusals)
+    if services.pool.refused:
+        refused["heartbeats of unknown senders"] += services.pool.refused
+    return refused
+
+
+def restore(services: RunServices, notes: RunNotes) -> None:
+    """Count on from what an earlier coordinator of the run has noted."""
+    services.channel.refusals.update(notes.refusals)
+    services.channel.rollbacks += notes.rollbacks
 
 
 def remarks_of(services: RunServices) -> Iterator[str]:
@@ -15,11 +30,9 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     if lost:
         times = "once" if lost == 1 else f"{lost} times"
         yield f"Redis had lost what was written to it {times}; the run went on with what it knew"
-    refused = Counter(services.channel.refusals)
+    refused = Counter(refusals_of(services))
     for worker in services.pool.workers.values():
         refused.update(worker.beat.refusals)
-    if services.pool.refused:
-        refused["heartbeats of unknown senders"] += services.pool.refused
     if refused:
         reasons = ", ".join(f"{plain(reason)}: {count}" for reason, count in refused.most_common())
         yield f"messages were refused ({reasons}); nothing was done for them"

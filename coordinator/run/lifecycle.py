@@ -25,7 +25,7 @@ from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.run import release
+from osbench.coordinator.run import disturbances, release
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.run.resumption import plan_file
@@ -154,7 +154,8 @@ class Run:
                 accounts.register(one.number, _results_of(one, plan))
             accounts.fold(directory)
             earlier = EarlierRun(directory, accounts)
-            status.losses += earlier.losses
+            status.losses += earlier.notes.losses
+            disturbances.restore(services, earlier.notes)
             services.channel.tend()
             services.port.decide([{"do": "open", "epoch": accounts.epoch + 1}])
             services.pool.epoch = services.controls.epoch = accounts.epoch

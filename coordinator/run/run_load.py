@@ -27,7 +27,7 @@ from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.run import release
-from osbench.coordinator.run.disturbances import remarks_of
+from osbench.coordinator.run.disturbances import refusals_of, remarks_of
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.load_loop import LoadLoop
 from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
@@ -170,6 +170,8 @@ class RunLoad:
         """A workload whose load was over when another coordinator was killed."""
         run = self._begin(one, dict(one.workload.args), {})
         run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
+        for first, part in self._earlier.dues(one.number):
+            run.dispatcher.restore(first, part)
         run.rules.judge_end(complete=not run.results.ledger.accounting().not_started)
         return run
 
@@ -288,12 +290,14 @@ class RunLoad:
         outcomes = self.outcomes()
         numbers = [run.plan.number for run in self.workloads]
         with contextlib.suppress(StorageError):
-            outcome_notes.note(
-                self._services.directory,
-                dict(zip(numbers, outcomes, strict=True)),
-                self._services.accounts.results,
-                self._status.losses,
+            by_number = dict(zip(numbers, outcomes, strict=True))
+            notes = outcome_notes.RunNotes(
+                workloads=outcome_notes.notes_of(by_number, self._services.accounts.results),
+                losses=self._status.losses,
+                refusals=refusals_of(self._services),
+                rollbacks=self._services.channel.rollbacks,
             )
+            outcome_notes.note(self._services.directory, notes)
         return outcomes
 
     def _so_far(self) -> dict[str, Any]:
@@ -354,6 +358,7 @@ class RunLoad:
                 seen=self._earlier.seen(one.number, len(workload.hooks)),
             ),
             progress=self._progress,
+            cpu=self._earlier.cpu(one.number),
         )
         self.workloads.append(run)
         return run

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Intervals
+from osbench.common.intervals import Interval, Intervals
 from osbench.common.plugin.hook import Event
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.accounts import Accounts
+from osbench.coordinator.results.cpu_profile import CpuProfile
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.run.plan import WorkloadPlan
 from osbench.coordinator.run.resumption.outcome_notes import OutcomeNotes, carried_on, noted
@@ -25,15 +26,16 @@ class EarlierRun:
 
     def __init__(self, directory: RunDirectory, accounts: Accounts) -> None:
         """`accounts` has folded the directory. Raises OsbenchError where that is damaged."""
-        self._notes, self.losses = noted(directory)
+        #: What was noted of the run.
+        self.notes = noted(directory)
         #: Firings by workload and hook.
         self._fired: dict[tuple[int, int], list[Event]] = {}
         #: By workload and hook: the last value that its trigger was asked for.
         self._seen: dict[tuple[int, int], int] = {}
         #: By membership: the workload that it was granted work of last.
         self._serving: dict[str, int] = {}
-        #: Cuts of open loads by workload.
-        self._cuts: dict[int, list[dict[str, Any]]] = {}
+        #: By workload with an open load: numbers that were granted or dropped, and their dues.
+        self._due: dict[int, list[tuple[list[Interval], bytes]]] = {}
         for record in directory.decisions():
             self._note(record)
         self._closed = frozenset(accounts.closed)
@@ -52,8 +54,13 @@ class EarlierRun:
             )
         elif record["do"] == "cut":
             self._serving[record["mid"]] = record["workload"]
-            if record.get("dues"):
-                self._cuts.setdefault(record["workload"], []).append(record)
+            self._note_dues(record, record["intervals"])
+        elif record["do"] == "drop":
+            self._note_dues(record, record["numbers"])
+
+    def _note_dues(self, record: dict[str, Any], numbers: list[Interval]) -> None:
+        if record.get("dues"):
+            self._due.setdefault(record["workload"], []).append((numbers, record["dues"]))
 
     def is_over(self, number: int) -> bool:
         """The load of a workload had ended."""
@@ -73,21 +80,22 @@ class EarlierRun:
         return [self._seen.get((number, hook), -1) for hook in range(hooks)]
 
     def dues(self, number: int) -> Iterator[tuple[int, Ints]]:
-        """Due instants of the arrivals of a workload that were given out, by first number.
+        """Due instants of the arrivals of a workload that were granted or dropped.
 
-        Nanoseconds after t0.
+        By first number; nanoseconds after t0.
         """
         parts: dict[int, Ints] = {}
         known = Intervals()
-        for record in self._cuts.get(number, ()):
-            dues = np.frombuffer(record["dues"], "<i8").astype(np.int64)
-            at = 0
-            for low, high in record["intervals"]:
-                part, at = dues[at : at + high - low], at + high - low
-                # those that moved were given out before
-                if not known.intersection([(low, high)]):
-                    parts[low] = part
-            known.update(record["intervals"])
+        for numbers, packed in self._due.get(number, ()):
+            dues, at = np.frombuffer(packed, "<i8").astype(np.int64), 0
+            for low, high in numbers:
+                # those that moved, or were dropped after they were granted, are known
+                fresh = Intervals([(low, high)])
+                fresh.subtract(known.within(low, high))
+                for begin, end in fresh:
+                    parts[begin] = dues[at + begin - low : at + end - low]
+                at += high - low
+            known.update(numbers)
         yield from sorted(parts.items())
 
     def serving(self, number: int) -> list[str]:
@@ -118,8 +126,17 @@ class EarlierRun:
 
     def carried_on(self, number: int, outcome: WorkloadOutcome) -> WorkloadOutcome:
         """An outcome with what was noted of the workload."""
-        notes = self._notes.get(number)
+        notes = self.notes.workloads.get(number)
         firings = [self._fired.get((number, hook), []) for hook in range(len(outcome.hooks))]
         if notes is None and not any(firings):
             return outcome
-        return carried_on(outcome, notes or OutcomeNotes(), firings)
+        over = self.is_over(number)
+        return carried_on(outcome, notes or OutcomeNotes(), firings, was_over=over)
+
+    def cpu(self, number: int) -> CpuProfile:
+        """The CPU usage of the workers of a workload, as far as it was noted."""
+        found, notes = CpuProfile(), self.notes.workloads.get(number, OutcomeNotes())
+        for worker, points in notes.cpu.items():
+            for at_s, value in points:
+                found.add(worker, at_s, value)
+        return found

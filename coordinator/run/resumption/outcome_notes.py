@@ -1,13 +1,14 @@
-"""What a report says of a workload and journal and blocks do not tell: noted while the run goes on.
+"""What a report says and journal and blocks do not tell: noted while the run goes on.
 
-Workers and their CPU, marks, hooks, spans, and how long users were missing. The notes are written
-with every checkpoint, so that a coordinator that is killed leaves those of a second or some ago.
+Of a workload: workers and their CPU, marks, hooks, spans, duplicates, and how long users were
+missing. Of the run: lost workers, refused messages, rollbacks of Redis. The notes are written with
+every checkpoint, so that a coordinator that is killed leaves those of a second or some ago.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -23,15 +24,18 @@ from osbench.coordinator.hooks.executor import (
     HookReport,
     Result,
 )
-from osbench.coordinator.results.marks import Mark
+from osbench.coordinator.results.marks import HOOK, JOIN, LOSS, STOP, Mark
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: File of the run directory.
 NOTES = "notes"
 #: Largest one that is read, bytes.
 NOTES_BYTES = 64 << 20
+#: Marks of what nobody can find out again; the others follow from the plan and the contexts.
+_NOTED_MARKS = (LOSS, JOIN, HOOK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,55 +54,83 @@ class OutcomeNotes:
     cut_short: str | None = None
     #: User-seconds for which nobody had the users that were asked for.
     missing_s: float = 0.0
+    #: Blocks that arrived more than once.
+    duplicates: int = 0
 
 
-def note(
-    directory: RunDirectory,
-    outcomes: Mapping[int, WorkloadOutcome],
-    results: Mapping[int, WorkloadResults],
-    losses: Iterable[str],
-) -> None:
-    """Write the notes of all workloads, by number. Raises OsbenchError."""
-    document = {
-        "workloads": {
-            number: _packed(_notes_of(outcome, results[number]))
-            for number, outcome in outcomes.items()
-        },
-        "losses": list(losses),
-    }
-    directory.replace(NOTES, msgpack.packb(document), sync=False)
+@dataclass(frozen=True, kw_only=True)
+class RunNotes:
+    """Of a run."""
+
+    #: By number.
+    workloads: Mapping[int, OutcomeNotes] = field(default_factory=dict)
+    #: Sentences on lost workers.
+    losses: Sequence[str] = ()
+    #: Messages that were refused, by reason.
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    #: How often Redis had lost what was written to it.
+    rollbacks: int = 0
 
 
-def noted(directory: RunDirectory) -> tuple[dict[int, OutcomeNotes], list[str]]:
-    """The notes by workload, and sentences on lost workers; what cannot be read is left out."""
+def notes_of(
+    outcomes: Mapping[int, WorkloadOutcome], results: Mapping[int, WorkloadResults]
+) -> dict[int, OutcomeNotes]:
+    """The notes of all workloads, by number."""
+    return {number: _notes_of(outcome, results[number]) for number, outcome in outcomes.items()}
+
+
+def note(directory: RunDirectory, notes: RunNotes) -> None:
+    """Write the notes of a run. Raises OsbenchError."""
+    directory.replace(NOTES, msgpack.packb(asdict(notes)), sync=False)
+
+
+def noted(directory: RunDirectory) -> RunNotes:
+    """The notes of a run; what cannot be read is left out."""
     try:
         document = unpack(read_regular(directory.path / NOTES, NOTES_BYTES))
-        found = {int(number): _unpacked(one) for number, one in document["workloads"].items()}
-        return found, [str(loss) for loss in document["losses"]]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}, []
+        return RunNotes(
+            workloads={int(key): _unpacked(one) for key, one in document["workloads"].items()},
+            losses=[str(loss) for loss in document["losses"]],
+            refusals={str(why): int(count) for why, count in document["refusals"].items()},
+            rollbacks=int(document["rollbacks"]),
+        )
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+        return RunNotes()
 
 
 def carried_on(
-    outcome: WorkloadOutcome, notes: OutcomeNotes, firings: Sequence[Sequence[Event]]
+    outcome: WorkloadOutcome,
+    notes: OutcomeNotes,
+    firings: Sequence[Sequence[Event]],
+    *,
+    was_over: bool,
 ) -> WorkloadOutcome:
-    """An outcome with what an earlier coordinator has noted of the workload.
+    """An outcome with what an earlier coordinator has noted of the workload, but for its CPU.
 
-    `firings` are those of each hook that the journal knows.
+    `firings` are those of each hook that the journal knows; `was_over`: the earlier coordinator
+    had ended the load, so that the reason to stop is its own.
     """
-    cpu = outcome.cpu
-    for worker, points in notes.cpu.items():
-        for at_s, value in points:
-            cpu.add(worker, at_s, value)
     here = {one["incarnation"] for one in outcome.workers}
-    gone = [one for one in notes.workers if one["incarnation"] not in here]
+    gone = [
+        _as_it_left(one, outcome.statistics)
+        for one in notes.workers
+        if one["incarnation"] not in here
+    ]
+    accounting = replace(
+        outcome.accounting,
+        duplicates=outcome.accounting.duplicates + notes.duplicates,
+        refused=outcome.accounting.refused + sum(one["refused"] for one in gone),
+    )
     tracing, offered = outcome.tracing, outcome.offered
     if offered.concurrency:
         offered = _with_missing(offered, notes.missing_s)
+    kept = (*_NOTED_MARKS, STOP) if was_over else _NOTED_MARKS
+    marks = {*(mark for mark in notes.marks if mark.kind in kept), *outcome.marks}
     return replace(
         outcome,
+        accounting=accounting,
         workers=tuple(sorted((*gone, *outcome.workers), key=lambda one: str(one["incarnation"]))),
-        marks=tuple(sorted({*notes.marks, *outcome.marks}, key=lambda mark: mark.from_s)),
+        marks=tuple(sorted(marks, key=lambda mark: mark.from_s)),
         hooks=tuple(
             _joined(report, notes, place, firings[place] if place < len(firings) else ())
             for place, report in enumerate(outcome.hooks)
@@ -111,9 +143,15 @@ def carried_on(
         offered=replace(
             offered,
             rate_planned=offered.rate_planned or notes.rate_planned,
-            cut_short=offered.cut_short or notes.cut_short,
+            cut_short=offered.cut_short or (notes.cut_short if was_over else None),
         ),
     )
+
+
+def _as_it_left(worker: Mapping[str, Any], statistics: WorkloadStatistics) -> dict[str, Any]:
+    """A worker that is not here any more: it may have delivered more than was noted."""
+    part = statistics.part_of(worker["incarnation"])
+    return {**worker, "iterations": part.iterations if part else worker["iterations"]}
 
 
 def _with_missing(offered: Any, missing_s: float) -> Any:
@@ -159,7 +197,8 @@ def _notes_of(outcome: WorkloadOutcome, results: WorkloadResults) -> OutcomeNote
         # those that still run have no result yet, and are told as such if there is never one
         hooks=[[one for one in report.results if one.finished_at] for report in outcome.hooks],
         hook_counts=[
-            Counter(one.status for one in report.results if one.finished_at)
+            # `asdict` would make another thing of a Counter
+            dict(Counter(one.status for one in report.results if one.finished_at))
             for report in outcome.hooks
         ],
         spans_written=tracing.spans_written,
@@ -167,11 +206,8 @@ def _notes_of(outcome: WorkloadOutcome, results: WorkloadResults) -> OutcomeNote
         rate_planned=offered.rate_planned,
         cut_short=offered.cut_short,
         missing_s=max(0.0, waited_s - results.want_ns / 1e9),
+        duplicates=outcome.accounting.duplicates,
     )
-
-
-def _packed(notes: OutcomeNotes) -> dict[str, Any]:
-    return asdict(notes)
 
 
 def _unpacked(saved: Mapping[str, Any]) -> OutcomeNotes:
