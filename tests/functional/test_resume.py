@@ -11,6 +11,7 @@ import json
 import os
 import random
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from helpers.refolded import refolded, reported
 from helpers.runs import STATES, Cluster, Finished, Site, Started, site
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import CountingServer, redis_server
@@ -360,17 +362,54 @@ def test_a_run_of_local_mode_goes_on_with_other_workers(counting: CountingServer
     with site() as here:
         run = under_load(here, counting, here.task(requests(counting, CONSTANT)), "--workers", "1")
         name = kill(run)
+
+        # at once: it waits for what the earlier workers still deliver
+        done = resumed(here, name)
+
+        assert (done.code, done.sums["ok"], done.sums["planned"]) == (0, 600, 600)
+        assert started_once(counting, name) == 600
         here.await_nothing_left()
+        left = {path.name for path in (here.data / "runs" / name).iterdir()}
+        assert not left & {"server.rdb", "server.lock", "plan"}
+
+
+def test_what_runs_for_long_is_lost_with_a_coordinator_of_local_mode(
+    counting: CountingServer,
+) -> None:
+    """Workers of local mode end two seconds after it: they do not wait for what takes longer."""
+    counting.delay_s = 20
+    with site() as here:
+        runner = {"constant": {"times": 40, "concurrency": 4}}
+        run = under_load(here, counting, here.task(requests(counting, runner)), "--workers", "1")
+        run.wait_for(lambda: len(counting.by_run) == 4)
+        name = kill(run)
+        here.await_nothing_left()
+        kept = here.data / "runs" / name / "server.rdb"
+        mode = stat.S_IMODE(kept.stat().st_mode)
+        counting.delay_s = 0.02
+
+        done = resumed(here, name)
+
+        assert mode == 0o600
+        assert (done.code, done.sums["lost"], done.sums["ok"]) == (3, 4, 36)
+        assert started_once(counting, name) == 40
+
+
+def test_what_cannot_be_read_of_the_earlier_server_is_done_without(
+    counting: CountingServer,
+) -> None:
+    with site() as here:
+        run = under_load(here, counting, here.task(requests(counting, CONSTANT)), "--workers", "1")
+        name = kill(run)
+        here.await_nothing_left()
+        (here.data / "runs" / name / "server.rdb").write_bytes(b"REDIS9999 of a later version")
 
         done = resumed(here, name)
 
         sums = done.sums
-        assert sums["planned"] == 600
+        assert "what workers had delivered last cannot be read" in done.err
         assert sums["ok"] + sums["lost"] == 600
-        assert done.code == (3 if sums["lost"] else 0)
-        seen = started_once(counting, name)
-        assert sums["ok"] <= seen <= sums["ok"] + sums["lost"]
-        here.await_nothing_left()
+        assert started_once(counting, name) <= sums["ok"] + sums["lost"]
 
 
 def resumable_now(here: Site, name: str) -> bool:
@@ -380,14 +419,19 @@ def resumable_now(here: Site, name: str) -> bool:
 SEEDED = """
 import time
 
-from osbench.plugin import scenario
+from osbench.plugin import atomic, scenario
 
 
 @scenario.configure(name="Seeded.nap")
 class Seeded(scenario.Scenario):
     def run(self):
         number = self.context["iteration"]
-        time.sleep(0.01 + number % 7 / 100)
+        with atomic.ActionTimer(self, "nap"):
+            time.sleep(0.01 + number % 7 / 100)
+        pairs = [["of seven", number % 7]]
+        self.add_output(
+            additive={"title": "numbers", "chart_plugin": "StatsTable", "data": pairs}
+        )
         if number % 5 == 0:
             raise ValueError("a fifth of them")
 """
@@ -402,13 +446,16 @@ def numbers(here: Site, done: Finished) -> dict[str, Any]:
         "sla": [(one["criterion"], one["success"]) for one in workload["sla"]],
         "errors": [(one["message"], one["count"]) for one in workload["errors"]],
         "outcomes": sorted((int(row["iteration"]), row["outcome"]) for row in rows),
+        "actions": {path: times["ok"]["count"] for path, times in workload["actions"].items()},
+        "outputs": workload["outputs"],
+        "by_workers": sum(worker["iterations"] for worker in workload["workers"]),
     }
 
 
 NAPS = {
     "scenario": {"Seeded.nap": {}},
     "runner": {"constant": {"times": 400, "concurrency": 8}},
-    "sla": {"failure_rate": {"max": 50}},
+    "sla": {"failure_rate": {"max": 50}, "outliers": {"max": 400, "min_iterations": 5}},
 }
 
 
@@ -466,3 +513,5 @@ def test_a_run_cut_off_at_any_moment_has_the_numbers_of_one_that_was_not(
 
     assert numbers(naps.site, done) == expected
     assert done.code == 0
+    # histograms, matrices, charts and SLA state are those of one coordinator that saw all blocks
+    assert reported(runs[name]) == refolded(runs[name], [NAPS])

@@ -1,0 +1,69 @@
+"""A coordinator is killed while it has users in a real Keystone; `resume` leaves none of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from helpers.runs import Site, site
+from services.catalogue import admin
+from services.lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+TENANTS, USERS, TIMES = 2, 4, 30
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def of_runs(here: Site, lab: Lab) -> list[str]:
+    """Names of the users and projects that runs from here have made."""
+    client = admin(lab)
+    runs = tuple(f"osb-{path.name}-" for path in (here.data / "runs").glob("*"))
+    return [
+        one["name"]
+        for kind in ("users", "projects")
+        for one in client.get(f"{lab.auth_url}/{kind}").json()[kind]
+        if one["name"].startswith(runs)
+    ]
+
+
+@pytest.mark.parametrize("when", ["setup", "load", "cleanup"])
+def test_none_is_left_after_resume(here: Site, keystone: Lab, when: str) -> None:
+    here.deployment(keystone.deployment())
+    made = TENANTS * (1 + USERS)
+    task = here.task(
+        {
+            "scenario": {"KeystoneBasic.create_user": {}},
+            "contexts": {"users": {"tenants": TENANTS, "users_per_tenant": USERS}},
+            "runner": {"constant": {"times": TIMES, "concurrency": 2}},
+        }
+    )
+    run = here.start("osbench-coord", "run", "--json", task, "--workers", "1")
+
+    if when == "setup":
+        run.wait_for(lambda: of_runs(here, keystone))
+    else:
+        run.wait_for(lambda: len(of_runs(here, keystone)) > made + 2)
+    if when == "cleanup":
+        most = made + TIMES
+        run.wait_for(lambda: len(of_runs(here, keystone)) == most)
+        run.wait_for(lambda: len(of_runs(here, keystone)) < most)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    left = of_runs(here, keystone)
+    done = here.coord("resume", "last", "--json")
+
+    print(f"killed with {len(left)} users and projects; resumed: {done.code}, {done.err}")
+    assert left
+    assert of_runs(here, keystone) == []
+    assert not (here.data / "runs" / done.printed["run_id"] / "contexts").exists()
+    sums = done.sums
+    assert (done.code, sums["ok"], sums["lost"]) == (0, TIMES, 0)
