@@ -7,7 +7,10 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any, cast
 
+from osbench.common.protocol import broker, redis_keys
+from osbench.common.protocol.redis_client import connect, reached
 from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.lifeline import CLEAR_S
 from osbench.coordinator.storage.resumable import PLAN, SERVER, SERVER_LOCK
@@ -17,6 +20,8 @@ LOG = logging.getLogger(__name__)
 #: Longest wait for the watchdog of the coordinator that is gone, and between two looks, seconds.
 _WATCHDOG_S = CLEAR_S + watchdog.DUMP_S
 _POLL_S = 0.05
+#: Bound of a reply of the server, seconds.
+_REPLY_S = 5.0
 
 
 def keeping_in(directory: Path) -> watchdog.Keeping:
@@ -40,6 +45,18 @@ def restore(directory: Path, folder: Path) -> bool:
         LOG.warning("what workers had delivered last cannot be read: %s", error)
         return False
     return True
+
+
+def forget_workers(url: str) -> None:
+    """Remove the heartbeats and queues of the earlier workers: all have ended.
+
+    Raises StoreAway, StoreError.
+    """
+    with connect(url, _REPLY_S) as client:
+        with reached():
+            names: set[bytes] = cast(Any, client.smembers(redis_keys.WORKERS))
+        for name in names:
+            broker.forget(client, name.decode(errors="replace"))
 
 
 def _await_watchdog(keeping: watchdog.Keeping) -> None:

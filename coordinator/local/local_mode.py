@@ -12,7 +12,7 @@ from typing import Self
 
 from oslo_config import cfg
 
-from osbench.common.errors import FleetError, StoreError
+from osbench.common.errors import FleetError, StoreAway, StoreError
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import kept_server, watchdog
 from osbench.coordinator.local.child import Child
@@ -183,7 +183,9 @@ class LocalMode:
         found = PrivateServer(self.folder, lifeline)
         try:
             found.await_answer()
-        except StoreError as error:
+            if restored:
+                kept_server.forget_workers(found.url)
+        except (StoreError, StoreAway) as error:
             if not restored:
                 raise
             # written by a later version, perhaps: what was in hand counts as lost
