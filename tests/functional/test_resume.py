@@ -368,6 +368,8 @@ def test_a_run_of_local_mode_goes_on_with_other_workers(counting: CountingServer
 
         assert (done.code, done.sums["ok"], done.sums["planned"]) == (0, 600, 600)
         assert started_once(counting, name) == 600
+        # workers that had ended are not waited for, nor told as lost
+        assert done.result["notes"] == ["the run was resumed once, after its coordinator had ended"]
         here.await_nothing_left()
         left = {path.name for path in (here.data / "runs" / name).iterdir()}
         assert not left & {"server.rdb", "server.lock", "plan"}

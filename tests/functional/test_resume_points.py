@@ -157,10 +157,14 @@ class Desk:
         closed, *others = self.workloads()
         return self.cluster.site.task(closed, {"workloads": others, "run_in_parallel": True})
 
+    def die_at(self, point: str) -> None:
+        """Have the next coordinator kill itself."""
+        (self._death / "die-at").write_text(point)
+
     def run(self, point: str = "") -> Finished:
         self._log.unlink(missing_ok=True)
         if point:
-            (self._death / "die-at").write_text(point)
+            self.die_at(point)
         paths = [part for path in (self._plugins, self._death) for part in ("--plugin-path", path)]
         return self.cluster.site.run(self.task(), *map(str, paths))
 
@@ -236,6 +240,27 @@ def test_killed_where(desk: Desk, point: str) -> None:
     assert killed.code == -9, killed.err
     assert "Traceback" not in done.err
     check(desk, done, name)
+
+
+def test_those_that_resume_are_killed_too(desk: Desk) -> None:
+    desk.cluster.await_idle(2)
+    here = desk.cluster.site
+    points = (
+        ("the epoch is journalled", "fleet.pool:WorkerPool.restore 1"),
+        ("workers are asked to follow", "run.workload:WorkloadRun.resume 1"),
+        ("blocks are counted, and not acknowledged", "transport.channel:Channel.delete 4"),
+        ("one of two loads at once is closed", "run.workload:WorkloadRun.settle 2"),
+    )
+
+    assert desk.run("transport.channel:Channel.delete 5").code == -9
+    for what, point in points:
+        desk.die_at(point)
+        assert here.coord("resume", "last").code == -9, what
+    done = here.coord("resume", "last", "--json")
+
+    print(f"resumed: code {done.code}, {done.err}")
+    check(desk, done, done.printed["run_id"])
+    assert "the run was resumed 5 times, after its coordinator had ended" in done.printed["notes"]
 
 
 def test_killed_when_all_is_done(desk: Desk) -> None:
