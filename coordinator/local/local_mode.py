@@ -159,7 +159,8 @@ class LocalMode:
         self._lifeline = Lifeline()
         self.folder = make_folder(self._lifeline)
         self.worker_log = self.folder / "workers.log"
-        self._server = self._begin_server(self._lifeline)
+        self._begin_server(self._lifeline)
+        assert self._server is not None, "it answers"
         self.redis_url = self._server.url
         self.broker_url = f"redis+socket://{self._server.socket}"
         key_file = self.folder / "keys"
@@ -177,24 +178,23 @@ class LocalMode:
         }
         write_config(self.config_file, self._conf, changes)
 
-    def _begin_server(self, lifeline: Lifeline) -> PrivateServer:
+    def _begin_server(self, lifeline: Lifeline) -> None:
         """Start the server, with what was kept of an earlier one. Raises StoreError."""
         restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
-        found = PrivateServer(self.folder, lifeline)
+        self._server = PrivateServer(self.folder, lifeline)
         try:
-            found.await_answer()
+            self._server.await_answer()
             if restored:
-                kept_server.forget_workers(found.url)
+                kept_server.forget_workers(self._server.url)
         except (StoreError, StoreAway) as error:
             if not restored:
                 raise
             # written by a later version, perhaps: what was in hand counts as lost
             LOG.warning("what workers had delivered last cannot be read: %s", error)
-            found.end()
+            self._server.end()
             (self.folder / watchdog.DUMP).unlink(missing_ok=True)
-            found = PrivateServer(self.folder, lifeline)
-            found.await_answer()
-        return found
+            self._server = PrivateServer(self.folder, lifeline)
+            self._server.await_answer()
 
     def _clear(self) -> None:
         """End server and watchdog, remove the folder; if interrupted, the watchdog does it."""
