@@ -44,7 +44,7 @@ help:
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
-	@echo "make resume-moments  kills a run at 20 random moments and resumes it"
+	@echo "make resume-moments  kills a run at 20 random moments and at named lines, and resumes it"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
@@ -130,7 +130,8 @@ chaos: setup
 
 # a run that is killed at 20 random moments, and resumed: as long as it takes
 resume-moments: setup
-	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py -k any_moment
+	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py \
+		tests/functional/test_resume_points.py -k "any_moment or points"
 
 statistics: setup
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
