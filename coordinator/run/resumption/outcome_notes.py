@@ -94,7 +94,7 @@ def noted(directory: RunDirectory) -> RunNotes:
             refusals={str(why): int(count) for why, count in document["refusals"].items()},
             rollbacks=int(document["rollbacks"]),
         )
-    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return RunNotes()
 
 
