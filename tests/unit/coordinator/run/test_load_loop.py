@@ -72,7 +72,7 @@ class Failing:
         return self._step(*args, **fields)
 
 
-def nothing(*args: Any) -> None:
+def nothing(*args: Any, **named: Any) -> None:
     """A step that does not matter here."""
 
 
