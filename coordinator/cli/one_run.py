@@ -67,10 +67,16 @@ def resume_once(
 ) -> dict[str, Any]:
     """Go on with a run whose coordinator is gone, to its end; returns its JSON object.
 
-    `wait_s`: longest wait for workers, seconds. Raises OsbenchError.
+    Where the run is finished, that is all there is to do: its coordinator may have been killed
+    before it could say so. `wait_s`: longest wait for workers, seconds. Raises OsbenchError.
     """
     conf = settings.conf
     logs.begin(conf.log_level)
+    finished = resumable.report(directory)
+    if finished is not None:
+        resumable.forget(directory)
+        progress.say(f"run {directory.path.name} is finished: this is its report")
+        return finished
     refusal = resumable.refusal(directory)
     if refusal:
         raise UsageError(refusal)

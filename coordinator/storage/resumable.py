@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -26,6 +28,13 @@ def refusal(directory: RunDirectory) -> str:
     if not (directory.path / PLAN).exists():
         return f"run {name} cannot be resumed: {failure.reason(directory)}"
     return ""
+
+
+def report(directory: RunDirectory) -> dict[str, Any] | None:
+    """The summary of a run that is finished; None where it is not. Raises OsbenchError."""
+    if directory.coordinator() or not is_ended(directory):
+        return None
+    return directory.read("summary.json")
 
 
 def is_ended(directory: RunDirectory) -> bool:

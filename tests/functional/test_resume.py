@@ -172,9 +172,6 @@ def test_a_closed_load_goes_on_and_all_of_it_is_done_once(
     assert any("resumed once" in note for note in done.result["notes"])
     (workload,) = done.result["workloads"]
     assert sum(one["iterations"] for one in workload["workers"]) == 600
-    again = pair.site.coord("resume", name)
-    assert again.code == 2
-    assert f"run {name} is finished" in again.err
 
 
 def test_what_was_due_without_a_coordinator_is_dropped_and_not_made_up(
@@ -193,6 +190,26 @@ def test_what_was_due_without_a_coordinator_is_dropped_and_not_made_up(
     assert sums["ok"] + sums["dropped"] == 400
     assert sums["ok"] == started_once(counting, name)
     assert done.code == 3
+
+
+def test_a_run_whose_coordinator_was_killed_after_its_report_has_it_told(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    criterion = {"sla": {"max_seconds_per_iteration": 0.001}}
+    task = pair.site.task(requests(counting, {"constant": {"times": 4}}, **criterion))
+    first = pair.site.coord("run", "--json", task)
+    directory = pair.site.data / "runs" / str(first.result["run_id"])
+    # what a coordinator has not removed yet when it has written its report
+    (directory / "plan").touch()
+    page = pair.site.home / "again.json"
+
+    again = pair.site.coord("resume", directory.name, "--json", "--export", f"json={page}")
+
+    assert (first.code, again.code) == (1, 1)
+    assert again.result == first.result
+    assert f"run {directory.name} is finished" in again.err
+    assert json.loads(page.read_text("utf-8"))["run_id"] == directory.name
+    assert not (directory / "plan").exists()
 
 
 def test_a_load_of_some_seconds_ends_when_it_was_to_end(

@@ -175,7 +175,8 @@ def resume(
 
     What workers have done meanwhile counts, and their load goes on. The run directory, and
     contexts.key of the data directory, must be on this host; the coordinator must be gone. RUN is
-    an id, the beginning of one, or "last". Exit codes are those of `run`.
+    an id, the beginning of one, or "last". If the run is finished, its report is printed and
+    exported. Exit codes are those of `run`.
 
     \b
     Examples:
