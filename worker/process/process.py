@@ -32,6 +32,7 @@ from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import consumer_class
+from osbench.worker.process.celery_log import CeleryInOneLine
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Preparation
 from osbench.worker.session.refusals import Refusals
@@ -79,7 +80,8 @@ def _consume(
     app.conf.task_default_queue = redis_keys.queue(name)
     app.finalize()
     consumer_cls = consumer_class(agent.receive)
-    logging.getLogger("celery.worker").addFilter(_WithoutTraceback())
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(CeleryInOneLine())
     controllers: list[Any] = []
     stopping = threading.Event()
 
@@ -108,15 +110,6 @@ def _consume(
         consumer.join(STOP_S)
 
     return stop
-
-
-class _WithoutTraceback(logging.Filter):
-    """What a message that is none makes Celery raise is one line of the log."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, without its traceback."""
-        record.exc_info = record.exc_text = None
-        return True
 
 
 def _controller(app: Celery, name: str, consumer_cls: type[Consumer]) -> Any:
