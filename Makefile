@@ -14,6 +14,8 @@ BLOCK ?= 5
 OUTPUT ?= build/bench.json
 # of the first round of `make chaos`; a new one without it
 SEED ?=
+# plays all rounds of `make chaos`, whatever fails
+GO_ON ?=
 # --no-tag to try `make release` out
 RELEASE ?=
 # services and options of `make lab`, such as LAB="keystone zaqar --profiler off"
@@ -126,7 +128,7 @@ chaos: ROUNDS = 20
 chaos: JOBS = 1
 chaos: setup
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
-		--jobs $(JOBS)
+		--jobs $(JOBS) $(if $(GO_ON),--go-on)
 
 # a run that is killed at 20 random moments, and resumed: as long as it takes
 resume-moments: setup

@@ -16,9 +16,8 @@ from typing import NoReturn
 
 import click
 
-from chaos.rounds import Outcome, play
+from chaos.rounds import SUMS, Outcome, play
 from chaos.schedule import schedule_of
-from helpers.judge import STATES
 
 
 @click.command(context_settings={"show_default": True})
@@ -96,10 +95,10 @@ def _show(outcomes: list[Outcome], seconds: float) -> None:
         kinds.update(fault.kind for fault in outcome.schedule.faults)
         codes.update(outcome.codes)
     click.echo(f"\n{len(outcomes)} rounds in {seconds:.0f} s, {len(_failed(outcomes))} failed")
-    for name in ("planned", *STATES, "reruns"):
-        click.echo(f"  {name:12} {sums[name]:>9,}")
-    click.echo("  exit codes   " + ", ".join(f"{code}: {codes[code]}" for code in sorted(codes)))
-    click.echo("  faults       " + ", ".join(f"{one} {kinds[one]}" for one in sorted(kinds)))
+    for name in SUMS:
+        click.echo(f"  {name:13} {sums[name]:>9,}")
+    click.echo("  exit codes    " + ", ".join(f"{code}: {codes[code]}" for code in sorted(codes)))
+    click.echo("  faults        " + ", ".join(f"{one} {kinds[one]}" for one in sorted(kinds)))
     for why, count in Counter(why for one in outcomes for why in one.skipped).items():
         click.echo(f"  skipped {count} times: {why}")
 

@@ -96,6 +96,18 @@ def stop_coordinator(arena: Arena, fault: Fault) -> Iterator[float]:
     load.signal(signal.SIGCONT)
 
 
+def interrupt(arena: Arena, fault: Fault) -> Iterator[float]:
+    """Ctrl-C; in a third of the cases a second one."""
+    load = load_of(arena, fault)
+    # a command that has just begun is not in a run yet
+    while load.is_running and not arena.is_driven(load):
+        yield 0.1
+    for _ in range(2 if fault.value < 0.33 else 1):
+        if load.is_running:
+            load.interrupt()
+        yield min(2.0, fault.for_s)
+
+
 def redis_restart(arena: Arena, fault: Fault) -> Iterator[float]:
     """Redis is killed, and comes back with its file."""
     arena.fragile.kill()
@@ -301,7 +313,7 @@ FAULTS: dict[str, Callable[[Arena, Fault], Iterator[float]]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         *(kill_process, kill_host, stop_process, stop_host, stop_supervisor, drain_host),
-        *(kill_coordinator, stop_coordinator),
+        *(kill_coordinator, stop_coordinator, interrupt),
         *(redis_restart, redis_cut_off, redis_rollback, redis_empty, redis_flush, redis_forget),
         *(redis_hang, redis_full, failover),
         *(cut_host, hang_host, cut_coordinator, delay, throttle, disk_full, clock_step),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import json
 import os
 import shutil
 import subprocess
@@ -17,12 +16,19 @@ from typing import Any
 
 import redis
 
+from chaos import contexts
 from chaos.faults import FAULTS, FILLER, Skipped
-from chaos.schedule import Fault, Schedule
+from chaos.schedule import Fault, RunShape, Schedule
 from helpers.arena import PATIENCE_S, Arena, Load, arena, wait_until
 from helpers.judge import STATES
+from osbench.coordinator.storage.run_listing import FINISHED, RESUMABLE
 
-#: How often a run without a report is resumed before it counts as lost.
+#: What a round adds up, over its runs.
+SUMS = (
+    *("planned", *STATES, "not begun", "reruns"),
+    *("unaccounted", "counted twice", "started twice", "resumed"),
+)
+#: How often a run that can be resumed is, before that counts as a violation.
 _RESUMES = 4
 #: Size of the file system of run directories that can be full.
 _DISK = "size=8m"
@@ -34,7 +40,7 @@ class Outcome:
 
     schedule: Schedule
     violations: list[str] = field(default_factory=list)
-    #: Sums of `accounting` over the runs.
+    #: `SUMS`; the first ones are those of `accounting`.
     sums: Counter[str] = field(default_factory=Counter)
     codes: list[int] = field(default_factory=list)
     #: Faults that this machine cannot do, and why.
@@ -51,7 +57,7 @@ class Outcome:
         return cls(schedule=schedule, **{**found, "sums": Counter(found["sums"])})
 
     def __str__(self) -> str:
-        sums = " ".join(f"{name} {self.sums[name]}" for name in ("planned", *STATES, "reruns"))
+        sums = " ".join(f"{name} {self.sums[name]}" for name in SUMS)
         skipped = "".join(f"; skipped {one}" for one in self.skipped)
         verdict = "; ".join(self.violations) or "fits"
         codes = ",".join(map(str, self.codes))
@@ -88,15 +94,8 @@ class _Round:
         """Start all, let the faults happen, wait for the end, judge."""
         self._arena.start_hosts(self._schedule.hosts)
         begun = time.monotonic()
-        for at, plan in enumerate(self._schedule.loads):
-            workers = ("--workers", str(plan.workers)) if plan.workers else ()
-            self._arena.start_load(
-                plan.runner,
-                *("--wait-for-workers", "60", *workers),
-                tag=f"load-{at}",
-                answer_ms=plan.answer_ms,
-                idempotent=plan.is_idempotent,
-            )
+        for at, shape in enumerate(self._schedule.runs):
+            self._start(shape, f"run-{at}")
         early = [fault for fault in self._schedule.faults if fault.is_early]
         for fault in early:
             self._plan(fault, begun)
@@ -114,9 +113,25 @@ class _Round:
         if any(fault.kind.startswith("attack") for fault in self._schedule.faults):
             self._arena.attacker.replay_all()
             time.sleep(2.0)
-        for load in self._arena.loads:
-            self._judge(load)
+        for load, shape in zip(self._arena.loads, self._schedule.runs, strict=True):
+            self._judge(load, shape)
         self._outcome.violations += self._arena.said_wrong()
+
+    def _start(self, shape: RunShape, name: str) -> None:
+        tags = [f"{name}-{at}" for at in range(len(shape.loads))]
+        subtasks: list[dict[str, Any]] = []
+        for tag, plan in zip(tags, shape.loads, strict=True):
+            workload = self._arena.requests(plan.runner, tag, plan.answer_ms)
+            context = contexts.asked(self._arena, tag) if shape.has_context else {}
+            subtasks.append({**workload, "idempotent": shape.is_idempotent, **context})
+        if shape.is_parallel:
+            subtasks = [{"title": name, "run_in_parallel": True, "workloads": subtasks}]
+        arguments = ["--wait-for-workers", "60"]
+        if shape.workers:
+            arguments += ["--workers", str(shape.workers)]
+        if shape.has_context:
+            arguments += ["--plugin-path", str(contexts.plugin(self._arena))]
+        self._arena.start_run(subtasks, *arguments, tags=tags, idempotent=shape.is_idempotent)
 
     def _plan(self, fault: Fault, origin: float) -> None:
         happens = FAULTS[fault.kind](self._arena, fault)
@@ -157,26 +172,47 @@ class _Round:
             self._arena.start_host()
 
     def _end(self, load: Load) -> None:
+        """Wait for the end of a run, and resume it for as long as it can be."""
         for _ in range(_RESUMES):
-            code = self._arena.finish(load)
-            shown = self._arena.site.coord("results", load.run, "--json")
-            if shown.code == 0 and "workloads" in json.loads(shown.out):
-                self._outcome.codes.append(code)
-                return
+            self._arena.finish(load)
+            if self._arena.state(load) != RESUMABLE:
+                break
             load.codes.pop()
             self._arena.resume(load)
-        code = self._arena.finish(load)
-        said = load.command.said()[-500:]
-        self._outcome.violations.append(f"{load.tag} has no report after its resumes: {said}")
-        self._outcome.codes.append(code)
+        else:
+            self._arena.finish(load)
+            said = load.command.said()[-500:]
+            self._outcome.violations.append(f"{load.run} can still be resumed: {said}")
+        self._outcome.codes.append(load.codes[-1])
 
-    def _judge(self, load: Load) -> None:
+    def _judge(self, load: Load, shape: RunShape) -> None:
+        self._outcome.sums["resumed"] += len(load.codes) > 1
+        self._outcome.violations += contexts.violations(self._arena, load)
+        if self._arena.state(load) != FINISHED:
+            self._judge_unreported(load, shape)
+            return
         sums, found = self._arena.judged(load)
-        self._outcome.sums.update({name: sums[name] for name in ("planned", *STATES, "reruns")})
-        self._outcome.violations += [f"{load.tag}: {one}" for one in found]
-        missing = {name: sums[name] for name in ("dropped", "lost", "not_started") if sums[name]}
+        self._outcome.sums.update({name: sums[name] for name in SUMS if name in sums})
+        self._outcome.violations += [f"{load.run}: {one}" for one in found]
+        begun = sums.get("planned", 0)
+        if len(self._arena.begun(load)) == len(load.tags):
+            if begun != shape.times:
+                self._outcome.violations.append(f"{load.run}: {begun} planned of {shape.times}")
+        else:
+            self._outcome.sums["not begun"] += shape.times - begun
+            if load.codes[-1] == 0:
+                self._outcome.violations.append(f"{load.run}: exit code 0, not all was begun")
+        names = ("dropped", "lost", "not_started")
+        missing = {name: sums[name] for name in names if sums.get(name)}
         if self._schedule.is_gentle and missing:
-            self._outcome.violations.append(f"{load.tag}: needlessly missing: {missing}")
+            self._outcome.violations.append(f"{load.run}: needlessly missing: {missing}")
+
+    def _judge_unreported(self, load: Load, shape: RunShape) -> None:
+        """A run may have no report where it was interrupted before any load."""
+        self._outcome.sums["not begun"] += shape.times
+        if not load.is_interrupted or load.codes[-1] == 0 or self._arena.log.seen(load.run):
+            said = load.command.said()[-500:]
+            self._outcome.violations.append(f"{load.run} has no report: {said}")
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 #: How likely each kind of fault is, against the others; what they do stands in `chaos.faults`.
+#: Kinds with 0 come in addition, from a random sequence of their own.
 WEIGHTS = {
     "kill-process": 3.0,
     "kill-host": 2.0,
@@ -15,6 +16,7 @@ WEIGHTS = {
     "drain-host": 1.0,
     "kill-coordinator": 4.0,
     "stop-coordinator": 2.0,
+    "interrupt": 0.0,
     "redis-restart": 2.0,
     "redis-cut-off": 1.5,
     "redis-rollback": 2.0,
@@ -72,7 +74,7 @@ GENTLE_S = 9.0
 
 @dataclass(frozen=True, kw_only=True)
 class LoadPlan:
-    """The only workload of a run."""
+    """A workload of a run."""
 
     #: Arrivals a second of an open load; 0 is a closed load.
     rate: float
@@ -80,9 +82,6 @@ class LoadPlan:
     users: int
     times: int
     answer_ms: int
-    is_idempotent: bool
-    #: Workers it takes; 0 is all.
-    workers: int
 
     @property
     def runner(self) -> dict[str, dict[str, float]]:
@@ -93,8 +92,30 @@ class LoadPlan:
 
     def __str__(self) -> str:
         kind = f"open {self.rate:g}/s" if self.rate else f"closed {self.users} users"
+        return f"{kind} {self.times}x{self.answer_ms}ms"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunShape:
+    """A run: its workloads, one after another or at once."""
+
+    loads: tuple[LoadPlan, ...]
+    is_parallel: bool
+    is_idempotent: bool
+    #: Each workload has a context.
+    has_context: bool
+    #: Workers it takes; 0 is all.
+    workers: int
+
+    @property
+    def times(self) -> int:
+        """Iterations of all workloads."""
+        return sum(load.times for load in self.loads)
+
+    def __str__(self) -> str:
+        loads = (" with " if self.is_parallel else " then ").join(map(str, self.loads))
         again = " idempotent" if self.is_idempotent else ""
-        return f"{kind} {self.times}x{self.answer_ms}ms{again}"
+        return f"{loads}{again}{' in a context' if self.has_context else ''}"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -122,7 +143,7 @@ class Schedule:
 
     seed: int
     hosts: int
-    loads: tuple[LoadPlan, ...]
+    runs: tuple[RunShape, ...]
     faults: tuple[Fault, ...]
 
     @property
@@ -134,24 +155,44 @@ class Schedule:
         return kinds <= GENTLE and total_s <= GENTLE_S and drained < self.hosts
 
     def __str__(self) -> str:
-        loads = ", ".join(map(str, self.loads))
-        return f"{self.hosts} hosts; {loads}; {' '.join(map(str, self.faults))}"
+        runs = ", ".join(map(str, self.runs))
+        return f"{self.hosts} hosts; {runs}; {' '.join(map(str, self.faults))}"
 
 
 def schedule_of(seed: int) -> Schedule:
     """The schedule of a seed."""
     chance = random.Random(seed)
+    # what came later draws from here, so that the rest of a seed's schedule stays what it was
+    more = random.Random(f"{seed} more")
     hosts = chance.randint(2, 4)
     runs = 2 if chance.random() < 0.2 else 1
-    loads = tuple(_load(chance, hosts // runs if runs > 1 else 0) for _ in range(runs))
+    workers = hosts // runs if runs > 1 else 0
+    shapes = tuple(_run(chance, more, workers, workers or hosts) for _ in range(runs))
     kinds = list(WEIGHTS)
     weights = list(WEIGHTS.values())
     chosen = chance.choices(kinds, weights, k=chance.randint(1, 4))
-    faults = tuple(sorted(_fault(chance, kind) for kind in chosen))
-    return Schedule(seed=seed, hosts=hosts, loads=loads, faults=faults)
+    faults = [_fault(chance, kind) for kind in chosen]
+    if more.random() < 0.12:
+        faults.append(_fault(more, "interrupt"))
+    return Schedule(seed=seed, hosts=hosts, runs=shapes, faults=tuple(sorted(faults)))
 
 
-def _load(chance: random.Random, workers: int) -> LoadPlan:
+def _run(chance: random.Random, more: random.Random, workers: int, processes: int) -> RunShape:
+    """A run of `workers` (0 is all), which are at least `processes`."""
+    loads = [_load(chance)]
+    is_idempotent = chance.random() < 0.35
+    if more.random() < 0.25:
+        loads.append(_load(more))
+    return RunShape(
+        loads=tuple(loads),
+        is_parallel=len(loads) > 1 and processes > 1 and more.random() < 0.5,
+        is_idempotent=is_idempotent,
+        has_context=more.random() < 0.25,
+        workers=workers,
+    )
+
+
+def _load(chance: random.Random) -> LoadPlan:
     answer_ms = chance.choice((5, 20, 50, 200))
     seconds = chance.uniform(6.0, 10.0)
     is_open = chance.random() < 0.5
@@ -159,14 +200,7 @@ def _load(chance: random.Random, workers: int) -> LoadPlan:
     rate = chance.choice((20.0, 60.0, 120.0)) if is_open else 0.0
     # a closed user needs about 5 ms more than the answer takes
     times = round(seconds * (rate or min(300.0, users / (answer_ms / 1e3 + 0.005))))
-    return LoadPlan(
-        rate=rate,
-        users=users,
-        times=max(20, times),
-        answer_ms=answer_ms,
-        is_idempotent=chance.random() < 0.35,
-        workers=workers,
-    )
+    return LoadPlan(rate=rate, users=users, times=max(20, times), answer_ms=answer_ms)
 
 
 def _fault(chance: random.Random, kind: str) -> Fault:

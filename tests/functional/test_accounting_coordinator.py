@@ -152,7 +152,7 @@ def test_a_local_run_is_resumed(bare: Arena) -> None:
     command = bare.site.start("osbench-coord", "run", task, "--config-file", str(local))
     command.wait_for(bare.run_ids)
     (run,) = bare.run_ids()
-    load = Load(command=command, run=run, tag="local")
+    load = Load(command=command, run=run, tags=["local"])
     kill(bare, load)
     bare.site.await_nothing_left()
 

@@ -178,14 +178,11 @@ def test_specifications_of_another_run_are_refused_and_named(pair: Arena) -> Non
     attack = threading.Thread(target=swap)
     attack.start()
     try:
-        second = pair.start_task(
-            {
-                "scenario": {"Dummy.dummy": {"sleep": 0.01}},
-                "runner": {"constant": {"times": 30, "concurrency": 4}},
-            },
-            *("--workers", "1"),
-            tag="dummy",
-        )
+        dummies = {
+            "scenario": {"Dummy.dummy": {"sleep": 0.01}},
+            "runner": {"constant": {"times": 30, "concurrency": 4}},
+        }
+        second = pair.start_run([dummies], *("--workers", "1"), tags=["dummy"])
         # both have ended their load, or given up
         pair.finish(first)
         wait_until(lambda: not second.is_running, 15.0)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 import psutil
 
 from helpers.attacker import Attacker
-from helpers.judge import Seen, Told, violations
+from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wrong_code
 from helpers.processes import is_living
 from helpers.runs import Cluster, Site, Started, site
+from osbench.coordinator.storage.run_directory import RunDirectory
 from servers.fragile_redis import FragileRedis, fragile_redis
 from servers.iteration_log import IterationLog, iteration_log
 from servers.redis_proxy import RedisProxy, Tape, redis_proxy
@@ -84,11 +86,12 @@ class Host:
 
 @dataclass(kw_only=True)
 class Load:
-    """A run of one workload: the process that drives it now, and those before."""
+    """A run: the process that drives it now, and those before."""
 
     command: Started
     run: str
-    tag: str
+    #: Of its workloads, in their order.
+    tags: Sequence[str]
     is_idempotent: bool = False
     is_interrupted: bool = False
     #: Exit codes of the processes so far.
@@ -184,24 +187,33 @@ class Arena(Cluster):
         idempotent: bool = False,
     ) -> Load:
         """Start a run of requests to the server under test; returns when its directory is there."""
-        request = {"url": self.log.url(tag, answer_ms), "method": "GET", "status_code": 200}
-        workload = {
-            "scenario": {"HttpRequests.check_request": request},
-            "runner": runner,
-            **({"idempotent": True} if idempotent else {}),
-        }
-        return self.start_task(workload, *arguments, tag=tag)
+        workload = self.requests(runner, tag, answer_ms)
+        return self.start_run(
+            [workload | {"idempotent": idempotent}], *arguments, tags=[tag], idempotent=idempotent
+        )
 
-    def start_task(self, workload: Mapping[str, Any], *arguments: str, tag: str = "load") -> Load:
-        """Start a run of any workload; returns when its directory is there."""
+    def requests(self, runner: Mapping[str, Any], tag: str, answer_ms: int = 20) -> dict[str, Any]:
+        """A workload of requests to the server under test."""
+        request = {"url": self.log.url(tag, answer_ms), "method": "GET", "status_code": 200}
+        return {"scenario": {"HttpRequests.check_request": request}, "runner": runner}
+
+    def start_run(
+        self,
+        subtasks: Sequence[Mapping[str, Any]],
+        *arguments: str,
+        tags: Sequence[str] = ("load",),
+        idempotent: bool = False,
+    ) -> Load:
+        """Start a run of any subtasks; returns when its directory is there.
+
+        `tags` are those of its workloads, `idempotent` holds for all of them.
+        """
         before = self.run_ids()
-        task = self.site.task(workload, name=f"task-{tag}.json")
+        task = self.site.task(*subtasks, name=f"task-{tags[0]}.json")
         command = self.site.start("osbench-coord", "run", "--json", task, *arguments)
         assert wait_until(lambda: self.run_ids() - before), command.said()
         (run,) = self.run_ids() - before
-        load = Load(
-            command=command, run=run, tag=tag, is_idempotent=bool(workload.get("idempotent"))
-        )
+        load = Load(command=command, run=run, tags=tags, is_idempotent=idempotent)
         self.loads.append(load)
         return load
 
@@ -236,30 +248,72 @@ class Arena(Cluster):
         assert "workloads" in summary, (summary, load.command.said()[-2000:])
         return dict(summary)
 
-    def told(self, load: Load) -> Told:
-        """What a run that has ended says. Raises AssertionError where it says nothing."""
-        summary = self.summary(load)
-        (workload,) = summary["workloads"]
+    def state(self, load: Load) -> str:
+        """What `runs list` says of a run, such as finished or resumable."""
+        listed = json.loads(self.site.coord("runs", "list", "--json").out)
+        (found,) = [str(one["state"]) for one in listed if one["run"] == load.run]
+        return found
+
+    def is_driven(self, load: Load) -> bool:
+        """Whether the command of a run that was started last is its coordinator."""
+        directory = RunDirectory(self.site.data / "runs" / load.run)
+        return directory.coordinator() == load.command.process.pid
+
+    def begun(self, load: Load) -> Sequence[str]:
+        """The tags of the workloads that a run says it has begun."""
+        return load.tags[: len(self.summary(load)["workloads"])]
+
+    def told(self, load: Load, summary: Mapping[str, Any]) -> list[Told]:
+        """What a run that has ended says of the workloads that were begun."""
         rows = self.site.rows(load.run)
-        return Told(
-            run=load.run,
-            tag=load.tag,
-            code=load.codes[-1],
-            accounting=workload["accounting"],
-            rows=[(int(row["iteration"]), row["outcome"]) for row in rows],
-            notes=summary.get("notes", ()),
-            is_idempotent=load.is_idempotent,
-            is_interrupted=load.is_interrupted,
-        )
+        return [
+            Told(
+                run=load.run,
+                tag=tag,
+                accounting=workload["accounting"],
+                rows=[
+                    (int(row["iteration"]), row["outcome"])
+                    for row in rows
+                    if row["workload"] == str(at)
+                ],
+                is_idempotent=load.is_idempotent,
+            )
+            for at, (tag, workload) in enumerate(zip(load.tags, summary["workloads"], strict=False))
+        ]
 
     def judged(self, load: Load) -> tuple[Mapping[str, Any], list[str]]:
-        """The accounting of a run that has ended, and all that does not fit with the server."""
-        told = self.told(load)
-        return told.accounting, violations(told, self.seen(load)) + self.said_wrong()
+        """The sums of a run that has ended, and all that does not fit with the server.
+
+        The sums are those of `accounting` over its workloads, and those of `miscounts`. Raises
+        AssertionError where the run says nothing.
+        """
+        summary, lines = self.summary(load), self.log.lines()
+        told = self.told(load, summary)
+        sums: Counter[str] = Counter()
+        drops: Counter[str] = Counter()
+        ending = Ending(
+            code=load.codes[-1],
+            accountings=[one.accounting for one in told],
+            notes=summary.get("notes", ()),
+            is_interrupted=load.is_interrupted,
+        )
+        found = wrong_code(ending)
+        if load.codes[-1] != summary["exit_code"]:
+            found.append(f"exit code {load.codes[-1]}, {summary['exit_code']} in the summary")
+        for one in told:
+            seen = Seen.of(lines, load.run, one.tag)
+            found += [f"{one.tag}: {what}" for what in violations(one, seen)]
+            sums.update({name: one.accounting[name] for name in ("planned", *STATES, "reruns")})
+            sums.update(miscounts(one, seen))
+            drops.update(one.accounting["drops"])
+        for tag in load.tags[len(told) :]:
+            if Seen.of(lines, load.run, tag).starts:
+                found.append(f"{tag}: started, and the report says nothing of it")
+        return {**sums, "drops": drops}, found + self.said_wrong()
 
     def seen(self, load: Load) -> Seen:
-        """What the server saw of a run."""
-        return Seen.of(self.log.lines(), load.run, load.tag)
+        """What the server saw of the first workload of a run."""
+        return Seen.of(self.log.lines(), load.run, load.tags[0])
 
     def exact(self, load: Load) -> Mapping[str, Any]:
         """The accounting of a run that has ended; it fits with what the server saw."""

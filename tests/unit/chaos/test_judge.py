@@ -7,20 +7,19 @@ from typing import Any
 
 import pytest
 
-from helpers.judge import Seen, Told, violations
+from helpers.judge import Ending, Seen, Told, miscounts, violations, wrong_code
 from servers.iteration_log import Line
 
 OK = {"ok": 3, "failed": 0, "timed_out": 0, "dropped": 0, "lost": 0, "not_started": 0}
 
 
-def told(code: int = 0, rows: str = "", **changed: Any) -> Told:
-    """A run of four iterations, of which one is lost, but for what a test changes."""
+def told(rows: str = "", **changed: Any) -> Told:
+    """A workload of four iterations, of which one is lost, but for what a test changes."""
     sums = {**OK, "planned": 4, "lost": 1, "drops": {}}
     more = {name: changed.pop(name) for name in list(changed) if name not in sums}
     return Told(
         run="r",
         tag="t",
-        code=code,
         accounting={**sums, **changed},
         rows=[(int(one.split(":")[0]), one.split(":")[1]) for one in rows.split()],
         **more,
@@ -32,32 +31,31 @@ def seen(*numbers: int, answered: tuple[int, ...] = (1, 2, 3)) -> Seen:
 
 
 def test_a_run_that_tells_the_truth_fits() -> None:
-    assert violations(told(3, "1:ok 2:ok 3:ok"), seen(1, 2, 3, 4)) == []
+    assert violations(told("1:ok 2:ok 3:ok"), seen(1, 2, 3, 4)) == []
     # lost is what may have started: it need not have
-    assert violations(told(3, "1:ok 2:ok 3:ok"), seen(1, 2, 3)) == []
+    assert violations(told("1:ok 2:ok 3:ok"), seen(1, 2, 3)) == []
 
 
 @pytest.mark.parametrize(
     ("run", "server", "says"),
     [
-        (told(3, "1:ok 2:ok 3:ok", lost=0), seen(1, 2, 3), "unaccounted: 1 of 4"),
-        (told(3, "1:ok 2:ok 3:ok"), seen(1, 2, 3, 3), "started twice: 3"),
-        (told(3, "1:ok 2:ok 2:ok"), seen(1, 2, 3), "counted twice: 2"),
-        (told(3, "1:ok 2:ok"), seen(1, 2, 3), "ok: 3 in the summary, 2 in the rows"),
-        (told(3, "1:ok 2:ok 3:ok"), seen(1, 2), "ok, and the server did not answer: 3"),
-        (told(0, "1:ok 2:ok 3:ok"), seen(1, 2, 3), "exit code 0, not 3"),
+        (told("1:ok 2:ok 3:ok", lost=0), seen(1, 2, 3), "unaccounted: 1 of 4"),
+        (told("1:ok 2:ok 3:ok"), seen(1, 2, 3, 3), "started twice: 3"),
+        (told("1:ok 2:ok 2:ok"), seen(1, 2, 3), "counted twice: 2"),
+        (told("1:ok 2:ok"), seen(1, 2, 3), "ok: 3 in the summary, 2 in the rows"),
+        (told("1:ok 2:ok 3:ok"), seen(1, 2), "ok, and the server did not answer: 3"),
         (
-            told(3, "1:ok 2:ok 3:ok", lost=0, not_started=1),
+            told("1:ok 2:ok 3:ok", lost=0, not_started=1),
             seen(1, 2, 3, 4),
             "1 told as not_started; 4",
         ),
         (
-            told(3, "1:ok 2:ok 3:ok 4:dropped_worker_lost", lost=0, dropped=1),
+            told("1:ok 2:ok 3:ok 4:dropped_worker_lost", lost=0, dropped=1),
             seen(1, 2, 3, 4),
             "dropped, though started: 4",
         ),
-        (told(3, "1:ok 2:ok 3:ok"), seen(1, 2, 3, 9), "started, and not planned: 9"),
-        (told(3, "1:ok 2:ok 3:ok", failed=1, lost=0), seen(1, 2, 3), "1 failed"),
+        (told("1:ok 2:ok 3:ok"), seen(1, 2, 3, 9), "started, and not planned: 9"),
+        (told("1:ok 2:ok 3:ok", failed=1, lost=0), seen(1, 2, 3), "1 failed"),
     ],
 )
 def test_a_lie_is_named(run: Told, server: Seen, says: str) -> None:
@@ -70,16 +68,41 @@ def test_a_lie_is_named(run: Told, server: Seen, says: str) -> None:
 
 
 def test_an_idempotent_iteration_may_start_again() -> None:
-    run = told(3, "1:ok 2:ok 3:ok", is_idempotent=True)
+    run = told("1:ok 2:ok 3:ok", is_idempotent=True)
 
     assert violations(run, seen(1, 1, 2, 2, 2, 3)) == []
 
 
-def test_a_run_that_could_not_go_on_ends_with_3() -> None:
-    notes = ("the run could not go on: Redis",)
-    run = told(0, "1:ok 2:ok 3:ok", lost=0, planned=3, notes=notes)
+def ending(code: int, *, notes: tuple[str, ...] = (), ctrl_c: bool = False, **sums: Any) -> Ending:
+    accounting = {**OK, "planned": 4, "ok": 4, "drops": {}, **sums}
+    return Ending(code=code, accountings=[accounting], notes=notes, is_interrupted=ctrl_c)
 
-    assert violations(run, seen(1, 2, 3)) == ["exit code 0, not 3"]
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (ending(0), []),
+        (ending(3, lost=1), []),
+        (ending(0, lost=1), ["exit code 0, not 3"]),
+        (ending(0, not_started=1), ["exit code 0, not 3"]),
+        (ending(3), ["exit code 3, not 0"]),
+        (ending(0, dropped=1, drops={"coordinator_gone": 1}), ["exit code 0, not 3"]),
+        (ending(0, notes=("the run could not go on: Redis",)), ["exit code 0, not 3"]),
+        (ending(130), ["exit code 130, not 0"]),
+        (ending(130, not_started=1, ctrl_c=True), []),
+        # Ctrl-C came when all was done
+        (ending(0, ctrl_c=True), []),
+        (ending(0, not_started=1, ctrl_c=True), ["exit code 0, not 3 or 130"]),
+    ],
+)
+def test_the_exit_code_fits_with_the_end(run: Ending, says: list[str]) -> None:
+    assert wrong_code(run) == says
+
+
+def test_what_is_not_accounted_for_exactly_once_is_counted() -> None:
+    counts = miscounts(told("1:ok 2:ok 2:ok", lost=0), seen(1, 2, 3, 3))
+
+    assert counts == {"unaccounted": 1, "counted twice": 1, "started twice": 1}
 
 
 def test_only_the_lines_of_a_run_and_its_tag_count() -> None:
@@ -101,8 +124,7 @@ def test_only_the_lines_of_a_run_and_its_tag_count() -> None:
 
 
 def test_what_may_run_again_is_dropped_where_there_is_no_time_left() -> None:
-    run = told(
-        3, "1:ok 2:ok 3:ok 4:dropped_worker_lost", lost=0, dropped=1, drops={"worker_lost": 1},
+    run = told("1:ok 2:ok 3:ok 4:dropped_worker_lost", lost=0, dropped=1, drops={"worker_lost": 1},
         is_idempotent=True,
     )  # fmt: skip
 

@@ -24,9 +24,20 @@ def test_schedules_are_within_their_bounds() -> None:
         schedule = schedule_of(seed)
 
         assert 2 <= schedule.hosts <= 4
-        assert 1 <= len(schedule.faults) <= 4
-        assert sum(load.workers or schedule.hosts for load in schedule.loads) <= schedule.hosts
-        assert all(load.times >= 20 for load in schedule.loads)
+        assert 1 <= len(schedule.faults) <= 5
+        assert sum(run.workers or schedule.hosts for run in schedule.runs) <= schedule.hosts
+        for run in schedule.runs:
+            assert all(load.times >= 20 for load in run.loads)
+            # each workload that runs at once needs a worker
+            assert not run.is_parallel or len(run.loads) <= (run.workers or schedule.hosts)
+
+
+def test_all_shapes_of_runs_come_up() -> None:
+    runs = [run for seed in range(200) for run in schedule_of(seed).runs]
+
+    for trait in ("is_parallel", "is_idempotent", "has_context"):
+        assert {getattr(run, trait) for run in runs} == {True, False}
+    assert {len(run.loads) for run in runs} == {1, 2}
 
 
 def test_a_schedule_is_gentle_where_nothing_dies() -> None:
