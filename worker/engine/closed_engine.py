@@ -97,6 +97,8 @@ class ClosedEngine(Engine):
                 self.give_back([(iteration, iteration + 1)])
             else:
                 self._stock.appendleft((seq, iteration, iteration + 1))
+                # its user may be outside the share by now, and the others wait
+                self._changed.notify_all()
 
     def _more(self, user: User, due: int) -> tuple[Iterator[int], int, int] | None:
         """Wait until the user may start an iteration; None if the user must end.

@@ -187,6 +187,18 @@ def test_a_number_that_is_put_back_after_its_batch_was_recalled_is_given_back():
         assert engine.take_back() == [(8, 9)]
 
 
+def test_a_number_that_is_put_back_by_a_user_outside_the_share_is_started_by_another():
+    with closed() as engine:
+        engine.set_share(2)
+        engine.add(batch((1, 3), number=1))
+        until(lambda: len(engine.rows) == 2)
+        # both users wait for work by now, or very nearly
+        time.sleep(0.05)
+        engine._keep(1, 7)
+
+        until(lambda: 7 in {row[ITERATION] for row in engine.rows})
+
+
 def test_an_arrival_that_is_put_back_after_its_batch_was_recalled_is_given_back():
     with opened() as engine:
         engine.add(arrivals([0], number=1))
