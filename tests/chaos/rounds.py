@@ -99,7 +99,7 @@ class _Round:
         early = [fault for fault in self._schedule.faults if fault.is_early]
         for fault in early:
             self._plan(fault, begun)
-        self._go_on(until=lambda: self._arena.log.size or time.monotonic() > begun + PATIENCE_S)
+        self._go_on(until=lambda: self._is_loaded(begun))
         loaded = time.monotonic()
         for fault in self._schedule.faults:
             if not fault.is_early:
@@ -116,6 +116,11 @@ class _Round:
         for load, shape in zip(self._arena.loads, self._schedule.runs, strict=True):
             self._judge(load, shape)
         self._outcome.violations += self._arena.said_wrong()
+
+    def _is_loaded(self, begun: float) -> bool:
+        """Something has reached the server, or nothing will: all runs have ended, or hang."""
+        idle = not self._due and not any(load.is_running for load in self._arena.loads)
+        return bool(self._arena.log.size) or idle or time.monotonic() > begun + PATIENCE_S
 
     def _start(self, shape: RunShape, name: str) -> None:
         tags = [f"{name}-{at}" for at in range(len(shape.loads))]
