@@ -19,6 +19,7 @@ from helpers.attacker import Attacker
 from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wrong_code
 from helpers.processes import is_living
 from helpers.runs import Cluster, Site, Started, site
+from osbench.coordinator.storage.resumable import PLAN
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers.fragile_redis import FragileRedis, fragile_redis
 from servers.iteration_log import IterationLog, iteration_log
@@ -204,7 +205,7 @@ class Arena(Cluster):
         tags: Sequence[str] = ("load",),
         idempotent: bool = False,
     ) -> Load:
-        """Start a run of any subtasks; returns when its directory is there.
+        """Start a run of any subtasks; returns when it has begun: from then on it can be resumed.
 
         `tags` are those of its workloads, `idempotent` holds for all of them.
         """
@@ -215,6 +216,8 @@ class Arena(Cluster):
         (run,) = self.run_ids() - before
         load = Load(command=command, run=run, tags=tags, is_idempotent=idempotent)
         self.loads.append(load)
+        plan = self.site.data / "runs" / run / PLAN
+        assert wait_until(lambda: plan.exists() or not load.is_running), command.said()
         return load
 
     def run_ids(self) -> set[str]:
