@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from osbench.common.errors import FleetError, Superseded
+from osbench.common.errors import FleetError, StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership
@@ -93,20 +93,37 @@ class WorkerPool:
     # gathering
 
     def gather(
-        self, request: WorkerRequest, check: Callable[[], None], say: Callable[[str], None]
+        self,
+        request: WorkerRequest,
+        check: Callable[[], None],
+        say: Callable[[str], None],
+        patience_s: float = 0.0,
     ) -> None:
         """Invite free workers until the request is met.
 
         Waits up to `wait_s`, and says so where it takes long; `check` may raise meanwhile. Raises
-        FleetError, which names the runs that hold other workers; StoreAway.
+        FleetError, which names the runs that hold other workers; StoreAway where Redis is away
+        for longer than `patience_s`.
         """
         begun = time.monotonic()
+        away_since: float | None = None
         met_s: float | None = None
         said = ""
         while True:
             check()
-            self.poll()
-            self.invite(None if request.count is None else request.count - len(self._joined))
+            try:
+                self.poll()
+                self.invite(None if request.count is None else request.count - len(self._joined))
+            except StoreAway:
+                now = time.monotonic()
+                away_since = now if away_since is None else away_since
+                if now - away_since >= patience_s:
+                    raise
+                time.sleep(GATHER_S)
+                continue
+            if away_since is not None:
+                # heartbeats may be gone with what Redis had
+                begun, away_since, met_s = time.monotonic(), None, None
             shortage = self._shortage(request)
             waited_s = time.monotonic() - begun
             met = shortage.got >= request.wanted and shortage.carried >= request.users

@@ -184,9 +184,11 @@ class RunLoad:
         pool, deadline = self._services.pool, time.monotonic() + REJOIN_S
         while time.monotonic() < deadline:
             self._still_wanted()
-            pool.poll()
-            if pool.present and not pool.hesitant:
-                return
+            # the load waits for Redis with more patience
+            with contextlib.suppress(StoreAway):
+                pool.poll()
+                if pool.present and not pool.hesitant:
+                    return
             time.sleep(REJOIN_POLL_S)
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
@@ -197,7 +199,9 @@ class RunLoad:
                 f"{request.least} workloads of the task run at once, each on worker processes of "
                 f"its own: --workers {request.count} is too few"
             )
-        self._services.pool.gather(request, self._still_wanted, self._ui.say)
+        services = self._services
+        patience_s = services.limits.patience_s
+        services.pool.gather(request, self._still_wanted, self._ui.say, patience_s)
         for group in groups:
             _divide(self._services.pool.present, group)
 

@@ -13,6 +13,7 @@ from osbench.common.errors import StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
+from osbench.coordinator.fleet.worker_request import WorkerRequest
 
 FREE = heartbeat("w1", state="idle", challenge="c1")
 JOINED = replace(
@@ -28,12 +29,17 @@ class Desk:
         self.offers: list[Offer] = []
         self.joined: list[str] = []
         self.away = False
+        #: How many looks at the heartbeats fail.
+        self.failing = 0
         self.refused = self.unverified = 0
         reader: Any = self
         self.pool = WorkerPool(self, reader, "r")
         self.pool.epoch = 2
 
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
+        if self.failing:
+            self.failing -= 1
+            raise StoreAway("Redis does not answer")
         return self.beats
 
     def join(self, mid: str, incarnation: str) -> Membership:
@@ -74,6 +80,26 @@ def test_who_follows_an_offer_that_was_forgotten_is_in_the_run(desk):
     assert desk.joined == ["m1"]
     (worker,) = desk.pool.present
     assert (worker.session, worker.silence_s > 1) == ("s1", False)
+
+
+ONE = WorkerRequest(count=1, least=1, users=1, wait_s=60.0)
+
+
+def test_workers_are_waited_for_while_redis_is_away(desk):
+    desk.beats = [JOINED]
+    desk.failing = 3
+
+    desk.pool.gather(ONE, check=lambda: None, say=print, patience_s=60.0)
+
+    assert (desk.failing, desk.joined) == (0, ["m1"])
+
+
+def test_nobody_waits_for_redis_longer_than_it_takes_to_lose_patience(desk):
+    desk.beats = [JOINED]
+    desk.failing = 1_000_000
+
+    with pytest.raises(StoreAway):
+        desk.pool.gather(ONE, check=lambda: None, say=print, patience_s=0.1)
 
 
 def test_an_old_heartbeat_that_is_put_back_changes_no_session(desk):
