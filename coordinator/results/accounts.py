@@ -271,6 +271,9 @@ class Accounts:
         member.note(block.number)
         if block.final:
             member.final = block.number
+        # most blocks say nothing of the ledgers
+        if not block.voids and not member.whole:
+            return
         for ledger in self._ledgers:
             if block.voids and readable:
                 ledger.void(member.name, block.voids)
