@@ -22,6 +22,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,6 +45,8 @@ BUNDLE_BYTES = 1 << 20
 DOCUMENT_BYTES = 64 << 20
 #: Bytes of the file `reserve`.
 RESERVE_BYTES = 1 << 20
+#: Who asks whether there is a coordinator has the lock for a moment, seconds.
+ASKED_S = 0.5
 
 
 class RunDirectory:
@@ -110,11 +113,16 @@ class RunDirectory:
         """
         # opened without cutting it: it holds the number of another coordinator, perhaps
         lock = (self.path / "lock").open("ab")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise UsageError(f"run {self.path.name} has a coordinator already") from None
+        deadline = time.monotonic() + ASKED_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    lock.close()
+                    raise UsageError(f"run {self.path.name} has a coordinator already") from None
+            time.sleep(ASKED_S / 20)
         self._lock = lock
         # of no use to those who ask for it where the disk is full, but no reason to stop
         with contextlib.suppress(OSError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import threading
 
 import pytest
 
@@ -63,6 +65,27 @@ def test_a_run_has_one_coordinator(run, tmp_path):
     run.close()
     second.lock()
 
+    second.close()
+
+
+def test_one_that_only_asks_for_the_coordinator_hinders_nobody(run, tmp_path):
+    run.close()
+    second = RunDirectory.find(str(tmp_path), "last")
+    asked, told = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        with (second.path / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            asked.set()
+            told.wait(0.1)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asked.wait()
+    second.lock()
+
+    asking.join()
+    assert second.coordinator() == os.getpid()
     second.close()
 
 
