@@ -21,6 +21,8 @@ def open_regular(path: Path) -> BinaryIO:
 def read_regular(path: Path, limit: int) -> bytes:
     """The content of a regular file. Raises OSError, also where it is larger than `limit` bytes."""
     with open_regular(path) as file:
-        if os.fstat(file.fileno()).st_size > limit:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-        return file.read(limit)
+        # not `limit`: Python makes room for all that it is asked for
+        return file.read(size)

@@ -40,17 +40,17 @@ class HeartbeatReader:
             with reached():
                 self._names = self._listed()
         listed = self._names
-        names = sorted(decoded(name) for name in listed)
+        # who was heard is listened to, also where somebody has emptied the set
+        heard = {name for name, (_, beat) in self._known.items() if beat is not None}
+        names = sorted(heard.union(map(decoded, listed)))
         found = self.of(names)
         self.unverified = sum(
             1 for name in names if name in self._known and self._known[name][1] is None
         )
-        gone = [name for name in names if name not in self._known]
+        gone = [one for one in listed if decoded(one) not in self._known]
         if gone:
             with reached():
-                self._client.srem(
-                    redis_keys.WORKERS, *(one for one in listed if decoded(one) in gone)
-                )
+                self._client.srem(redis_keys.WORKERS, *gone)
         return [beat for beat in found if beat is not None]
 
     def _listed(self) -> list[bytes]:

@@ -164,6 +164,7 @@ def test_a_result_stream_that_is_gone_or_unusable_is_made_again(client, in_redis
     spoil(client, redis_keys.run("r1", "results"))
 
     in_redis.read(0, 10)
+    in_redis.delete(["1-0"])
     in_redis.tend()
     in_redis.append(b"one")
 

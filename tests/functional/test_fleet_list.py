@@ -70,6 +70,23 @@ def test_who_is_listed_and_heard_is_there_and_who_is_not_heard_leaves_the_list(c
     assert client.smembers(redis_keys.WORKERS) == {b"h.1.a", b"h.2.b"}
 
 
+@pytest.mark.parametrize("found", ["nothing", "a list"])
+def test_who_was_heard_is_there_though_the_list_is_gone(client, found):
+    sealer = Sealer(Keyring.generate())
+    beat(client, sealer, "h.1.a")
+    heartbeats = HeartbeatReader(client, sealer)
+    heartbeats.present()
+    client.delete(redis_keys.WORKERS)
+    if found == "a list":
+        client.rpush(redis_keys.WORKERS, "junk")
+
+    present = heartbeats.present(), heartbeats.present(relist=False), heartbeats.present()
+
+    assert [[one.incarnation for one in beats] for beats in present] == [["h.1.a"]] * 3
+    client.delete(redis_keys.worker("h.1.a"))
+    assert heartbeats.present() == []
+
+
 def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
     beat(client, Sealer(Keyring.generate()), "h.1.a")
     heartbeats = HeartbeatReader(client, Sealer(Keyring.generate()))
