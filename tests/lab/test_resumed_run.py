@@ -36,7 +36,11 @@ def of_runs(here: Site, lab: Lab) -> list[str]:
 
 
 @pytest.mark.parametrize("when", ["setup", "load", "cleanup"])
-def test_none_is_left_after_resume(here: Site, keystone: Lab, when: str) -> None:
+def test_none_is_left_after_resume(
+    here: Site, keystone: Lab, when: str, request: pytest.FixtureRequest
+) -> None:
+    if when != "load":
+        request.getfixturevalue("whole")
     here.deployment(keystone.deployment())
     made = TENANTS * (1 + USERS)
     task = here.task(
