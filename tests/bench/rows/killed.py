@@ -109,7 +109,7 @@ def _loaded(stage: Stage) -> Iterator[tuple[Arena, Load]]:
 
 def _unaccounted(found: Arena, load: Load) -> tuple[float, float]:
     """Requests that no state of the report holds, and those that it tells as lost."""
-    sums = found.told(load).accounting
+    sums = found.told(load, found.summary(load))[0].accounting
     told = sums["ok"] + sums["failed"] + sums["timed_out"] + sums["lost"]
     return float(max(0, found.seen(load).starts.total() - told)), float(sums["lost"])
 
