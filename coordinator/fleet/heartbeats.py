@@ -48,10 +48,18 @@ class HeartbeatReader:
             1 for name in names if name in self._known and self._known[name][1] is None
         )
         gone = [one for one in listed if decoded(one) not in self._known]
-        if gone:
-            with reached():
-                self._client.srem(redis_keys.WORKERS, *gone)
+        if gone and relist:
+            self._unlist(gone)
         return [beat for beat in found if beat is not None]
+
+    def _unlist(self, gone: list[bytes]) -> None:
+        with reached():
+            try:
+                self._client.srem(redis_keys.WORKERS, *gone)
+            except redis.ResponseError as error:
+                # somebody has put another value there since: the next listing removes it
+                if not wrong_type(error):
+                    raise
 
     def _listed(self) -> list[bytes]:
         try:
