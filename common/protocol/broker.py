@@ -15,6 +15,7 @@ from osbench.common.masking import mask_url
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.store import wrong_type
 
 #: Name of the only task, which takes a sealed batch.
 TASK = "osbench.batch"
@@ -125,7 +126,10 @@ def forget(client: Client, incarnation: str) -> None:
         )
         pipe.srem(redis_keys.WORKERS, incarnation)
         pipe.zrem(_BINDING_DEADLINES, name)
-        pipe.execute()
+        for answer in pipe.execute(raise_on_error=False):
+            # what is of another type is not the worker's
+            if isinstance(answer, Exception) and not wrong_type(answer):
+                raise answer
 
 
 def repair(client: Client, incarnation: str) -> None:
