@@ -15,7 +15,6 @@ from osbench.common.masking import mask_url
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import Client, reached
-from osbench.common.protocol.store import wrong_type
 
 #: Name of the only task, which takes a sealed batch.
 TASK = "osbench.batch"
@@ -41,10 +40,8 @@ def application(broker_url: str) -> Celery:
         task_serializer="msgpack",
         accept_content=["msgpack"],
         task_ignore_result=True,
-        task_acks_late=False,
         task_create_missing_queues=False,
         task_queues=(),
-        worker_prefetch_multiplier=8,
         worker_send_task_events=False,
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
@@ -126,10 +123,7 @@ def forget(client: Client, incarnation: str) -> None:
         )
         pipe.srem(redis_keys.WORKERS, incarnation)
         pipe.zrem(_BINDING_DEADLINES, name)
-        for answer in pipe.execute(raise_on_error=False):
-            # what is of another type is not the worker's
-            if isinstance(answer, Exception) and not wrong_type(answer):
-                raise answer
+        pipe.execute()
 
 
 def repair(client: Client, incarnation: str) -> None:

@@ -26,8 +26,9 @@ MINIMUM_VERSION = (6, 2)
 
 Client = redis.Redis
 
-#: Errors of a server that may recover: out of memory, failing over, busy with a script. redis-py
-#: removes the code from the message where it has a class for it.
+#: Errors of a server that may recover: out of memory, failing over, busy with a script; or another
+#: value stands in the place of ours, until that is written again. redis-py removes the code from
+#: the message where it has a class for it.
 _PASSING = (
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.ReadOnlyError,
@@ -35,7 +36,9 @@ _PASSING = (
     redis.exceptions.ClusterDownError,
     redis.exceptions.TryAgainError,
 )
-_PASSING_CODES = ("BUSY", "MISCONF", "NOREPLICAS")
+_PASSING_CODES = ("BUSY", "MISCONF", "NOREPLICAS", "WRONGTYPE")
+#: What redis-py puts before it: the command of a pipeline, with what it was to write.
+_OF_PIPELINE = " of pipeline caused error: "
 
 
 def connect(url: str, timeout_s: float) -> Client:
@@ -78,7 +81,7 @@ def reached(url: str = "") -> Iterator[None]:
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
         raise StoreAway(f"{where} does not answer: {error}") from None
     except redis.ResponseError as error:
-        text = str(error)
+        text = str(error).rpartition(_OF_PIPELINE)[2]
         if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
             raise StoreAway(f"{where} cannot serve now: {text}") from None
         raise StoreError(f"{where}: {text}") from None

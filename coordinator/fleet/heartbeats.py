@@ -49,17 +49,9 @@ class HeartbeatReader:
         )
         gone = [one for one in listed if decoded(one) not in self._known]
         if gone and relist:
-            self._unlist(gone)
-        return [beat for beat in found if beat is not None]
-
-    def _unlist(self, gone: list[bytes]) -> None:
-        with reached():
-            try:
+            with reached():
                 self._client.srem(redis_keys.WORKERS, *gone)
-            except redis.ResponseError as error:
-                # somebody has put another value there since: the next listing removes it
-                if not wrong_type(error):
-                    raise
+        return [beat for beat in found if beat is not None]
 
     def _listed(self) -> list[bytes]:
         try:

@@ -1,9 +1,10 @@
 """What a Redis that is not as expected replies with."""
 
 import pytest
+import redis
 
-from osbench.common.errors import StoreError
-from osbench.common.protocol.redis_client import check
+from osbench.common.errors import StoreAway, StoreError
+from osbench.common.protocol.redis_client import check, reached
 
 
 class Foreign:
@@ -25,3 +26,19 @@ def test_a_version_that_is_new_enough_is_taken(version):
 def test_an_unknown_version_is_refused(version):
     with pytest.raises(StoreError, match=r"needs 6\.2"):
         check(Foreign(version), "redis://a")
+
+
+@pytest.mark.parametrize("code", ["BUSY", "MISCONF", "NOREPLICAS", "WRONGTYPE"])
+@pytest.mark.parametrize("before", ["", "Command # 1 (XADD a b hunter2) of pipeline caused error: "])
+def test_what_passes_is_told_without_what_was_written(code, before):
+    with pytest.raises(StoreAway) as told, reached():
+        raise redis.ResponseError(f"{before}{code} not now")
+
+    assert str(told.value) == f"Redis cannot serve now: {code} not now"
+
+
+def test_an_error_that_stays_is_told_without_what_was_written():
+    with pytest.raises(StoreError) as told, reached():
+        raise redis.ResponseError("Command # 1 (XADD a hunter2) of pipeline caused error: ERR no")
+
+    assert str(told.value) == "Redis: ERR no"
