@@ -90,6 +90,15 @@ class WorkerPool:
         """Workers that have joined and serve no workload."""
         return [worker for worker in self.present if worker.workload < 0 and not worker.leaving]
 
+    @property
+    def invited(self) -> dict[str, str]:
+        """Workers that are asked to join, by incarnation, and the memberships they would have."""
+        return {
+            name: one.membership
+            for name, one in self._invited.items()
+            if one.session == one.membership
+        }
+
     # gathering
 
     def gather(

@@ -31,7 +31,7 @@ from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.run.resumption import plan_file
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.run_load import RunInterface, RunLoad
-from osbench.coordinator.run.services import open_services
+from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure, resumable
@@ -147,47 +147,58 @@ class Run:
             self._ui.progress(contexts_at(what, done, planned, time.monotonic() - begun))
 
         services = open_services(plan, connection, directory, on_context)
-        released = True
         try:
-            accounts = services.accounts
-            for one in plan.workloads:
-                accounts.register(one.number, _results_of(one, plan))
-            accounts.fold(directory)
-            earlier = EarlierRun(directory, accounts)
-            status.losses += earlier.notes.losses
-            disturbances.restore(services, earlier.notes)
-            services.channel.tend()
-            services.port.decide([{"do": "open", "epoch": accounts.epoch + 1}])
-            services.pool.epoch = services.controls.epoch = accounts.epoch
-            for membership in accounts.memberships.values():
-                services.pool.restore(membership)
-            builder = ReportBuilder(
-                run_id=plan.run_id,
-                task=plan.task,
-                tags=plan.tags,
-                started_at=started_at,
-                lag_limit_s=plan.conf.benchmark.lag_limit_s,
-            )
-            load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits)
-            end = load.run(private=connection.local)
-            self._cut_off = load.cut_off
+            builder, load = self._loaded(services, connection, directory, started_at)
             load.await_spans()
-            outcomes = load.outcomes()
-            collected = collect_traces(
-                directory,
-                outcomes,
-                plan.deployment,
-                plan.conf,
-                wanted=lambda: not status.interruption.stops,
-            )
-            return builder.build(outcomes, collected, end)
         except BaseException as error:
-            released = not self._waits(error)
-            raise
-        finally:
             # workers that wait for `resume` keep what they have
-            if released and self._cut_off is None:
+            if not self._waits(error):
                 release.release(services)
+            raise
+        if self._cut_off is None:
+            # what they still deliver is in the report
+            release.release(services)
+        outcomes = load.outcomes()
+        collected = collect_traces(
+            directory,
+            outcomes,
+            plan.deployment,
+            plan.conf,
+            wanted=lambda: not status.interruption.stops,
+        )
+        return builder.build(outcomes, collected, load.end())
+
+    def _loaded(
+        self,
+        services: RunServices,
+        connection: Connection,
+        directory: RunDirectory,
+        started_at: float,
+    ) -> tuple[ReportBuilder, RunLoad]:
+        """Fold what an earlier coordinator has left, and run all groups of workloads."""
+        plan, status, accounts = self._plan, self._status, services.accounts
+        for one in plan.workloads:
+            accounts.register(one.number, _results_of(one, plan))
+        accounts.fold(directory)
+        earlier = EarlierRun(directory, accounts)
+        status.losses += earlier.notes.losses
+        disturbances.restore(services, earlier.notes)
+        services.channel.tend()
+        services.port.decide([{"do": "open", "epoch": accounts.epoch + 1}])
+        services.pool.epoch = services.controls.epoch = accounts.epoch
+        for membership in accounts.memberships.values():
+            services.pool.restore(membership)
+        builder = ReportBuilder(
+            run_id=plan.run_id,
+            task=plan.task,
+            tags=plan.tags,
+            started_at=started_at,
+            lag_limit_s=plan.conf.benchmark.lag_limit_s,
+        )
+        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits)
+        load.run(private=connection.local)
+        self._cut_off = load.cut_off
+        return builder, load
 
 
 def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:

@@ -41,6 +41,9 @@ def release(services: RunServices) -> None:
     pool, channel, controls = services.pool, services.channel, services.controls
     try:
         deadline = time.monotonic() + timers.FAREWELL_S
+        # one of them may follow its offer at this moment
+        invited = pool.invited
+        controls.dismiss(invited)
         while time.monotonic() < deadline:
             workers = list(pool.workers.values())
             controls.restate(workers)
@@ -50,10 +53,12 @@ def release(services: RunServices) -> None:
             for arrival in services.receiver.receive(POLL_S):
                 if arrival.mid not in pool.workers:
                     pool.restore(services.accounts.memberships[arrival.mid])
-            if all(not one.present or one.gone for one in workers):
+            if all(not one.present or one.gone for one in pool.workers.values()):
                 break
+        workers = list(pool.workers.values())
         left = [one for one in workers if one.gone or one.membership.whole]
-        channel.close([one.mid for one in left], [one.incarnation for one in workers])
+        offered = [*invited, *(one.incarnation for one in workers)]
+        channel.close([one.mid for one in left], offered)
         for one in workers:
             if one.state is WorkerState.LOST:
                 pool.forget(one.incarnation)

@@ -90,13 +90,14 @@ class RunLoad:
         self.workloads: list[WorkloadRun] = []
         #: Why the load ended before its time, where the run can be resumed.
         self.cut_off: OsbenchError | None = None
+        #: Why a run ended before its time; "" where it did not.
+        self._refused = self._broken = ""
 
-    def run(self, *, private: bool) -> RunEnd:
+    def run(self, *, private: bool) -> None:
         """Gather workers (`private`: those of local mode) and run every group.
 
         Raises OsbenchError where the run ends before there was load.
         """
-        refused = broken = ""
         try:
             groups = self._pass_over()
             if groups:
@@ -112,7 +113,7 @@ class RunLoad:
             if not self.workloads:
                 left = left_behind(self._plan.run_id, self._services.contexts.left)
                 raise ContextError("; ".join([str(error), *left])) from error
-            refused = str(error)
+            self._refused = str(error)
         except Superseded:
             raise
         except OsbenchError as error:
@@ -122,14 +123,17 @@ class RunLoad:
             again = self._kept(error)
             for workload in self.workloads:
                 workload.abandon(resumable=again)
-            broken = f"the run could not go on: {error}"
+            self._broken = f"the run could not go on: {error}"
             if again:
                 self.cut_off = error
-                broken += f"; {self._ways_on()}"
-            LOG.error("%s", broken)
+                self._broken += f"; {self._ways_on()}"
+            LOG.error("%s", self._broken)
+
+    def end(self) -> RunEnd:
+        """How the run ended, by what is known now."""
         return RunEnd(
-            refused=refused,
-            broken=broken,
+            refused=self._refused,
+            broken=self._broken,
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
             losses=tuple(self._status.losses),
@@ -307,13 +311,7 @@ class RunLoad:
     def _so_far(self) -> dict[str, Any]:
         """The timeline of a run that goes on."""
         outcomes = self._note()
-        end = RunEnd(
-            interrupted=self._status.interruption.drains,
-            breach=self._status.breach,
-            losses=tuple(self._status.losses),
-            remarks=self._remarks(),
-        )
-        report = self._builder.build(outcomes, Collected(), end)
+        report = self._builder.build(outcomes, Collected(), self.end())
         return to_timeline(report, to_json(report), self._builder.lag_limit_s)
 
     def _failed_in(self, number: int) -> bool:

@@ -48,8 +48,10 @@ class Controls:
         for worker, fields in changes.items():
             if not worker.session and not fields.get("over"):
                 continue
-            before = self._records.get(worker.session or worker.mid) or self._first(worker)
-            known = worker.membership
+            key, known = worker.session or worker.mid, worker.membership
+            before = self._records.get(key) or self._first(
+                worker.incarnation, worker.mid, worker.session
+            )
             after = replace(
                 before,
                 acknowledged=known.acknowledged,
@@ -59,20 +61,29 @@ class Controls:
                 **fields,
             )
             if after != before:
-                key = worker.session or worker.mid
                 self._records[key] = replace(after, version=before.version + 1)
                 self._unwritten.add(key)
         written = [self._records[session] for session in self._unwritten]
         self._channel.control({record.membership: record for record in written})
         self._unwritten.clear()
 
-    def _first(self, worker: WorkerHandle) -> Control:
+    def dismiss(self, invited: Mapping[str, str]) -> None:
+        """Tell workers that may be about to join that the run is over. Raises StoreAway.
+
+        `invited` has the membership that each of them would have, by incarnation.
+        """
+        records = [self._first(name, mid, mid) for name, mid in invited.items()]
+        self._channel.control(
+            {one.membership: replace(one, version=1, over=True) for one in records}
+        )
+
+    def _first(self, incarnation: str, mid: str, session: str) -> Control:
         return Control(
             run=self._channel.run_id,
             epoch=self.epoch,
-            incarnation=worker.incarnation,
-            session=worker.session,
-            membership=worker.mid,
+            incarnation=incarnation,
+            session=session,
+            membership=mid,
             version=0,
         )
 

@@ -18,8 +18,11 @@ from osbench.coordinator.web.web_app import WebApp
 
 LOG = logging.getLogger(__name__)
 
-#: Longest wait for the server at its end, seconds: last documents, open connections.
-STOP_S = 3.0
+#: Longest waits at its end, seconds: for the last documents, which this process makes; for clients
+#: to read them; for the thread.
+DOCUMENTS_S = 10.0
+CLIENTS_S = 2
+STOP_S = DOCUMENTS_S + CLIENTS_S + 3.0
 #: Connections at once; beyond, it answers 503.
 CONNECTIONS = 300
 
@@ -55,7 +58,7 @@ class WebServer:
             server_header=False,
             proxy_headers=False,
             limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=CLIENTS_S,
         )
         self._server = uvicorn.Server(config)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,7 +105,7 @@ class WebServer:
     async def _end(self) -> None:
         try:
             # streams end only when told: else the server waits for them
-            await asyncio.wait_for(self._app.close(), STOP_S / 2)
+            await asyncio.wait_for(self._app.close(), DOCUMENTS_S)
         except TimeoutError:
             LOG.debug("streams were not ended in time")
         self._server.should_exit = True

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.heartbeats import heartbeat
+from helpers.runs import Cluster, site
 from osbench.common.errors import FleetError
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer
@@ -117,6 +118,50 @@ def test_looking_for_workers_costs_a_few_commands_however_many_keys_there_are(cl
     assert calls.get("cmdstat_scan", 0) == calls.get("cmdstat_keys", 0) == 0
     # one worker is listed, and read
     assert calls["cmdstat_getrange"] == 1
+
+
+#: For workers: they join late where a file says so, that is after they have read the offer.
+LATE = """
+import pathlib
+import time
+
+from osbench.worker.process import agent
+
+LATE = pathlib.Path(__file__).parent / "late"
+joined = agent.Agent._join
+
+
+def join(self, offer):
+    while LATE.exists():
+        time.sleep(0.05)
+    joined(self, offer)
+
+
+agent.Agent._join = join
+"""
+
+
+@pytest.mark.functional
+@pytest.mark.timeout(90)
+def test_who_follows_an_offer_of_a_run_that_is_over_is_free_at_once() -> None:
+    with redis_server(password="functional") as redis, site() as here:
+        plugins = here.home / "late-workers"
+        plugins.mkdir()
+        (plugins / "plugins.py").write_text(LATE)
+        cluster = Cluster(here, redis)
+        here.configure(cluster.messaging, {"DEFAULT": {"log_level": "INFO"}})
+        cluster.start_worker()
+        late = cluster.start_worker("--plugin-path", str(plugins))
+        cluster.await_idle(2)
+        (plugins / "late").touch()
+
+        done = here.run("--scenario", "Dummy.dummy", "--times", "4")
+        assert done.code == 0, done.err
+        (plugins / "late").unlink()
+        late.await_said(f"left run {done.printed['run_id']}")
+        cluster.await_idle(2)
+        # it did not wait for a coordinator
+        assert "was not heard" not in late.said()
 
 
 def test_no_user_is_asked_to_start_workers_that_local_mode_starts(client):

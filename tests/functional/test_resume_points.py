@@ -63,17 +63,20 @@ class Noted(context.Context):
         note("cleanup")
 """
 
-#: For the coordinator alone: it kills itself, once, when it comes to the point that a file names.
+#: For the coordinator alone: it kills itself, once, when it comes to the point that a file names,
+#: or has an error there.
 DEATH = """
 import importlib
 import os
 import pathlib
 import signal
 
+from osbench.common.errors import StoreError
+
 ORDER = pathlib.Path(__file__).parent / "die-at"
 
 
-def arm(place, nth):
+def arm(place, nth, how):
     module, _, path = place.partition(":")
     owner = importlib.import_module(f"osbench.coordinator.{module}")
     *above, name = path.split(".")
@@ -83,6 +86,8 @@ def arm(place, nth):
 
     def deadly(*given, **named):
         calls.append(1)
+        if len(calls) == nth and how == "error":
+            raise StoreError("a planted error")
         if len(calls) == nth:
             os.kill(os.getpid(), signal.SIGKILL)
         return found(*given, **named)
@@ -91,9 +96,9 @@ def arm(place, nth):
 
 
 if ORDER.exists():
-    place, nth = ORDER.read_text().split()
+    place, nth, *how = ORDER.read_text().split()
     ORDER.unlink()
-    arm(place, int(nth))
+    arm(place, int(nth), *how or ["death"])
 """
 
 #: Where it dies, before the call of that number; what that is.
@@ -110,7 +115,7 @@ POINTS = {
     "run.workload:WorkloadRun.end_hooks 1": "the first load is closed",
     "run.workload:WorkloadRun.settle 3": "one of two loads at once is closed",
     "contexts.context_stack:undo 1": "contexts are about to be undone",
-    "run.release:release 1": "the report is made, and not written",
+    "run.release:release 1": "all load is over, and workers know nothing of it",
     "run.lifecycle:write_timeline 1": "workers are released",
 }
 #: Those that are always tried.
@@ -273,6 +278,21 @@ def test_those_that_resume_are_killed_too(desk: Desk) -> None:
     print(f"resumed: code {done.code}, {done.err}")
     check(desk, done, done.printed["run_id"])
     assert "the run was resumed 5 times, after its coordinator had ended" in done.printed["notes"]
+
+
+def test_what_workers_deliver_after_an_error_is_in_the_report(desk: Desk) -> None:
+    desk.cluster.await_idle(2)
+
+    done = desk.run("transport.channel:Channel.delete 3 error")
+
+    assert done.code == 3
+    assert "the run could not go on: a planted error" in done.err
+    directory = RunDirectory(desk.cluster.site.data / "runs" / done.printed["run_id"])
+    begun = desk.workloads()[:1]
+    assert reported(directory) == refolded(directory, begun)
+    (closed,) = done.printed["workloads"]
+    rows = desk.cluster.site.coord("results", directory.path.name, "--csv").out.splitlines()[1:]
+    assert checked(closed)["ok"] + checked(closed)["failed"] == len(rows) > 0
 
 
 def test_killed_when_all_is_done(desk: Desk) -> None:

@@ -296,7 +296,10 @@ class Cluster:
         deadline = time.monotonic() + 60
         while True:
             present = heartbeats.present()
-            if len(present) == count and all(beat.state == "idle" for beat in present):
+            # one that waits in a run is idle too
+            if len(present) == count and not any(
+                beat.run or beat.state != "idle" for beat in present
+            ):
                 client.close()
                 return present
             assert time.monotonic() < deadline, (present, [one.said() for one in self.workers])

@@ -29,7 +29,9 @@ def test_an_unknown_version_is_refused(version):
 
 
 @pytest.mark.parametrize("code", ["BUSY", "MISCONF", "NOREPLICAS", "WRONGTYPE"])
-@pytest.mark.parametrize("before", ["", "Command # 1 (XADD a b hunter2) of pipeline caused error: "])
+@pytest.mark.parametrize(
+    "before", ["", "Command # 1 (XADD a b hunter2) of pipeline caused error: "]
+)
 def test_what_passes_is_told_without_what_was_written(code, before):
     with pytest.raises(StoreAway) as told, reached():
         raise redis.ResponseError(f"{before}{code} not now")

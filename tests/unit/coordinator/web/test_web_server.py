@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from helpers.web import TOKENS, held, make_run, serving, snapshot, worker_progress
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web.access_tokens import Role
+from osbench.coordinator.web.live_documents import RunDocument
 from osbench.coordinator.web.request_guard import ABORT_KEY
 from osbench.coordinator.web.web_server import WebServer
 
@@ -428,6 +430,29 @@ def test_the_server_stops_although_pages_are_open(tmp_path: Path, run: RunDirect
                 pass
         client.close()
     assert "web" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_the_last_document_reaches_who_watches_although_it_takes_long(
+    tmp_path: Path, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+
+    def build(_: RunDocument) -> dict[str, Any]:
+        if ended.is_set():
+            time.sleep(4)
+        return {"line": "over"} if ended.is_set() else {"line": "running"}
+
+    monkeypatch.setattr(RunDocument, "__call__", build)
+    with held(run), serving(tmp_path) as server:
+        client = httpx.Client(base_url=server.url, timeout=30)
+        stream = frames(client, f"/runs/{RUN}/frames")
+        assert next(stream)["="]["line"] == "running"
+        ended.set()
+        server.stop()
+        (last,) = stream
+        client.close()
+
+    assert last["~"]["line"] == {"=": "over"}
 
 
 def test_a_run_without_it_imports_no_server() -> None:
