@@ -11,4 +11,8 @@ def main() -> None:
     from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes half a second
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    command()
+    try:
+        command()
+    finally:
+        # all is said: a Ctrl-C that comes late changes no exit code
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

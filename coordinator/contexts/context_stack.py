@@ -118,12 +118,19 @@ class ContextStack:
         if prepared is not None:
             # on disk before the first is undone: a workload cannot be resumed with some of them
             prepared.over = True
-            self._store.save_prepared()
+            self._note_prepared()
         if self._store.of(number):
             _run_polling(partial(self._undo, number, unanswered=unanswered()), poll)
         if prepared is not None:
             prepared.history = self.history.saved(number)
+            self._note_prepared()
+
+    def _note_prepared(self) -> None:
+        try:
             self._store.save_prepared()
+        except ContextError as error:
+            # only another coordinator would miss it, and what was made has to go all the same
+            LOG.warning("%s", error)
 
     @property
     def holds(self) -> bool:
@@ -268,7 +275,10 @@ def undo(
             problems.append(f"context {name} cannot be undone: {_reason(error)}")
             stuck[entry.workload] = name
             continue
-        store.remove(entry)
+        try:
+            store.remove(entry)
+        except ContextError as error:
+            problems.append(f"context {name} is undone, and that cannot be noted: {error}")
     return problems
 
 

@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 
 #: A worker that takes none of its batches for this long is asked for them back, seconds.
 UNDELIVERED_S = 10.0
+#: How often in a row; then it gets no more.
+UNDELIVERED_MOST = 3
 #: Batches of a worker that are sent again at once, at most.
 RESENT_MOST = 8
 
@@ -45,6 +47,8 @@ class _Delivery:
     #: When one was last sent, and last known to be taken, monotonic.
     sent_at: float = 0.0
     taken_at: float = 0.0
+    #: How often all were asked back, none taken in between.
+    untaken: int = 0
 
 
 class Batches:
@@ -114,11 +118,10 @@ class Batches:
             if delivery is None or not delivery.waiting:
                 continue
             self._forget_taken(worker, delivery)
-            if now - delivery.taken_at > UNDELIVERED_S:
-                # it is heard and does not take them: others may have them once it agrees
-                LOG.warning("worker %s does not take its batches", worker.name)
+            # while the broker is away nothing is sent
+            if now - delivery.taken_at > UNDELIVERED_S and delivery.sent_at > delivery.taken_at:
                 delivery.taken_at = now
-                self.recall(worker, delivery.waiting)
+                self._ask_back(worker, delivery)
             overdue = worker.alive_at > delivery.sent_at + timers.RESEND_S
             if overdue and not delivery.unsent and worker.present:
                 delivery.unsent = sorted(delivery.waiting)[:RESENT_MOST]
@@ -129,6 +132,15 @@ class Batches:
                     self._port.publish(batch)
                     delivery.sent_at = now
                 del delivery.unsent[0]
+
+    def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
+        """It is heard and does not take its batches: others may have them once it agrees."""
+        LOG.warning("worker %s does not take its batches", worker.name)
+        self.recall(worker, delivery.waiting)
+        delivery.untaken += 1
+        if delivery.untaken == UNDELIVERED_MOST:
+            LOG.warning("worker %s gets no more work", worker.name)
+            worker.unreachable()
 
     def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
         """Ask for what an earlier coordinator granted and the worker has not taken.
@@ -149,6 +161,9 @@ class Batches:
             if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
                 del delivery.waiting[seq]
                 delivery.taken_at = time.monotonic()
+                # what was asked back may have come back untaken
+                if seq not in worker.recall:
+                    delivery.untaken = 0
 
     def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
         """Ask for what is not started of some batches; the next control record says so."""

@@ -41,6 +41,8 @@ class LeaveReason(enum.Enum):
     STUCK = "stuck"
     #: Some of its results cannot be read, so that nobody knows what it has done.
     UNREADABLE = "sent results that cannot be read"
+    #: It is heard, but what the broker has for it does not reach it.
+    UNREACHABLE = "took none of its batches"
     #: It is in another run, in none, or another process.
     GONE = "left"
 
@@ -54,6 +56,8 @@ class Readiness(enum.Enum):
 
 
 _HEARD = {WorkerState.ACTIVE, WorkerState.LEAVING}
+#: Reasons that no heartbeat takes back.
+LASTING = {LeaveReason.UNREADABLE, LeaveReason.UNREACHABLE}
 _LEAVES = {reason.value: reason for reason in (LeaveReason.DRAINING, LeaveReason.STUCK)}
 
 
@@ -198,7 +202,7 @@ class WorkerHandle:
         self.alive_at = now
 
     def _leave(self, reason: LeaveReason) -> None:
-        if self.leave_reason is not LeaveReason.UNREADABLE:
+        if self.leave_reason not in LASTING:
             self.leave_reason = reason
         if self.state is WorkerState.ACTIVE:
             self.state = WorkerState.LEAVING
@@ -206,6 +210,10 @@ class WorkerHandle:
     def unreadable(self) -> None:
         """Its results cannot be read: it gets no more work."""
         self._leave(LeaveReason.UNREADABLE)
+
+    def unreachable(self) -> None:
+        """What is sent to it does not arrive: it gets no more work."""
+        self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
         """It was silent for so long that its lease is over: it has no users any more."""

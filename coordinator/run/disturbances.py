@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from osbench.coordinator.fleet.worker import LASTING
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.run.resumption.outcome_notes import RunNotes
 from osbench.coordinator.run.services import RunServices
@@ -36,6 +37,9 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     if refused:
         reasons = ", ".join(f"{plain(reason)}: {count}" for reason, count in refused.most_common())
         yield f"messages were refused ({reasons}); nothing was done for them"
+    for worker in services.pool.workers.values():
+        if worker.leave_reason in LASTING:
+            yield f"worker {plain(worker.name)} {worker.leave_reason.value} and got no more work"
     late = sum(results.started_late for results in services.accounts.results.values())
     if late:
         many = "1 iteration" if late == 1 else f"{late} iterations"

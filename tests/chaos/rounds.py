@@ -213,9 +213,10 @@ class _Round:
             self._outcome.violations.append(f"{load.run}: needlessly missing: {missing}")
 
     def _judge_unreported(self, load: Load, shape: RunShape) -> None:
-        """A run may have no report where it was interrupted before any load."""
+        """A run may have no report where it was interrupted, or its disk full, before any load."""
         self._outcome.sums["not begun"] += shape.times
-        if not load.is_interrupted or load.codes[-1] == 0 or self._arena.log.seen(load.run):
+        ended = load.is_interrupted or self._arena.had_no_room(load)
+        if not ended or load.codes[-1] == 0 or self._arena.log.seen(load.run):
             said = load.command.said()[-500:]
             self._outcome.violations.append(f"{load.run} has no report: {said}")
 

@@ -76,6 +76,32 @@ def test_idempotent_arrivals_that_are_too_late_are_dropped_not_lost(found: Arena
     assert sums["ok"] + sums["dropped"] == RATE * SECONDS
 
 
+#: For workers: what the broker delivers does not reach them.
+NOTHING_ARRIVES = """
+from osbench.worker.process import agent
+
+agent.Agent.receive = lambda self, data: None
+"""
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_worker_that_takes_no_batches_holds_nothing_up(found: Arena, others: int) -> None:
+    plugins = found.site.home / "nothing-arrives"
+    plugins.mkdir()
+    (plugins / "plugins.py").write_text(NOTHING_ARRIVES)
+    found.start_host("--plugin-path", str(plugins))
+    for _ in range(others):
+        found.start_host()
+    found.configured(coordinator={"wait_for_workers_s": 5})
+
+    load = found.start_load({"constant": {"times": 3000, "concurrency": 4}})
+
+    code = found.finish(load)
+    sums = found.exact(load)
+    assert (code, sums["ok"]) == ((0, 3000) if others else (3, 0)), sums
+    assert sums["lost"] == 0
+
+
 def test_a_slow_name_server_silences_nobody(found: Arena) -> None:
     slow = found.start_host(address=SLOW_NAME)
     found.start_host()

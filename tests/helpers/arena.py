@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -265,6 +266,12 @@ class Arena(Cluster):
     def begun(self, load: Load) -> Sequence[str]:
         """The tags of the workloads that a run says it has begun."""
         return load.tags[: len(self.summary(load)["workloads"])]
+
+    def had_no_room(self, load: Load) -> bool:
+        """Whether a run says that its disk was full."""
+        directory = RunDirectory.find(str(self.site.data), load.run)
+        failure = directory.read("failure.json") or {}
+        return os.strerror(errno.ENOSPC) in failure.get("message", "")
 
     def told(self, load: Load, summary: Mapping[str, Any]) -> list[Told]:
         """What a run that has ended says of the workloads that were begun."""

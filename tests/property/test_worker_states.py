@@ -50,6 +50,10 @@ class States(RuleBasedStateMachine):
     def unreadable(self) -> None:
         self.worker.unreadable()
 
+    @rule()
+    def unreachable(self) -> None:
+        self.worker.unreachable()
+
     @rule(workload=st.integers(0, 3), readiness=st.sampled_from(Readiness))
     def prepare(self, workload: int, readiness: Readiness) -> None:
         if self.worker.present:

@@ -8,6 +8,7 @@ sealed batch, whatever else it holds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from celery.worker.consumer import Consumer
@@ -20,6 +21,10 @@ from osbench.common.protocol.unpacking import unpack
 #: arguments, and what Celery adds.
 AROUND_BYTES = 4096
 AROUND_CONTAINERS = 16
+#: Between two tries to connect, seconds: at first, and at most. By default they come ever more
+#: rarely, so that a worker would stand idle for up to 30 s after its broker is back.
+RETRY_S = 1.0
+RETRY_MOST_S = 3.0
 
 
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
@@ -27,6 +32,16 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
         """Has no tasks, timers or pool: a message is taken where it is read."""
+
+        def ensure_connected(self, conn: Any) -> Any:
+            """The connection, once the broker is there."""
+            conn.ensure_connection = partial(
+                conn.ensure_connection,
+                interval_start=RETRY_S,
+                interval_step=RETRY_S,
+                interval_max=RETRY_MOST_S,
+            )
+            return super().ensure_connected(conn)
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
             """What is done with a message."""

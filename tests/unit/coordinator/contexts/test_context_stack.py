@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.errors import ContextError, TaskError
+from osbench.common.encrypted_file import EncryptedFile
+from osbench.common.errors import ContextError, OsbenchError, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.context_stack import ContextStack, contexts_of, undo
@@ -198,6 +199,27 @@ def test_what_cannot_be_undone_is_reported_and_left_to_another_process(
     assert log == ["cleanup second {'second': 'made by second'}"]
     left = ContextStateStore.load(folder, folder.parents[1]).entries
     assert [entry.name for entry in left] == ["first", "second"]
+
+
+def test_all_is_undone_although_the_disk_is_full(objects, plugins, log, monkeypatch):
+    def full(*_):
+        raise OsbenchError("contexts cannot be written: No space left on device")
+
+    contexts, manager = around(objects, plugins, workload(third={}, first={}))
+    with manager as made:
+        contexts.ready(0, workload(third={}, first={}), made, lambda: None)
+        monkeypatch.setattr(EncryptedFile, "write", full)
+
+    assert [line.split()[:2] for line in log[3:]] == [
+        ["cleanup", "third"],
+        ["cleanup", "second"],
+        ["cleanup", "first"],
+    ]
+    assert contexts.left == [
+        f"context {name} is undone, and that cannot be noted: contexts cannot be written: "
+        "No space left on device"
+        for name in ("third", "second")
+    ]
 
 
 def test_other_workloads_are_undone_whatever_one_keeps(objects, plugins, log):

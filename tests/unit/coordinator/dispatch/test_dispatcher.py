@@ -15,6 +15,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.plugin.runner import Step
 from osbench.common.protocol import timers
+from osbench.coordinator.dispatch.batches import UNDELIVERED_MOST
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.port import PlannedBatch
 from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
@@ -294,6 +295,68 @@ def test_only_workers_whose_results_cannot_be_read_are_asked_to_stop():
 
     assert (fine.recall, damaged.recall) == (set(), {1, 2})
     assert damaged.leave_reason is LeaveReason.UNREADABLE
+
+
+@pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("osbench.coordinator.dispatch.batches.UNDELIVERED_S", 0.0)
+
+
+def given_back(desk: Desk, worker: WorkerHandle) -> None:
+    """The worker agrees to give back all that it is asked for."""
+    desk.ledger.void(worker.name, sorted(worker.recall))
+
+
+@pytest.mark.usefixtures("no_patience")
+def test_a_worker_that_takes_nothing_is_asked_for_it_back_and_gets_no_more():
+    desk = Desk()
+    worker = desk.worker("w1", rate=100.0, stock=200)
+    reasons = []
+    for _ in range(UNDELIVERED_MOST):
+        assert desk.place(Step(budget=4), worker)
+        desk.dispatcher.deliver([worker])
+        assert worker.recall
+        given_back(desk, worker)
+        desk.dispatcher.deliver([worker])
+        assert not worker.recall
+        reasons.append(worker.leave_reason)
+
+    assert reasons == [None, None, LeaveReason.UNREACHABLE]
+    assert worker.leaving
+    beats(worker, got=worker.membership.seq)
+    assert worker.leave_reason is LeaveReason.UNREACHABLE
+
+
+@pytest.mark.usefixtures("no_patience")
+def test_a_worker_that_takes_something_in_between_goes_on():
+    desk = Desk()
+    worker = desk.worker("w1", rate=100.0, stock=200)
+    for _ in range(2 * UNDELIVERED_MOST):
+        desk.place(Step(budget=4), worker)
+        desk.dispatcher.deliver([worker])
+        given_back(desk, worker)
+        desk.dispatcher.deliver([worker])
+        taken = desk.place(Step(budget=4), worker)
+        beats(worker, got=worker.membership.seq)
+        desk.dispatcher.deliver([worker])
+        desk.finish(*taken)
+
+    assert worker.leave_reason is None
+
+
+@pytest.mark.usefixtures("no_patience")
+def test_nobody_is_blamed_for_what_the_broker_does_not_take():
+    desk = Desk()
+    worker = desk.worker("w1")
+    desk.away = True
+    with pytest.raises(StoreAway):
+        desk.place(Step(budget=4), worker)
+    for _ in range(2 * UNDELIVERED_MOST):
+        with pytest.raises(StoreAway):
+            desk.dispatcher.deliver([worker])
+
+    assert not worker.recall
+    assert worker.leave_reason is None
 
 
 def test_a_worker_of_an_earlier_coordinator_is_asked_for_what_it_never_took():
