@@ -155,9 +155,13 @@ def redis_forget(arena: Arena, fault: Fault) -> Iterator[float]:
 
 def redis_hang(arena: Arena, fault: Fault) -> Iterator[float]:
     """Redis stands still; connections stay."""
+    if not arena.fragile.is_started:
+        # another fault has killed it: this one has no effect
+        return
     arena.fragile.pause()
     yield fault.for_s
-    arena.fragile.resume()
+    if arena.fragile.is_started:
+        arena.fragile.resume()
 
 
 def redis_full(arena: Arena, fault: Fault) -> Iterator[float]:

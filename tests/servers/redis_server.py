@@ -61,6 +61,11 @@ class RedisServer:
         return f"redis://{secret}127.0.0.1:{self.port}/0"
 
     @property
+    def is_started(self) -> bool:
+        """Whether it was started and not ended since."""
+        return self._child is not None
+
+    @property
     def pid(self) -> int:
         """Process id of the running server."""
         assert self._child is not None
