@@ -255,11 +255,16 @@ def test_a_replica_is_away_not_wrong(direct, client):
         client.set("key", "value")
 
 
-def test_a_command_that_does_not_fit_the_key_is_an_error(client):
+def test_a_command_that_the_server_does_not_know_is_an_error(client):
+    with pytest.raises(StoreError, match="unknown command"), reached():
+        client.execute_command("NOT-A-COMMAND")
+
+
+def test_a_key_of_another_type_is_waited_for(client):
     with reached():
         client.set("key", "text")
 
-    with pytest.raises(StoreError, match="WRONGTYPE"), reached():
+    with pytest.raises(StoreAway, match="WRONGTYPE"), reached():
         client.hget("key", "field")
 
 
