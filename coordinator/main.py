@@ -8,11 +8,15 @@ import signal
 def main() -> None:
     """Import the commands and run one."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes half a second
+    from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        command()
+        command(prog_name="osbench-coord")
     finally:
         # all is said: a Ctrl-C that comes late changes no exit code
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ import importlib
 import click
 
 from osbench import __version__
-from osbench.coordinator.cli.base import Group, config_option
+from osbench.coordinator.cli.group import Group, config_option
 
 EPILOG = """
 \b
@@ -32,48 +32,54 @@ On more hosts, once `osbench-worker` runs there:
 """
 
 
-#: Command -> the module of `commands` that defines it.
+#: Command -> the module of `commands` that defines it, and the first line of its help.
 COMMANDS = {
-    "abort": "runs",
-    "cleanup": "cleanup",
-    "compare": "compare",
-    "completion": "init",
-    "config": "init",
-    "deployment": "deployment",
-    "duel": "duel",
-    "init": "init",
-    "keys": "keys",
-    "plugin": "plugin",
-    "report": "report",
-    "results": "results",
-    "resume": "run",
-    "run": "run",
-    "runs": "runs",
-    "status": "runs",
-    "trace": "trace",
-    "trends": "trends",
-    "validate": "validate",
-    "web": "web",
-    "workers": "workers",
+    "abort": ("runs", "End a run as Ctrl-C would."),
+    "cleanup": ("cleanup", "Remove resources that a run has left behind."),
+    "compare": ("compare", "Compare runs: the first side is before, the second after."),
+    "completion": ("init", "Print the script that completes commands in your shell."),
+    "config": ("init", "Look at the configuration."),
+    "deployment": ("deployment", "Keep records of the clouds and services under test."),
+    "duel": ("duel", "Run two task files in turn and compare them."),
+    "init": ("init", "Write a commented sample task to FILE (task.yaml)."),
+    "keys": ("keys", "Make the keys that coordinator and workers share."),
+    "plugin": ("plugin", "List and describe scenarios, runners and other plug-ins."),
+    "report": ("report", "Write the results of a run to files, or send them to a server."),
+    "results": ("results", "Print the results of a run; `report` writes them to files."),
+    "resume": ("run", "Go on with a run whose coordinator was killed, to its report."),
+    "run": ("run", "Run a task file, or one scenario, and print the report."),
+    "runs": ("runs", "List, show, delete and prune the runs in the data directory."),
+    "status": ("runs", "Show the progress of a run, or how it ended."),
+    "trace": ("trace", "Show what iterations spent their time on."),
+    "trends": ("trends", "Show percentiles over runs, and where they changed for good."),
+    "validate": ("validate", "Check task files without running them; `-` is standard input."),
+    "web": ("web", "Show the runs of the data directory in a browser until Ctrl-C."),
+    "workers": ("workers", "List the worker processes, or free those of a run."),
 }
 
 
 class Commands(Group):
     """The commands, each imported when it is used: importing all of them takes a second."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, None where there is none."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"osbench.coordinator.cli.commands.{COMMANDS[cmd_name]}")
-        found: click.Command = getattr(module, cmd_name)
-        return found
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` begin with; what is listed of it is known without it."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, None if name is None or listed is None else command(name), rest
+
+
+def command(name: str) -> click.Command:
+    """A command of `COMMANDS`, imported."""
+    module = importlib.import_module(f"osbench.coordinator.cli.commands.{COMMANDS[name][0]}")
+    found: click.Command = getattr(module, name)
+    return found
 
 
 @click.group(
     cls=Commands,
-    # click lists these, and suggests similar ones for an unknown name
-    commands=[click.Command(name) for name in COMMANDS],
+    # click lists and completes these, and suggests similar ones for an unknown name
+    commands=[click.Command(name, short_help=line) for name, (_, line) in COMMANDS.items()],
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

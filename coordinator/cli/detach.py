@@ -22,7 +22,7 @@ def start_detached(data_dir: str, run_id: str) -> str:
     log = Path(data_dir) / "detached" / f"{run_id}.log"
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]
-    command = [sys.executable, "-P", "-m", "osbench.coordinator.cli", *given, "--run-id", run_id]
+    command = [sys.executable, "-P", "-m", "osbench.coordinator.main", *given, "--run-id", run_id]
     with log.open("wb") as output:
         child = subprocess.Popen(  # noqa: S603 - our own command line once more
             command,

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from osbench.common.errors import OsbenchError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import INTERRUPTED, CommandSettings
+from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.cli.group import INTERRUPTED
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run

@@ -13,7 +13,8 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.common.masking import mask_url
-from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
 

@@ -11,13 +11,14 @@ import click
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.cli.adhoc import Adhoc
-from osbench.coordinator.cli.base import INTERRUPTED, CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
     comparison_options,
     exit_code,
     show,
 )
+from osbench.coordinator.cli.group import INTERRUPTED
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged

@@ -9,7 +9,8 @@ from click.shell_completion import get_completion_class
 
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.group import Group
 
 SAMPLE = """\
 # A task: subtasks, each with a scenario, a runner and SLA criteria. Run it with

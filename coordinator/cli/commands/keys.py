@@ -8,7 +8,8 @@ import click
 
 from osbench.common.errors import ConfigError, UsageError
 from osbench.common.protocol.keyring import KEPT, Keyring
-from osbench.coordinator.cli.base import CommandSettings, Group, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.group import Group
 
 
 @click.group(cls=Group)

@@ -17,13 +17,8 @@ from osbench.common.plugin.plugins import KINDS, Plugins
 from osbench.common.plugin.signature import hints, placeholder
 from osbench.common.rally.importing import installed
 from osbench.common.rally.plugin_hints import INSTALL
-from osbench.coordinator.cli.base import (
-    CommandSettings,
-    Group,
-    echo_table,
-    warn_of_plugins,
-    with_settings,
-)
+from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_plugins, with_settings
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.task_options import plugin_path_option, prefer_option
 
 #: In the order in which they are listed.

@@ -12,7 +12,8 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings, Group, console, with_settings, write_file
+from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs

@@ -13,8 +13,9 @@ from osbench.common.errors import FleetError, UsageError
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import check, connect
-from osbench.coordinator.cli.base import CommandSettings, Group, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.dismissing import dismiss
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.worker_request import processes, unverified
 from osbench.coordinator.formatting import plain

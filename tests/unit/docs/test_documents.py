@@ -91,9 +91,9 @@ def test_commands_within_sentences_exist(document: str) -> None:
         words = span.split()
         command: click.Command = main
         while words and isinstance(command, click.Group):
-            found = command.get_command(click.Context(command), words[0])
+            _, found, words = command.resolve_command(click.Context(command), words)
             assert found is not None, span
-            command, words = found, words[1:]
+            command = found
         known = {name for parameter in command.params for name in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, span
 

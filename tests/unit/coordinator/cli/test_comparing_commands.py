@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from bench.evidence import trend_runs
 from helpers.queue_runs import Queue, side
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.compare import compare
 from osbench.coordinator.cli.commands.duel import sound_pairs
 from osbench.coordinator.cli.commands.trends import trends
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import write_timeline
 

@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 from helpers.corpus import corpus
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.cli.base import CommandSettings, Group, config_option, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.commands.deployment import deployment
 from osbench.coordinator.cli.commands.keys import keys
+from osbench.coordinator.cli.group import Group, config_option
 
 CLOUD = {
     "openstack": {

@@ -173,7 +173,7 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[tuple[str, ...],
     yield words, group
     context = click.Context(group)
     for name in group.list_commands(context):
-        command = group.get_command(context, name)
+        _, command, _ = group.resolve_command(context, [name])
         if isinstance(command, click.Group):
             yield from commands(command, *words, name)
         else:

@@ -11,8 +11,8 @@ from rich.console import Console
 from helpers.sample_reports import full_report
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.results import results
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.storage.run_directory import RunDirectory

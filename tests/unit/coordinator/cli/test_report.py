@@ -20,9 +20,9 @@ from osbench.common.config import config
 from osbench.common.errors import FleetError, Problem, TaskError
 from osbench.common.plugin.exporter import ExportedRun, LiveExporter, RunSnapshot
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.report import report
 from osbench.coordinator.cli.export_options import ExportOptions
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.run_exports import RunExports
 from osbench.coordinator.report.exporting import Export
 from osbench.coordinator.report.stored_run import StoredRun

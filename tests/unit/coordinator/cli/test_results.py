@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from helpers.sample_reports import full_report
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.results import results
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.storage.run_directory import RunDirectory
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.runs import runs
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 DAY_S = 86400

@@ -6,8 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.validate import validate
+from osbench.coordinator.cli.group import Group
 
 GOOD = """
 version: 2

@@ -6,8 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from osbench.coordinator.cli.base import Group
 from osbench.coordinator.cli.commands.run import run
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.web_options import WithWeb, web_option
 from osbench.coordinator.web.address import Address
 

@@ -1,0 +1,89 @@
+"""A group of commands, light to import: errors as one message and exit code, and --config-file."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.escaping import escaped
+
+#: Exit code of a command that was interrupted.
+INTERRUPTED = 130
+
+#: Where a context of click keeps the files of `--config-file`.
+FILES = "osbench.config_files"
+
+
+class Group(click.Group):
+    """A group of commands that report errors as one message and exit code, not as a traceback.
+
+    Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130. With
+    `--json` the message is a JSON object on stdout, as docs/results.schema.json describes.
+    """
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run from the command line, or from `args`."""
+        if not extra.get("standalone_mode", True):
+            return super().main(args, *rest, **extra)
+        given = list(sys.argv[1:] if args is None else args)
+        # --json of `report` takes a file
+        command = next((one for one in given if one in self.commands), "")
+        as_json = "--json" in given and command != "report"
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(given, *rest, **extra)
+        except OsbenchError as error:
+            code = _print_error(as_json, error, f"Error: {error}")
+        except click.ClickException as error:
+            code = _print_error(as_json, UsageError(error.format_message()), "")
+            if not as_json:
+                _show_usage(error)
+            code = error.exit_code
+        except OSError as error:
+            code = _print_error(as_json, OsbenchError(str(error)), f"Error: {error}")
+        except (KeyboardInterrupt, click.Abort):
+            interrupted = OsbenchError("interrupted before there was anything to report")
+            interrupted.exit_code = INTERRUPTED
+            code = _print_error(as_json, interrupted, "interrupted")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_error(as_json: bool, error: OsbenchError, text: str) -> int:
+    if as_json:
+        # it imports all that reports are made of, which `--help` does without
+        from osbench.coordinator.report.summary_json import to_error_json  # noqa: PLC0415 - see above
+
+        click.echo(json.dumps(to_error_json(error)))
+    elif text:
+        click.echo(escaped(text, breaks=True), err=True)
+    return error.exit_code
+
+
+def _show_usage(error: click.ClickException) -> None:
+    # the message repeats what was typed or pasted
+    text = io.StringIO()
+    error.show(file=text)
+    click.echo(escaped(text.getvalue(), breaks=True), err=True, nl=False)
+
+
+def _remember(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
+    # Contexts of nested commands share `meta`, so the option works before and after a command.
+    ctx.meta[FILES] = (*ctx.meta.get(FILES, ()), *files)
+
+
+#: Adds `--config-file`; for the top-level group and, with `with_settings`, each command.
+config_option = click.option(
+    "--config-file",
+    multiple=True,
+    metavar="FILE",
+    expose_value=False,
+    callback=_remember,
+    help="Configuration file; may be given several times, later ones win. "
+    "Default: ~/.osbench/osbench.conf, else /etc/osbench/osbench.conf.",
+)

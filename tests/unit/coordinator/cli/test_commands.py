@@ -1,0 +1,65 @@
+"""The list of commands: printed without what the commands need, and true."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from osbench.coordinator.cli import COMMANDS, command, main
+
+#: What most commands need, and each of which takes longer to import than a list takes to print.
+HEAVY = (
+    "celery",
+    "cryptography",
+    "jsonschema",
+    "numpy",
+    "oslo_config",
+    "redis",
+    "requests",
+    "rich",
+)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ()])
+def test_a_list_of_commands_imports_nothing_that_commands_need(arguments: tuple[str, ...]) -> None:
+    program = (
+        "import atexit, sys\n"
+        f"sys.argv = ['osbench-coord', *{arguments!r}]\n"
+        f"atexit.register(lambda: print('imported', sorted({{*{HEAVY!r}}} & {{*sys.modules}})))\n"
+        "from osbench.coordinator.main import main\n"
+        "main()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "osbench-coord" in done.stdout + done.stderr
+    assert "imported []" in done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_listed_with_the_first_line_of_its_help(name: str) -> None:
+    _, line = COMMANDS[name]
+
+    assert (command(name).help or "").split("\n\n")[0] == line
+
+
+def test_help_shows_every_command_with_its_line() -> None:
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=120)
+
+    assert shown.exit_code == 0
+    for name, (_, line) in COMMANDS.items():
+        assert f"  {name} " in shown.output
+        assert line in shown.output
+
+
+def test_an_unknown_command_is_met_with_a_similar_one() -> None:
+    shown = CliRunner().invoke(main, ["rnu"])
+
+    assert shown.exit_code == 2
+    assert "No such command" in shown.output
+    assert "run" in shown.output
