@@ -5,7 +5,7 @@ VENV := .venv
 JOBS ?= 3
 BIN := $(VENV)/bin
 # all tests but those of the lab, and those that want to be alone
-QUICK = --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone and not lab and not faults"
+QUICK = --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone and not lab and not browser and not faults"
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
 ROWS ?= all
@@ -37,7 +37,7 @@ WITHOUT ?=
 help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
-	@echo "make quick   the tests but those of the lab and of faults; make coverage says which lines they do not run"
+	@echo "make quick   the tests but those of the lab, of browsers and of faults; make coverage says which lines they do not run"
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"

@@ -24,7 +24,7 @@ from helpers.web import held, serving, snapshot, worker_progress
 from osbench.coordinator.storage.progress import CriterionState
 from servers import Child, folder, redis_server
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.browser]
 
 TIMES = 100_000
 HOSTILE = "</script><img src=x onerror=alert(1)>"

