@@ -26,6 +26,19 @@ def escaped(text: str, *, breaks: bool = False) -> str:
     return shown if breaks else _BREAKS.sub(_code, shown)
 
 
+def on_page(value: object) -> object:
+    """A value that a template is about to show: strings escaped, all else as it is."""
+    return escaped(value, breaks=True) if type(value) is str else value
+
+
+def escaped_in_json(packed: str) -> str:
+    """JSON without ASCII escapes, whose strings are shown as `escaped` would show them.
+
+    Controls below 0x20 are escapes of JSON already.
+    """
+    return _STEERING.sub(lambda found: "\\" + _code(found), packed)
+
+
 def decoded(data: bytes) -> str:
     """Bytes as text, whatever they are: those that are not UTF-8 come out as \\xNN."""
     return data.decode(errors="backslashreplace")

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from osbench.common.escaping import on_page
 from osbench.coordinator.comparison.comparing import signed_percent
 from osbench.coordinator.comparison.comparison_result import (
     ChangeRow,
@@ -86,6 +87,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
+        finalize=on_page,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

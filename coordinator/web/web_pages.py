@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from osbench.common.escaping import on_page
 from osbench.coordinator.formatting import count, duration, three_digits
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.storage.progress import HOT_CPU, ODD_STATES, worker_title
@@ -31,6 +32,7 @@ def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
+        finalize=on_page,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )

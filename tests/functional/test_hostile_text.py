@@ -10,6 +10,7 @@ import pytest
 
 from helpers.runs import Cluster, Finished, Site, site
 from osbench.common.protocol import redis_keys
+from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import redis_server
 
 pytestmark = pytest.mark.functional
@@ -46,9 +47,13 @@ def here() -> Iterator[Site]:
 
 def steering(done: Finished) -> set[str]:
     """What of the output of a command would steer a terminal."""
+    return steering_in(done.out + done.err)
+
+
+def steering_in(text: str) -> set[str]:
     return {
         char
-        for char in done.out + done.err
+        for char in text
         if (char not in "\t\n" and unicodedata.category(char) in ("Cc", "Cs"))
         or char in "\u202e\u2066"
     }
@@ -92,6 +97,26 @@ def test_what_a_scenario_raises_steers_no_terminal(here: Site) -> None:
     assert SHOWN in printed["results", "last", "--csv"].out
     assert steering(run) == set()
     assert {command: steering(done) for command, done in printed.items() if steering(done)} == {}
+
+
+def test_what_a_scenario_raises_is_shown_as_it_is_on_pages(here: Site) -> None:
+    here.write("evil.py", PLUGIN)
+    task = evil_task(here)
+    for _ in range(2):
+        here.coord("run", "--plugin-path", str(here.home), "--tag", "evil \x1b[2J", task)
+    names = [one.path.name for one in RunDirectory.all(str(here.data))]
+    commands = [("report", names[0]), ("compare", *names), ("trends",)]
+
+    pages = []
+    for number, command in enumerate(commands):
+        page = here.home / f"page-{number}.html"
+        here.coord(*command, "--html", str(page))
+        pages.append(page.read_text("utf-8"))
+
+    assert [steering_in(page) for page in pages] == [set(), set(), set()]
+    assert SHOWN in pages[0]
+    # the comparison names scenarios, not what they raise
+    assert all(r"evil \x1b[2J" in page for page in (pages[0], pages[2]))
 
 
 def test_errors_that_repeat_what_was_given_steer_no_terminal(here: Site) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from osbench.common.escaping import escaped_in_json, on_page
 from osbench.common.masking import mask_url
 from osbench.coordinator.report.html import page_assets, page_numbers
 from osbench.coordinator.report.html.iteration_table import (
@@ -196,8 +197,7 @@ def _traced(workload: WorkloadFacts) -> int:
 def _embedded(document: Mapping[str, Any]) -> Markup:
     """JSON that cannot end the element it stands in."""
     packed = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-    for char in ("<", "\u2028", "\u2029"):
-        packed = packed.replace(char, f"\\u{ord(char):04x}")
+    packed = escaped_in_json(packed).replace("<", "\\u003c")
     return Markup(packed)  # noqa: S704  # escaped for where it stands
 
 
@@ -207,6 +207,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,
+        finalize=on_page,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

@@ -1,14 +1,16 @@
 """Foreign text comes out as text: nothing in it steers a terminal."""
 
+import json
 import logging
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from osbench.common.config import logs
-from osbench.common.escaping import escaped, text_of
+from osbench.common.escaping import escaped, escaped_in_json, on_page, text_of
 
 #: Marks of direction, which reorder what is read.
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -76,3 +78,17 @@ def test_a_log_record_is_one_line_that_steers_nothing():
     assert handler.format(record) == r"INFO worker \x1b[31m\x0aERROR forged"
     assert steers(handler.format(failed), "\n") == []
     assert r"\x1b[2J" in handler.format(failed)
+
+
+def test_strings_of_json_are_escaped_and_stay_json() -> None:
+    text = "a\u202eb \x9b \u2028 \\ \n"
+
+    packed = escaped_in_json(json.dumps([text], ensure_ascii=False))
+
+    assert json.loads(packed) == ["a\\u202eb \\x9b \\u2028 \\ \n"]
+
+
+def test_pages_show_strings_escaped_and_leave_markup_alone() -> None:
+    assert on_page("a\x1b\n") == "a\\x1b\n"
+    assert on_page(Markup("\x1b")) == "\x1b"
+    assert on_page(7) == 7
