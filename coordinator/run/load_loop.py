@@ -25,7 +25,7 @@ EAGER_S = 0.005
 #: Specifications are written again this often, seconds.
 RESTATE_S = 1.0
 #: How often the keys of the run are looked after, and new workers looked for, seconds.
-TEND_S = 1.0
+TEND_S = 0.5
 #: Longest wait for running iterations before contexts are undone, after a second Ctrl-C.
 RUNNING_S = 10.0
 #: States of a worker that can still start iterations.

@@ -413,7 +413,7 @@ def test_what_runs_for_long_is_lost_with_a_coordinator_of_local_mode(
         # on a busy machine two seconds are too short to give back what was not begun
         assert (done.code, done.sums["lost"] + done.sums["ok"]) == (3, 40)
         assert done.sums["lost"] >= 4
-        assert started_once(counting, name) == 40
+        assert started_once(counting, name) == done.sums["ok"] + 4
 
 
 def test_what_cannot_be_read_of_the_earlier_server_is_done_without(

@@ -12,7 +12,7 @@ import atexit, os, signal, sys
 import osbench.coordinator.cli
 from osbench.coordinator.main import main
 
-def command():
+def command(prog_name):
     atexit.register(os.kill, os.getpid(), signal.SIGINT)
     sys.exit(7)
 
