@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 QUICK = --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone and not lab and not browser and not faults"
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
+# so do the tests of other projects
+CONFORMANCE := .venv-conformance
 ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
@@ -32,9 +34,10 @@ FIRST ?= 0
 WITHOUT ?=
 
 .PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
-.PHONY: chaos protocol resume-moments assets assets-build assets-check statistics pictures
+.PHONY: conformance chaos protocol resume-moments assets assets-build assets-check statistics pictures
 
 help:
+	@echo "make setup   installs all that the other targets need into .venv"
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
 	@echo "make quick   the tests but those of the lab, of browsers and of faults; make coverage says which lines they do not run"
@@ -47,49 +50,51 @@ help:
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
 	@echo "make resume-moments  kills a run at 20 random moments and at named lines, and resumes it"
+	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
 
 $(VENV)/.ready: setup.cfg pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("osbench needs Python 3.11 or newer; try make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,rally]'
+	@$(PYTHON) -c 'import sys; sys.exit("osbench needs Python 3.11 or newer; try make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) .ci/environment.py $(VENV) -e '.[dev,rally]'
 	@touch $@
 
 setup: $(VENV)/.ready
+	@echo "next: make demo shows a run, make test runs all tests;"
+	@echo "      . $(BIN)/activate puts osbench-coord and osbench-worker on your PATH"
 
-demo: setup
+demo: $(VENV)/.ready
 	$(BIN)/python samples/demo.py
 
-test: setup
+test: $(VENV)/.ready
 	@code=0; \
 	$(BIN)/pytest --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone" || code=1; \
 	$(BIN)/pytest -m alone || code=1; \
 	exit $$code
 
-quick: setup
+quick: $(VENV)/.ready
 	$(BIN)/pytest $(QUICK)
 
 # in all processes; the way in which older Pythons measure triples the time
-coverage: setup
+coverage: $(VENV)/.ready
 	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
 	rm -rf build/coverage
 	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(QUICK)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-lint: setup
+lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup
+types: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 check: lint types
 
-docs: setup
+docs: $(VENV)/.ready
 	$(BIN)/python -m osbench.common.config.config > etc/osbench.conf
 	$(BIN)/python -m osbench.coordinator.cli.reference > docs/task-reference.md
 	$(BIN)/mkdocs build --strict
@@ -109,16 +114,22 @@ assets-check: assets-build
 		cmp build/assets/$$name $(ASSETS)/$$name || { echo "run make assets, and commit $$name"; exit 1; }; \
 	done
 
-pictures: setup
+pictures: $(VENV)/.ready
 	$(BIN)/python samples/screenshots.py
 	$(BIN)/python samples/live_picture.py
 
-$(PEERS)/.ready: tests/bench/requirements.txt
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r tests/bench/requirements.txt
+$(CONFORMANCE)/.ready: tests/conformance/requirements.txt setup.cfg
+	@$(PYTHON) .ci/environment.py $(CONFORMANCE) -r tests/conformance/requirements.txt
 	@touch $@
 
-bench: setup $(PEERS)/.ready
+conformance: $(CONFORMANCE)/.ready
+	PYTHONPATH=tests $(CONFORMANCE)/bin/python -m conformance build/conformance
+
+$(PEERS)/.ready: tests/bench/requirements.txt
+	@$(PYTHON) .ci/environment.py $(PEERS) -r tests/bench/requirements.txt
+	@touch $@
+
+bench: $(VENV)/.ready $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
@@ -126,27 +137,27 @@ bench: setup $(PEERS)/.ready
 # a round takes about half a minute and, mostly, waits
 chaos: ROUNDS = 20
 chaos: JOBS = 1
-chaos: setup
+chaos: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
 		--jobs $(JOBS) $(if $(GO_ON),--go-on)
 
 # a run that is killed at 20 random moments, and resumed: as long as it takes
-resume-moments: setup
+resume-moments: $(VENV)/.ready
 	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py \
 		tests/functional/test_resume_points.py -k "any_moment or points"
 
-statistics: setup
+statistics: $(VENV)/.ready
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
 
-protocol: setup
+protocol: $(VENV)/.ready
 	cd tests && ../$(BIN)/python -m property.protocol_search --seeds $(SEEDS) --first $(FIRST) \
 		$(if $(WITHOUT),--without $(WITHOUT) --limit 1)
 
-release: setup
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[release]'
+release: $(VENV)/.ready
+	@$(PYTHON) .ci/environment.py $(VENV) -e '.[release]'
 	$(BIN)/python .ci/release.py $(RELEASE)
 
-lab: setup
+lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)
 
 lab-stop:

@@ -20,6 +20,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.worker.main import main
 from osbench.worker.process import health_check
+from osbench.worker.process.supervisor_records import supervisor_recorded
 from servers import RedisServer, redis_server
 
 NUMBER = itertools.count()
@@ -121,6 +122,29 @@ def test_a_label_picks_the_processes_of_one_supervisor(host: Host) -> None:
     one, two = (host.check("--processes", "1", "--label", name) for name in ("one", "two"))
 
     assert (one, two) == (0, 1)
+
+
+def test_without_a_number_those_count_that_supervisors_keep_running(host: Host) -> None:
+    with supervisor_recorded(host.conf, 2):
+        host.start()
+        half = host.check()
+        host.start()
+        all_of_them = host.check()
+        with_other_label = host.check("--label", "rack-7")
+        as_asked = host.check("--processes", "3")
+
+    assert (half, all_of_them, with_other_label, as_asked) == (1, 0, 1, 1)
+
+
+def test_the_record_of_a_supervisor_that_was_killed_does_not_count(host: Host) -> None:
+    folder = Path(host.conf.data_dir, "supervisors")
+    folder.mkdir()
+    (folder / "host.7").write_text('{"label": "", "processes": 5}')
+    with supervisor_recorded(host.conf, 1):
+        host.start()
+
+        assert host.check() == 0
+    assert list(folder.iterdir()) == []
 
 
 def test_without_redis_the_answer_is_another_than_without_workers(tmp_path: Path) -> None:
