@@ -137,6 +137,24 @@ def build(sources: Path, dist: Path, version: str) -> list[Path]:
     return [wheel, sdist]
 
 
+def build_driver(sources: Path, dist: Path, version: str) -> list[Path]:
+    """Make sdist and, from it, wheel of the driver for services under test. Raises Failed."""
+    say("building the OSProfiler driver for services")
+    folder = sources / "deploy" / "osprofiler"
+    own = folder / "osbench_osprofiler" / "__init__.py"
+    if f'__version__ = "{version}"' not in own.read_text("utf-8"):
+        raise Failed(f"{own.relative_to(sources)} has another version: write {version} there, too")
+    run([sys.executable, "-m", "build", "--outdir", str(dist), str(folder)], sources)
+    wheel = dist / f"osbench_osprofiler-{version}-py3-none-any.whl"
+    sdist = dist / f"osbench_osprofiler-{version}.tar.gz"
+    run([sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist)], dist)
+    expected = {f"osbench_osprofiler/{one.name}" for one in folder.glob("*/*.py")}
+    with zipfile.ZipFile(wheel) as archive:
+        found = {n for n in archive.namelist() if ".dist-info/" not in n}
+    check_names(wheel.name, expected | {"osbench_osprofiler.pth"}, found)
+    return [wheel, sdist]
+
+
 def try_out(package: Path, folder: Path, version: str) -> None:
     """Install a package into an empty environment and run a task from there. Raises Failed."""
     say(f"installing {package.name} into an empty environment")
@@ -177,14 +195,15 @@ def release(*, tag: bool) -> None:
             tried = folder / package.name.replace(".", "-")
             tried.mkdir()
             try_out(package, tried, version)
+        packages += build_driver(sources, folder / "dist", version)
         kept = REPOSITORY / "dist"
         kept.mkdir(exist_ok=True)
         for package in packages:
             shutil.copy(package, kept)
-    say(f"{' and '.join(one.name for one in packages)} lie in dist/")
+    say(f"{', '.join(one.name for one in packages)} lie in dist/")
     if tag:
         run(["git", "tag", "--annotate", name, "--message", f"osbench {version}"], REPOSITORY)
-        say(f"tagged {name}; next: git push origin {name}, twine upload dist/osbench-{version}*")
+        say(f"tagged {name}; next: git push origin {name}, twine upload dist/osbench*-{version}*")
     else:
         say("no tag was asked for")
 

@@ -21,7 +21,8 @@ ROOT = "osbench.iteration"
 #: Spans kept of one iteration; further ones are counted.
 SPAN_LIMIT = 10_000
 
-_UNFINISHED = ',"unfinished":true'
+#: Info of a span that its iteration's end, or that of a span around it, cut short.
+UNFINISHED = ',"unfinished":true'
 
 
 class IterationProfiler(osprofiler.profiler._Profiler):
@@ -85,7 +86,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
             if all(entry[0] != number for entry in self._open):
                 return
             while self._open[-1][0] != number:
-                self._close(_UNFINISHED)
+                self._close(UNFINISHED)
         self._close(info_text(info) if info else "")
 
     def traceparent(self) -> str:
@@ -124,7 +125,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
             if number and len(spans) >= SPAN_LIMIT:
                 self.cut += 1
                 continue
-            info = _UNFINISHED if number else root_info
+            info = UNFINISHED if number else root_info
             parent = still[-1][0] if still else -1
             spans.append((number, parent, name, started, now, text, info))
         return self._ids, tuple(spans)

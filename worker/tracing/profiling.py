@@ -8,8 +8,8 @@ memory; the process's `SpanWriter` formats and sends it after the iteration.
 from __future__ import annotations
 
 import json
-import threading
-from typing import cast
+from contextvars import ContextVar
+from typing import Any
 
 import osprofiler.profiler
 import osprofiler.web
@@ -22,9 +22,24 @@ from osbench.worker.tracing.trace_ids import IdPool
 
 _TIMED_OUT = ',"timed_out":true'
 
-# There is no public way to install a profiler of another class. Name mangling keeps this name
-# from being written as an attribute inside a class.
-_CURRENT = cast(threading.local, vars(osprofiler.profiler)["__local_ctx"])
+_PROFILER: ContextVar[Any] = ContextVar("osbench_profiler", default=None)
+
+
+class _Current:
+    """The profiler of the running iteration: of a thread, or of a task and those it creates."""
+
+    @property
+    def profiler(self) -> Any:
+        """As OSProfiler's own thread-local object has it; None where nothing is traced."""
+        return _PROFILER.get()
+
+    @profiler.setter
+    def profiler(self, profiler: Any) -> None:
+        _PROFILER.set(profiler)
+
+
+# There is no public way to install a profiler of another class, nor to have one for each task.
+_CURRENT = vars(osprofiler.profiler)["__local_ctx"] = _Current()
 
 
 class Tracer:
@@ -42,10 +57,15 @@ class Tracer:
         writer: SpanWriter | None,
         seed: int,
         scenario: str = "",
+        *,
+        kind: type[IterationProfiler] = IterationProfiler,
     ) -> None:
-        """Raises ValueError for a sample rate outside 0 to 1."""
+        """`kind` is the class of profilers, which is another one for coroutines.
+
+        Raises ValueError for a sample rate outside 0 to 1."""
         self._hmac_key = hmac_key
         self._writer = writer
+        self._kind = kind
         self._seed = seed
         self._threshold = threshold(sample_rate)
         self._ids = IdPool()
@@ -62,16 +82,14 @@ class Tracer:
 
     def clear(self) -> None:
         """Remove a profiler that a scenario left in this thread; for iterations not traced."""
-        if getattr(_CURRENT, "profiler", None) is not None:
+        if _CURRENT.profiler is not None:
             self.stale += 1
             _CURRENT.profiler = None
 
     def begin(self, iteration: int) -> IterationProfiler:
         """Start a trace in this thread with an open root span."""
         self.clear()
-        profiler = IterationProfiler(
-            self._hmac_key, self._ids.mint(), f"{self._root_info}{iteration}"
-        )
+        profiler = self._kind(self._hmac_key, self._ids.mint(), f"{self._root_info}{iteration}")
         _CURRENT.profiler = profiler
         return profiler
 
@@ -104,7 +122,7 @@ class Tracer:
 
 def trace_headers() -> dict[str, str]:
     """Headers that attach a request of this thread to its trace; {} without a trace."""
-    profiler = getattr(_CURRENT, "profiler", None)
+    profiler = _CURRENT.profiler
     if profiler is None or not profiler.hmac_key:
         return {}
     if not isinstance(profiler, IterationProfiler):

@@ -1,7 +1,8 @@
 """A connection to the trace store that sends prepared commands and counts the replies.
 
 Not redis-py, whose pipelines cost more than all other work for a trace. Every wait has a timeout,
-and error replies are cut to their first word, because they may quote what was sent.
+and error replies are cut to their first word, because they may quote what was sent. Imports nothing
+of osbench: the driver for services under test has this file, too (deploy/osprofiler).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from urllib.parse import urlsplit
 from redis.connection import parse_url
 
 
-class StoreRefusal(Exception):
-    """The store sent an error reply."""
+class StoreRefusal(ConnectionError):
+    """The store rejected the login."""
 
 
 class SpanStore:
@@ -51,7 +52,8 @@ class SpanStore:
     def connect(self) -> None:
         """Open the connection unless it is open.
 
-        Raises OSError where the store cannot be reached, StoreRefusal where it rejects the login.
+        Raises OSError where the store cannot be reached, StoreRefusal among them where it rejects
+        the login.
         """
         if self._socket is not None:
             return

@@ -1,3 +1,4 @@
+import asyncio
 import threading
 
 import osprofiler.profiler
@@ -5,11 +6,14 @@ import osprofiler.web
 import pytest
 from osprofiler import _utils
 
+from helpers.engines import COROUTINES, batch, closed, until
+from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer, Names, Recorder
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.tracing.iteration_profiler import SPAN_LIMIT
 from osbench.worker.tracing.profiling import Tracer, trace_headers
-from osbench.worker.tracing.trace_ids import span_text, uuid_text
+from osbench.worker.tracing.task_profiler import TaskProfiler
+from osbench.worker.tracing.trace_ids import IdPool, span_text, uuid_text
 
 
 class Kept:
@@ -367,3 +371,90 @@ def test_a_scenario_gets_headers_that_name_its_innermost_action(kept):
     ]
     # the iteration was given up: nothing joins its trace any more
     assert scenario.trace_headers() == {}
+
+
+async def _part(scenario, name):
+    with ActionTimer(scenario, name):
+        await asyncio.sleep(0.002)
+        scenario.headers.append(trace_headers())
+        with osprofiler.profiler.Trace(f"within {name}"):
+            await scenario.run_blocking(decorated, "a", token="b")
+
+
+def test_tasks_side_by_side_have_spans_of_their_own(kept):
+    """Two iterations at once, of two tasks each, in one thread."""
+
+    async def work(scenario):
+        scenario.headers = []
+        with ActionTimer(scenario, "whole"):
+            await asyncio.gather(_part(scenario, "a"), _part(scenario, "b"))
+        with ActionTimer(scenario, "after"):
+            pass
+        headers = [scenario.trace_headers(), *scenario.headers]
+        assert len({one["X-Trace-Info"] for one in headers}) == 3
+
+    tracer = make(kept, kind=TaskProfiler)
+    with closed(work, users=COROUTINES, tracer=tracer) as engine:
+        engine.add(batch((1, 9)))
+        engine.set_share(2)
+        until(lambda: len(engine.rows) == 8)
+
+    assert {row[1] for row in engine.rows} == {Outcome.OK}
+    assert {row[8][0] for row in engine.rows} == {ids[0] for ids, _ in kept.traces}
+    for _, spans in kept.traces:
+        names = {span[0]: span[2] for span in spans}
+        found = sorted((span[2], names.get(span[1])) for span in spans)
+        assert found == [
+            ("a", "whole"),
+            ("after", "osbench.iteration"),
+            ("b", "whole"),
+            ("decorated", "within a"),
+            ("decorated", "within b"),
+            ("osbench.iteration", None),
+            ("whole", "osbench.iteration"),
+            ("within a", "a"),
+            ("within b", "b"),
+        ]
+        assert spans[-1][2] == "osbench.iteration"
+        assert all(span[3] <= span[4] for span in spans)
+        assert "unfinished" not in str(spans)
+
+
+def test_a_coroutine_that_times_out_leaves_a_whole_trace_and_no_later_spans(kept):
+    async def work(scenario):
+        with ActionTimer(scenario, "stuck"):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                with osprofiler.profiler.Trace("late"):
+                    assert trace_headers() == {}
+
+    tracer = make(kept, kind=TaskProfiler)
+    with closed(work, users=COROUTINES, tracer=tracer, timeout_s=0.05) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+        until(lambda: not any(one.is_alive() for one in engine.abandoned))
+
+    parents, infos = kept.tree()
+    assert parents == {"osbench.iteration": None, "stuck": "osbench.iteration"}
+    assert '"unfinished":true' in infos["stuck"]
+    assert '"timed_out":true' in infos["osbench.iteration"]
+
+
+def test_surplus_and_missing_calls_in_a_task_do_no_harm():
+    profiler = TaskProfiler("key", IdPool().mint(), "")
+    profiler.stop()
+    outer = profiler.open("outer")
+    profiler.start("inner")
+    profiler.close(outer)
+    profiler.close(outer)
+    profiler.stop()
+    _, spans = profiler.finish("")
+
+    assert [(span[2], span[1]) for span in spans] == [
+        ("inner", outer),
+        ("outer", 0),
+        ("osbench.iteration", -1),
+    ]
+    assert '"unfinished":true' in spans[0][6]

@@ -1,0 +1,1 @@
+../../../worker/tracing/span_store.py

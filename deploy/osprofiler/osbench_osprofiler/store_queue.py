@@ -1,0 +1,1 @@
+../../../worker/tracing/store_queue.py

@@ -1,0 +1,86 @@
+"""Services with the driver of deploy/osprofiler, beside services with OSProfiler's."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from keystoneauth1.session import Session
+from osprofiler import profiler
+
+from services import operations
+from services.catalogue import admin
+from services.lab import Lab
+from services.temporary import temporary_lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def buffered() -> Iterator[Lab]:
+    """A Keystone with the driver."""
+    with temporary_lab() as lab:
+        lab.options = replace(lab.options, buffered=True)
+        operations.start(lab, ["keystone"])
+        yield lab
+
+
+def events(lab: Lab, session: Session, call: Callable[[Session], object]) -> list[str]:
+    """What does not differ from request to request of the events of a call, in no order.
+
+    The order of some statements differs between processes.
+    """
+    for _ in range(3):
+        call(session)
+    profiler.clean()
+    trace = profiler.init(lab.hmac_key).get_base_id()
+    try:
+        call(session)
+    finally:
+        profiler.clean()
+    key, client, before = f"osprofiler_opt:{trace}", lab.traces.client(), -1
+    while before != client.llen(key) or before % 2 or not before:
+        before = client.llen(key)
+        time.sleep(0.5)
+    return sorted(told(json.loads(raw)) for raw in client.lrange(key, 0, -1))
+
+
+def told(event: dict[str, Any]) -> str:
+    info = event["info"]
+    statement = info.get("db", {}).get("statement")
+    path = info.get("request", {}).get("path")
+    return str((event["name"], event["project"], event["service"], statement, path, sorted(info)))
+
+
+def test_keystone_writes_the_same_events_with_either_driver(keystone: Lab, buffered: Lab) -> None:
+    def token(session: Session) -> None:
+        session.invalidate()
+        session.get_token()
+
+    stock, ours = (events(lab, admin(lab), token) for lab in (keystone, buffered))
+
+    assert len(stock) > 20
+    assert ours == stock
+    settings = (buffered.home("keystone") / "keystone.conf").read_text()
+    assert "connection_string = osbench+redis://" in settings
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "path"),
+    [("glance", "image", "/v2/images"), ("zaqar", "messaging", "/v2/queues")],
+)
+def test_other_services_do_so_too(lab: Lab, buffered: Lab, name: str, kind: str, path: str) -> None:
+    operations.start(buffered, [name])
+
+    def listed(session: Session) -> None:
+        headers = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c"}
+        session.get(path, endpoint_filter={"service_type": kind}, headers=headers)
+
+    stock, ours = (events(one, admin(one), listed) for one in (lab, buffered))
+
+    assert stock
+    assert ours == stock
