@@ -1,4 +1,4 @@
-"""HTTP requests over libcurl: like requests where only the status counts, at far less CPU."""
+"""HTTP requests over libcurl: what goes through a proxy."""
 
 from __future__ import annotations
 
@@ -7,44 +7,23 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.request import getproxies_environment
 
 import pycurl
-import requests.utils
 
-import osbench
 from osbench.worker.http import addresses
-from osbench.worker.http.curl_request import CurlRequest, snapshot, takes
-
-AGENT = f"osbench/{osbench.__version__}"
-
-# constants used with every request
-_FIELDS, _JAR, _COOKIES = pycurl.HTTPHEADER, pycurl.INFO_COOKIELIST, pycurl.COOKIELIST
-_CODE = pycurl.RESPONSE_CODE
+from osbench.worker.http.outgoing_request import OutgoingRequest, unable
+from osbench.worker.http.tls_contexts import default_bundle
+from osbench.worker.http.wire.prepared_request import AGENT
 
 # variable parts of curl's messages: similar failures would not be grouped
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
 
 
-class _ThreadState:
-    """The state that a thread keeps between requests: its handle and the handle's set-up."""
-
-    __slots__ = ("curl", "fixed", "ready")
+class _Handle(threading.local):
+    """The curl handle of each thread."""
 
     def __init__(self) -> None:
         self.curl = pycurl.Curl()
-        #: Method, URL and options of a request that can be repeated by setting only its header
-        #: lines; None where the handle must be set up again.
-        self.ready: tuple[str, str, Mapping[str, Any]] | None = None
-        #: The header lines of that request that are the same each time.
-        self.fixed: list[str] = []
-
-
-class _Local(threading.local):
-    """The state of each thread."""
-
-    def __init__(self) -> None:
-        self.state = _ThreadState()
 
 
 class CurlClient:
@@ -53,7 +32,7 @@ class CurlClient:
     def __init__(self, of_run: Sequence[str]) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`."""
         self._of_run = of_run
-        self._local = _Local()
+        self._local = _Handle()
 
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
@@ -65,34 +44,22 @@ class CurlClient:
         Returns None, and sends nothing, where only requests can make this request.
         Raises TimeoutError, ConnectionError or ValueError.
         """
-        state = self._local.state
-        curl = state.curl
-        if state.ready == (method, url, options):
-            fields = [*own, *state.fixed]
-            # curl keeps cookies between requests; requests starts with none
-            if curl.getinfo(_JAR):
-                curl.setopt(_COOKIES, "ALL")
-        else:
-            state.ready = None
-            if not takes(method, url, options):
-                return None
-            request = CurlRequest(method, url, self._of_run, own, options)
-            _set_up(curl, request, options)
-            # cookies even survive a reset
-            curl.setopt(_COOKIES, "ALL")
-            fields = request.fields
-            if request.repeatable:
-                state.ready = (method, url, snapshot(options))
-                state.fixed = request.fixed
-        code = _send(curl, fields, method, url)
+        if unable(method, url, options):
+            return None
+        curl = self._local.curl
+        request = OutgoingRequest(method, url, self._of_run, own, options)
+        _set_up(curl, request, options)
+        # curl keeps cookies between requests, even through a reset; requests starts with none
+        curl.setopt(pycurl.COOKIELIST, "ALL")
+        code = _send(curl, request)
         if code in addresses.REDIRECTS and options.get("allow_redirects", True):
-            state.ready = None
-            request = CurlRequest(method, url, self._of_run, own, options)
             return _follow(curl, request, code, options)
         return code
 
 
-def _follow(curl: pycurl.Curl, request: CurlRequest, code: int, options: Mapping[str, Any]) -> int:
+def _follow(
+    curl: pycurl.Curl, request: OutgoingRequest, code: int, options: Mapping[str, Any]
+) -> int:
     first = f"{request.verb} {addresses.shown(request.url)}"
     left = addresses.REDIRECT_LIMIT
     while code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
@@ -101,11 +68,11 @@ def _follow(curl: pycurl.Curl, request: CurlRequest, code: int, options: Mapping
         left -= 1
         request.redirect(code, location)
         _set_up(curl, request, options)
-        code = _send(curl, request.fields, request.verb, request.url)
+        code = _send(curl, request)
     return code
 
 
-def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any]) -> None:
+def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, Any]) -> None:
     """Prepare the handle for a request, except for its header lines."""
     # otherwise options or the body of the previous request would be sent
     curl.reset()
@@ -115,9 +82,6 @@ def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any])
     setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
-    if not getproxies_environment():
-        # saves curl the search for a proxy with every request
-        setopt(pycurl.PROXY, "")
     # discards the body: returns the size of each chunk without running Python code
     setopt(pycurl.WRITEFUNCTION, len)
     if request.verb == "HEAD":
@@ -135,14 +99,31 @@ def _set_up(curl: pycurl.Curl, request: CurlRequest, options: Mapping[str, Any])
         _secure(curl, options.get("verify", True))
 
 
-def _send(curl: pycurl.Curl, fields: list[str], method: str, url: str) -> int:
-    curl.setopt(_FIELDS, fields)
+def _send(curl: pycurl.Curl, request: OutgoingRequest) -> int:
+    curl.setopt(pycurl.HTTPHEADER, _lines(request))
     try:
         curl.perform()
     except pycurl.error as error:
-        raise _translated(error, method, url) from error
-    code: int = curl.getinfo(_CODE)
+        raise _translated(error, request.verb, request.url) from error
+    code: int = curl.getinfo(pycurl.RESPONSE_CODE)
     return code
+
+
+def _lines(request: OutgoingRequest) -> list[str]:
+    """Header lines for curl, whose defaults they override."""
+    fields = request.fields
+    lines = [_line(name, value) for name, value in fields]
+    if request.body is not None:
+        # without a body curl sends neither header
+        named = {name.lower() for name, _ in fields}
+        lines += [f"{name}:" for name in ("Content-Type", "Expect") if name.lower() not in named]
+    return lines
+
+
+def _line(name: str, value: str | None) -> str:
+    if value is None:
+        return f"{name}:"
+    return f"{name}: {value}" if value else f"{name};"
 
 
 def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
@@ -152,17 +133,8 @@ def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
         curl.setopt(pycurl.SSL_VERIFYPEER, 0)
         curl.setopt(pycurl.SSL_VERIFYHOST, 0)
         return
-    bundle = verify if isinstance(verify, str) else _default_bundle()
+    bundle = verify if isinstance(verify, str) else default_bundle()
     curl.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - hot
-
-
-def _default_bundle() -> str:
-    environ = os.environ
-    return (
-        environ.get("REQUESTS_CA_BUNDLE")
-        or environ.get("CURL_CA_BUNDLE")
-        or requests.utils.DEFAULT_CA_BUNDLE_PATH
-    )
 
 
 def _translated(error: pycurl.error, method: str, url: str) -> Exception:

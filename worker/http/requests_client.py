@@ -8,9 +8,11 @@ from typing import Any
 
 import requests
 import urllib3.exceptions
+from requests.cookies import RequestsCookieJar
 
 from osbench.common.causes import root_cause
 from osbench.worker.http import addresses
+from osbench.worker.http.wire.cookies import Cookies
 
 #: Options that requests wants as tuples; task files only have lists.
 TUPLES = ("auth", "cert", "timeout")
@@ -34,6 +36,33 @@ class RequestsClient:
         host of `url`. Raises TimeoutError and ConnectionError for network errors, and the
         exceptions of requests for wrong arguments.
         """
+        status, _ = self._answered(method, url, own, options, None, keep_body=False)
+        return status
+
+    def answer(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        cookies: Cookies,
+        *,
+        keep_body: bool,
+    ) -> OtherAnswer:
+        """`status`, with the whole answer; `cookies` are sent, and get those that are set."""
+        _, answer = self._answered(method, url, own, options, cookies, keep_body=keep_body)
+        return answer
+
+    def _answered(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        cookies: Cookies | None,
+        *,
+        keep_body: bool,
+    ) -> tuple[int, OtherAnswer]:
         more: dict[str, Any] = {
             name: tuple(value) if name in TUPLES and isinstance(value, list) else value
             for name, value in options.items()
@@ -44,18 +73,33 @@ class RequestsClient:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
-            session.hooks["response"].append(_read)
-        session.cookies.clear()
+        session.hooks["response"] = [] if keep_body else [_read]
+        # each user has a jar of its own; threads share the session's connections alone
+        session.cookies = cookies.jar if cookies is not None else RequestsCookieJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
         try:
-            more["stream"] = True
+            more["stream"] = not keep_body
             with session.request(method, url, headers={**ours, **given}, **more) as answer:
-                return answer.status_code
+                return answer.status_code, OtherAnswer(answer)
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, error)) from error
         except requests.ConnectionError as error:
             raise ConnectionError(_message(method, url, error)) from error
+
+
+class OtherAnswer:
+    """An answer that requests got, with what of `HttpAnswer` a virtual user sees."""
+
+    def __init__(self, answer: requests.Response) -> None:
+        self.status = answer.status_code
+        self.fields = tuple((name.lower(), value) for name, value in answer.headers.items())
+        self.url = str(answer.url)
+        self._body: bytes = answer.content
+
+    def content(self) -> bytes:
+        """The body without its content codings."""
+        return self._body
 
 
 class _Session(requests.Session):

@@ -1,7 +1,8 @@
-"""A request for libcurl, made from the arguments of `requests.request`."""
+"""A request to be sent, made from the arguments of `requests.request`."""
 
 from __future__ import annotations
 
+import copy
 import json as jsonlib
 import re
 from collections.abc import Mapping, Sequence
@@ -9,10 +10,17 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+import requests.utils
+
 from osbench.worker.http import addresses
 
 #: Keyword arguments of `requests.request` that are supported here.
 OPTIONS = frozenset({"headers", "data", "json", "params", "timeout", "verify", "allow_redirects"})
+
+#: Headers, in lower case, that a request frames itself with; a user's own are left to requests.
+_FRAMING = frozenset({"content-length", "te", "transfer-encoding", "upgrade"})
+#: What a user's own header Connection may say, in lower case.
+_CONNECTION = ("close", "keep-alive")
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -24,38 +32,59 @@ OURS = frozenset(
 #: Redirects after which a request keeps its method and body.
 UNCHANGED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
-#: A header without a value stops curl from sending its default.
-NO_CONTENT_TYPE = "Content-Type:"
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNSAFE = re.compile(r"[\r\n\0]")
+
+#: A header's name and value; None keeps a default from being sent.
+Field = tuple[str, str | None]
 
 
-def takes(method: str, url: str, options: Mapping[str, Any]) -> bool:
-    """Whether curl handles a request as requests would.
+def unable(
+    method: str, url: str, options: Mapping[str, Any], known: frozenset[str] = OPTIONS
+) -> str:
+    """What of a request only requests can do; "" for nothing. `known` are possible options.
 
-    Other requests, and wrong arguments, are left to requests and its error messages.
+    Wrong arguments, too, are left to requests and its error messages.
     """
     verb = method.upper()
-    if verb not in METHODS or not options.keys() <= OPTIONS or not _ordinary(url):
-        return False
+    if verb not in METHODS:
+        return f"method {verb}"
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        return f"option {unknown[0]}"
     data, timeout = options.get("data"), options.get("timeout")
-    if verb == "HEAD" and (data or options.get("json") is not None):
-        return False
-    return (
-        isinstance(data, str | bytes | Mapping | None)
-        and (timeout is None or (isinstance(timeout, int | float) and timeout > 0))
-        and isinstance(options.get("verify", True), bool | str)
-        and _readable(options.get("headers") or {})
-    )
+    if not isinstance(data, str | bytes | Mapping | None) or (
+        verb == "HEAD" and (data or options.get("json") is not None)
+    ):
+        return "its data"
+    checks = {
+        "its URL": _ordinary(url),
+        "its timeout": timeout is None or (isinstance(timeout, int | float) and timeout > 0),
+        "option verify": isinstance(options.get("verify", True), bool | str),
+        "its headers": _readable(options.get("headers") or {}),
+    }
+    return next((name for name, fine in checks.items() if not fine), "")
 
 
 def _ordinary(url: str) -> bool:
-    # curl also supports file:// URLs
-    http = url.startswith(("http://", "https://"))
-    return http and not ("@" in url and "@" in urlsplit(url).netloc)
+    if not url.startswith(("http://", "https://")):
+        return False
+    try:
+        parts = urlsplit(url)
+        # reading the port checks it
+        _ = parts.port
+    except ValueError:
+        return False
+    return bool(parts.hostname) and "@" not in parts.netloc
 
 
 def _readable(headers: Any) -> bool:
     return isinstance(headers, Mapping) and all(
-        isinstance(name, str) and name.isascii() and (not isinstance(v, str) or v.isascii())
+        isinstance(name, str)
+        and name.isascii()
+        and name.lower() not in _FRAMING
+        and (not isinstance(v, str) or v.isascii())
+        and (name.lower() != "connection" or v is None or str(v).lower() in _CONNECTION)
         for name, v in headers.items()
     )
 
@@ -66,10 +95,10 @@ def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "headers": dict(headers)} if headers else dict(options)
 
 
-class CurlRequest:
-    """Method, URL, header lines and body of a request; redirects change it."""
+class OutgoingRequest:
+    """Method, URL, header fields and body of a request; redirects change it."""
 
-    __slots__ = ("_private", "body", "fields", "fixed", "repeatable", "url", "verb")
+    __slots__ = ("_private", "body", "fixed", "given", "own", "repeatable", "url", "verb")
 
     def __init__(
         self,
@@ -89,20 +118,34 @@ class CurlRequest:
         #: Bytes to send; None sends no Content-Length, as requests does with GET and HEAD.
         self.body = body or (None if self.verb in ("GET", "HEAD") else b"")
         headers = options.get("headers") or {}
-        given = {name.lower() for name in headers}
-        #: Header lines that do not depend on `own`.
-        self.fixed = _lines(headers, given, content_type, body=self.body is not None)
-        self.fixed += _ours(of_run, given)
-        self.fields = [*_ours(own, given), *self.fixed]
+        #: Names, in lower case, of the headers of the task.
+        self.given = frozenset(name.lower() for name in headers)
+        #: Fields that do not depend on `own`.
+        self.fixed = _fields(headers, self.given, content_type)
+        self.fixed += _ours(of_run, self.given)
+        #: Fields of the iteration.
+        self.own = _ours(own, self.given)
         #: Whether equal options make an equal request except for `own`. Not for JSON and forms,
         #: because 1, 1.0 and True are equal but sent differently.
         self.repeatable = (
-            given.isdisjoint(OURS)
+            self.given.isdisjoint(OURS)
             and not options.get("params")
             and options.get("json") is None
             and isinstance(options.get("data"), str | bytes | None)
         )
-        self._private = {_name(line) for line in (*of_run, *own)}
+        self._private = {line.split(":", 1)[0].lower() for line in (*of_run, *own)}
+
+    @property
+    def fields(self) -> list[Field]:
+        """All header fields; the first of a name is the one that counts."""
+        return [*self.own, *self.fixed]
+
+    def with_own(self, own: Sequence[str]) -> OutgoingRequest:
+        """The same request with header lines of an iteration."""
+        request = copy.copy(self)
+        request.own = _ours(own, self.given)
+        request._private = self._private | {line.split(":", 1)[0].lower() for line in own}
+        return request
 
     def redirect(self, code: int, location: str) -> None:
         """Turn into the request for `location`, by the rules of requests.
@@ -122,9 +165,8 @@ class CurlRequest:
             dropped |= self._private
         if _origin_changes(self.url, location):
             dropped.add("authorization")
-        self.fields = [f for f in self.fields if _name(f) not in dropped]
-        if "content-type" in dropped:
-            self.fields.append(NO_CONTENT_TYPE)
+        self.fixed = [(name, v) for name, v in self.fields if name.lower() not in dropped]
+        self.own = []
         self.url = location
 
 
@@ -149,38 +191,26 @@ def _body(data: Any, json: Any) -> tuple[bytes, str]:
     return b"", ""
 
 
-def _ours(lines: Sequence[str], given: set[str]) -> list[str]:
-    return [line for line in lines if _name(line) not in given]
+def _ours(lines: Sequence[str], given: frozenset[str]) -> list[Field]:
+    pairs = (line.split(": ", 1) for line in lines)
+    return [(name, value) for name, value in pairs if name.lower() not in given]
 
 
-def _lines(
-    headers: Mapping[str, Any], given: set[str], content_type: str, *, body: bool
-) -> list[str]:
-    """Header lines for curl: the user's override ours, which override curl's."""
-    lines = [_line(name, value) for name, value in headers.items()]
+def _fields(headers: Mapping[str, Any], given: frozenset[str], content_type: str) -> list[Field]:
+    fields = [_field(name, value) for name, value in headers.items()]
     if "accept-encoding" not in given:
-        # as requests does; the body is not decompressed here
-        lines.append("Accept-Encoding: gzip, deflate")
-    # without a body curl sends neither header, and each line costs time
-    if body and "content-type" not in given:
-        lines.append(f"Content-Type: {content_type}" if content_type else NO_CONTENT_TYPE)
-    if body and "expect" not in given:
-        lines.append("Expect:")
-    return lines
+        fields.append(("Accept-Encoding", requests.utils.DEFAULT_ACCEPT_ENCODING))
+    if content_type and "content-type" not in given:
+        fields.append(("Content-Type", content_type))
+    return fields
 
 
-def _line(name: str, value: Any) -> str:
-    if value is None:
-        return f"{name}:"
-    if not isinstance(value, str):
+def _field(name: str, value: Any) -> Field:
+    if value is not None and not isinstance(value, str):
         raise ValueError(f"header {name!r} must be a string, not {value!r}")
-    if "\n" in value or "\r" in value or not name or set(name) & set(": \r\n"):
+    if not _NAME.fullmatch(name) or (value and _UNSAFE.search(value)):
         raise ValueError(f"header {name!r} holds a character that no header may hold")
-    return f"{name}: {value}" if value else f"{name};"
-
-
-def _name(line: str) -> str:
-    return re.split("[:;]", line, maxsplit=1)[0].lower()
+    return name, value
 
 
 def _origin_changes(old: str, new: str) -> bool:

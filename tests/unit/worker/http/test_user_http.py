@@ -1,0 +1,422 @@
+"""`self.http`: requests of a virtual user, for threads and for coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from helpers.json_server import LoopbackServer, QuietHandler, serving
+from osbench.common.plugin.scenario import Scenario, VirtualUser
+from osbench.worker.http.http_clients import HttpClients
+from osbench.worker.http.user.expectations import CheckFailed, UnexpectedStatus
+from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
+from osbench.worker.http.user.request_base import Base, Bases
+
+ITEM = {"id": 3, "name": "lamp", "password": "hunter2", "tags": [{"t": "a"}, {"t": "b"}]}
+LARGE = json.dumps([{"id": n, "password": "hunter2", "of": "lamp"} for n in range(50_000)]).encode()
+
+
+class _Shop(QuietHandler):
+    """Answers with what it was asked, sets and deletes cookies, redirects."""
+
+    def do_GET(self) -> None:
+        body = self.sent_body()
+        path, _, query = self.path.partition("?")
+        headers = self.sent_headers()
+        told = {"method": self.command, "path": self.path, "headers": headers}
+        told["body"] = body.decode("latin-1")
+        told["cookies"] = self.headers.get_all("Cookie") or []
+        self.server.told.append(told)  # type: ignore[attr-defined]
+        extra: list[tuple[str, str]] = []
+        status, answer = 200, json.dumps(ITEM).encode()
+        if path == "/set":
+            extra = [("Set-Cookie", part.replace("%3B", ";")) for part in query.split("&")]
+        elif path == "/go":
+            status, extra = 302, [("Location", "/item/3"), ("Set-Cookie", "went=1; Path=/")]
+        elif path.startswith("/status/"):
+            status = int(path.rpartition("/")[2])
+        elif path == "/text":
+            answer = "password=hunter2 grüße".encode()
+            extra = [("Content-Type", "text/plain; charset=utf-8")]
+        elif path.startswith("/charset/"):
+            extra = [("Content-Type", f"text/plain; charset={path.rpartition('/')[2]}")]
+        elif path == "/echo":
+            answer = json.dumps({"sent": headers}).encode()
+        elif path == "/large":
+            answer = LARGE
+        elif path == "/empty":
+            answer = b""
+        self.send_response(status)
+        for name, value in [*extra, ("Content-Length", str(len(answer)))]:
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer)
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = do_GET
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LoopbackServer]:
+    made = LoopbackServer(_Shop)
+    made.told = []  # type: ignore[attr-defined]
+    with serving(made):
+        yield made
+
+
+class Customer:
+    """A virtual user and its session, of a thread or of a loop; `ask` is one iteration."""
+
+    def __init__(self, kind: str, base: Base, **context: Any) -> None:
+        clients = HttpClients(["X-Osbench-Run: r"])
+        self.kind = kind
+        session = LoopHttpSession if kind == "loop" else HttpSession
+        self.user = VirtualUser(7, open_http=lambda user: session(clients, base))
+        self.context = {"iteration": 5, "timeout_s": 0.0, **context}
+        self._loop = asyncio.new_event_loop()
+
+    def close(self) -> None:
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self._loop.run_until_complete(asyncio.wait(tasks))
+        self._loop.close()
+
+    def scenario(self) -> Scenario:
+        made = Scenario(dict(self.context))
+        made.context = dict(self.context)
+        made._user = self.user
+        return made
+
+    def ask(self, method: str, path: str, **wishes: Any) -> Any:
+        return self.asked(method, path, **wishes)[0]
+
+    def asked(self, method: str, path: str, **wishes: Any) -> tuple[Any, Scenario]:
+        scenario = self.scenario()
+        if self.kind == "loop":
+
+            async def go() -> Any:
+                return await getattr(scenario.http, method)(path, **wishes)
+
+            return self._loop.run_until_complete(go()), scenario
+        return getattr(scenario.http, method)(path, **wishes), scenario
+
+
+@pytest.fixture(params=["thread", "loop"])
+def customer(request, server) -> Iterator[Customer]:
+    server.told.clear()
+    made = Customer(request.param, Base(url=server.url))
+    yield made
+    made.close()
+
+
+def test_a_request_says_what_came_back(customer, server):
+    answer, scenario = customer.asked("get", "/item/3?x=1", check={"$.id": 3})
+
+    assert (answer.status, answer.url) == (200, f"{server.url}/item/3?x=1")
+    assert answer.json() == ITEM
+    assert json.loads(answer.text) == ITEM
+    assert answer.headers["CONTENT-length"] == str(len(answer.body))
+    assert scenario._recorder.names.names == ["GET /item/[id]"]
+    assert len(scenario._recorder.exchanges) > 0
+    headers = server.told[0]["headers"]
+    assert (headers["x-osbench-run"], headers["x-osbench-iteration"]) == ("r", "5")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/items/17/parts/9", "GET /items/[id]/parts/[id]"),
+        ("/i/3f2504e0-4f89-11d3-9a0c-0305e82c3301?a=1", "GET /i/[id]"),
+        ("/v2/0a1b2c3d4e5f60718293a4b5c6d7e8f9", "GET /v2/[id]"),
+        ("", "GET /"),
+    ],
+)
+def test_ids_are_no_part_of_names(customer, path, name):
+    _, scenario = customer.asked("get", path)
+
+    assert scenario._recorder.names.names == [name]
+
+
+def test_bodies_are_json_forms_or_files(customer, server):
+    customer.ask("post", "/item", json={"a": [1]})
+    customer.ask("put", "/item", data={"a": "b c"})
+    customer.ask("patch", "/item", data="raw", headers={"Content-Type": "text/x"})
+    customer.ask("post", "/item", files={"f": ("a.txt", b"content")}, data={"k": "v"})
+
+    sent = [(one["method"], one["headers"]["content-type"], one["body"]) for one in server.told]
+    assert sent[0] == ("POST", "application/json", '{"a": [1]}')
+    assert sent[1] == ("PUT", "application/x-www-form-urlencoded", "a=b+c")
+    assert sent[2] == ("PATCH", "text/x", "raw")
+    _, content_type, body = sent[3]
+    assert content_type.startswith("multipart/form-data; boundary=")
+    assert 'name="k"' in body
+    assert 'filename="a.txt"' in body
+    assert "content" in body
+
+
+def test_files_may_be_open_and_forms_may_have_lists(customer, server, tmp_path):
+    (tmp_path / "lamp.csv").write_text("from a file")
+    with (tmp_path / "lamp.csv").open("rb") as lamp:
+        customer.ask("post", "/item", files={"f": lamp}, data={"k": ["v1", 2, None]})
+        lamp.seek(0)
+        customer.ask("post", "/item", files={"f": ("b.csv", lamp, "text/csv"), "raw": b"bytes"})
+
+    first, second = (one["body"] for one in server.told)
+    assert 'filename="lamp.csv"' in first
+    assert "from a file" in first
+    assert "v1" in first
+    assert first.count('name="k"') == 2
+    assert 'filename="b.csv"' in second
+    assert "text/csv" in second
+    assert "from a file" in second
+    assert 'name="raw"; filename="raw"' in second
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        ({"expct": 200}, r"no argument 'expct' \(did you mean expect\?\)"),
+        ({"zzz": 1}, "no argument 'zzz'$"),
+        ({"files": {"f": 5}}, "the file 'f' is bytes, a text or an open file, not 5"),
+        ({"files": {"f": b"a"}, "data": "x"}, "are mappings of names"),
+    ],
+)
+def test_wrong_arguments_are_named_before_the_request(customer, server, wishes, said):
+    with pytest.raises(TypeError, match=said):
+        customer.ask("post", "/item", **wishes)
+
+    assert not server.told
+
+
+def test_a_path_is_a_text(customer):
+    with pytest.raises(TypeError, match="the path of a request is a text, not 5"):
+        customer.ask("get", 5)
+
+
+def test_cookies_are_kept_between_iterations_until_they_are_over(customer, server):
+    def cookies() -> str:
+        customer.ask("get", "/item")
+        return server.told[-1]["headers"].get("cookie", "")
+
+    customer.ask("get", "/set?a=1%3B Path=/&b=2%3B Path=/only".replace(" ", ""))
+    assert cookies() == "a=1"
+    customer.ask("get", "/only/here")
+    assert sorted(server.told[-1]["headers"]["cookie"].split("; ")) == ["a=1", "b=2"]
+    customer.ask("get", "/set?a=%3BPath=/%3BMax-Age=0")
+    assert cookies() == ""
+    customer.scenario().http.cookies.set("mine", "3")
+    assert cookies() == "mine=3"
+    customer.ask("get", "/set?soon=1%3BPath=/%3BMax-Age=1")
+    assert "soon=1" in cookies()
+    time.sleep(1.1)
+    assert cookies() == "mine=3"
+    customer.ask("get", "/item", headers={"Cookie": "own=1"})
+    assert server.told[-1]["cookies"] == ["own=1"]
+
+
+@pytest.mark.parametrize("value", ["x\r\nInjected: 1", "x\nInjected: 1", "\u20ac"])
+def test_a_cookie_that_would_be_another_header_is_not_sent(customer, server, value):
+    customer.scenario().http.cookies.set("a", value)
+
+    with pytest.raises(ValueError, match="a cookie of the user holds a character"):
+        customer.ask("get", "/item")
+
+    assert not server.told
+
+
+def test_cookies_are_sent_back_in_the_bytes_in_which_they_came(customer, server):
+    customer.ask("get", "/set?a=1%3BPath=/")
+    customer.scenario().http.cookies.set("b", "gr\xfcn")
+
+    customer.ask("get", "/item")
+
+    assert "b=gr\xfcn" in server.told[-1]["headers"]["cookie"]
+
+
+def test_a_redirect_sets_cookies_and_is_followed(customer, server):
+    answer = customer.ask("get", "/go")
+
+    assert answer.url == f"{server.url}/item/3"
+    assert server.told[-1]["headers"]["cookie"] == "went=1"
+    assert customer.ask("get", "/go", allow_redirects=False, expect=302).status == 302
+
+
+def test_two_users_have_two_jars(server):
+    first, second = (Customer("thread", Base(url=server.url)) for _ in range(2))
+    first.ask("get", "/set?a=1")
+    server.told.clear()
+    second.ask("get", "/item")
+
+    assert "cookie" not in server.told[0]["headers"]
+
+
+@pytest.mark.parametrize("expect", [404, {404, 410}, [404], range(400, 500)])
+def test_a_status_may_be_expected(customer, expect):
+    assert customer.ask("get", "/status/404", expect=expect).status == 404
+
+
+def test_an_unexpected_status_says_what_came_and_masks_secrets(customer):
+    with pytest.raises(UnexpectedStatus) as caught:
+        customer.ask("get", "/status/500")
+
+    text = str(caught.value)
+    assert text.startswith("GET /status/[id] answered 500, expected less than 400: {")
+    assert "hunter2" not in text
+    assert '"password": "***"' in text
+    assert caught.value.kind == "GET /status/[id] answered 500, expected less than 400"
+    with pytest.raises(UnexpectedStatus, match="expected 201 or 204"):
+        customer.ask("get", "/text", expect={204, 201}, name="look")
+    with pytest.raises(UnexpectedStatus) as caught:
+        customer.ask("get", "/text", expect=201)
+    assert "password=***" in str(caught.value)
+
+
+@pytest.mark.parametrize("expect", ["200", True, [], [200, "x"], 2.0])
+def test_a_wrong_expectation_is_refused_before_the_request(customer, server, expect):
+    with pytest.raises(TypeError, match="expect must be"):
+        customer.ask("get", "/item", expect=expect)
+
+    assert not server.told
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"$.id": 3, "$.tags[*].t": "b", "text": "lamp"},
+        {"$.id": lambda value: value > 2},
+        {"header Content-Length": lambda value: int(value) > 10},
+        lambda response: response.json()["id"] == 3,
+    ],
+)
+def test_checks_that_hold(customer, check):
+    assert customer.ask("get", "/item/3", check=check).status == 200
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ({"$.id": 4}, r"\$\.id is 3, not 4"),
+        ({"$.absent": 1}, r"\$\.absent is not there, not 1"),
+        ({"text": "chair"}, "the text has no 'chair'"),
+        ({"header etag": "7"}, "header etag is None, not '7'"),
+        ({"$.id": lambda value: value > 3}, r"\$\.id does not hold"),
+        (lambda response: False, "check does not hold"),
+    ],
+)
+def test_checks_that_do_not_hold_fail_the_iteration(customer, check, said):
+    with pytest.raises(CheckFailed, match=said) as caught:
+        customer.ask("get", "/item/3", check=check)
+
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["$", "$[*]", "$[0]", "$[0].password", "$[0]['password']"])
+def test_what_a_check_found_is_shown_without_secrets_and_cut(customer, path):
+    with pytest.raises(CheckFailed) as caught:
+        customer.ask("get", "/large", check={path: "chair"})
+
+    assert "hunter2" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("name", ["Cookie", "Authorization", "X-Auth-Token"])
+def test_an_answer_that_repeats_the_request_shows_no_secrets(customer, name):
+    with pytest.raises(CheckFailed) as caught:
+        customer.ask("get", "/echo", headers={name: "sid=hunter2"}, check={"text": "chair"})
+
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_check_of_a_cookie_does_not_show_it(customer):
+    with pytest.raises(CheckFailed) as caught:
+        customer.ask("get", "/set?sid=hunter2", check={"header Set-Cookie": "sid=other"})
+
+    assert "header Set-Cookie is '***', not '***'" in str(caught.value)
+
+
+@pytest.mark.parametrize("charset", ["undefined", "idna", "hex", "no-such"])
+def test_a_text_of_no_charset_is_read_as_utf_8(customer, charset):
+    assert "lamp" in customer.ask("get", f"/charset/{charset}").text
+
+
+def test_soft_checks_are_counted_and_fail_nothing(customer):
+    _, scenario = customer.asked("get", "/item/3", verify={"$.id": 3, "$.name": "chair"})
+
+    assert scenario._checks == {
+        "GET /item/[id]: $.id": [1, 0],
+        "GET /item/[id]: $.name": [0, 1],
+    }
+    assert not scenario.verify("mine", [])
+    assert scenario._checks["mine"] == [0, 1]
+
+
+def test_a_check_of_nothing_that_is_known_is_refused(customer):
+    with pytest.raises(ValueError, match=r"a check looks at .* not at 'status'"):
+        customer.ask("get", "/item", check={"status": 200})
+    with pytest.raises(ValueError, match="cannot be read"):
+        customer.ask("get", "/item", check={"$.a[": 1})
+    with pytest.raises(CheckFailed, match="the answer is not JSON"):
+        customer.ask("get", "/empty", check={"$.a": 1})
+
+
+def test_a_stream_is_read_and_not_kept(customer):
+    answer = customer.ask("get", "/item", stream=True)
+
+    assert answer.status == 200
+    with pytest.raises(ValueError, match="not kept"):
+        _ = answer.body
+
+
+@pytest.mark.parametrize("method", ["head", "delete", "options"])
+def test_all_methods_are_there(customer, server, method):
+    assert customer.ask(method, "/item").status == 200
+    assert server.told[0]["method"] == method.upper()
+
+
+def test_what_requests_alone_can_do_has_the_same_cookies_and_answers(customer, server):
+    customer.ask("get", "/set?a=1%3BPath=/")
+    answer = customer.ask("get", "/item/3", auth=("ann", "pw"), check={"$.id": 3})
+
+    assert answer.headers["content-length"] == str(len(answer.body))
+    headers = server.told[-1]["headers"]
+    assert headers["authorization"].startswith("Basic ")
+    assert headers["cookie"] == "a=1"
+    customer.ask("get", "/set?b=2%3BPath=/", auth=("ann", "pw"))
+    customer.ask("get", "/item")
+    assert sorted(server.told[-1]["headers"]["cookie"].split("; ")) == ["a=1", "b=2"]
+
+
+def test_the_task_says_where_requests_go_and_what_they_carry(server):
+    base = Bases({"base": f"{server.url}/v1/", "headers": {"X-A": "1"}, "timeout": 5}).of(1)
+    customer = Customer("thread", base, timeout_s=0.5)
+    server.told.clear()
+    customer.ask("get", "item", headers={"X-B": "2"})
+
+    (seen,) = server.told
+    assert seen["path"] == "/v1/item"
+    assert (seen["headers"]["x-a"], seen["headers"]["x-b"]) == ("1", "2")
+    assert customer.user.http()._call("GET", "/x").options["timeout"] == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="there is no base: set http"):
+        Customer("thread", Base()).ask("get", "/item")
+
+
+def test_a_token_goes_to_its_service_alone(server):
+    base = Base(url=server.url, token=lambda: {"X-Auth-Token": "t"})
+    customer = Customer("thread", base)
+    server.told.clear()
+    customer.ask("get", "/item")
+    customer.ask("get", f"http://localhost:{server.server_port}/item")
+
+    assert ["x-auth-token" in one["headers"] for one in server.told] == [True, False]
+
+
+def test_there_is_no_session_outside_a_worker():
+    with pytest.raises(RuntimeError, match=r"self.http needs a virtual user of a worker"):
+        _ = Scenario({}).http

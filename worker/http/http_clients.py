@@ -1,0 +1,153 @@
+"""The client for a request: our own, libcurl through a proxy, requests for what is left."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from osbench.common.plugin.atomic import Recorder
+from osbench.common.protocol.exchanges import pack_other
+from osbench.worker.http.curl_client import CurlClient
+from osbench.worker.http.on_loop.loop_client import LoopClient
+from osbench.worker.http.outgoing_request import unable
+from osbench.worker.http.ready_requests import beyond
+from osbench.worker.http.requests_client import RequestsClient
+from osbench.worker.http.socket_client import SocketClient
+from osbench.worker.http.user.asked_request import AskedRequest
+from osbench.worker.http.user.http_response import WholeAnswer
+from osbench.worker.http.wire.cookies import Cookies
+
+LOG = logging.getLogger(__name__)
+
+
+class HttpClients:
+    """Clients that all virtual users of a process share."""
+
+    def __init__(self, of_run: Sequence[str]) -> None:
+        """`of_run` are header lines of every request, for the first host only, as in `status`."""
+        self._of_loop = LoopClient(of_run)
+        self._of_threads = SocketClient(of_run)
+        self._curl = CurlClient(of_run)
+        self._requests = RequestsClient(of_run)
+        self._said: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    async def status(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        recorder: Recorder,
+    ) -> int:
+        """Make a request, read the whole response and return the status code.
+
+        `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
+        whole request, a pair the time to connect and each wait. `own` are header lines that are
+        only sent to the host of `url`. `recorder` is that of the iteration: it gets what was
+        measured, and runs the clients that block.
+        Raises TimeoutError, ConnectionError or ValueError, and what requests raises for wrong
+        arguments.
+        """
+        answer = await self._of_loop.request(
+            method, url, own, options, keep_body=False, recorder=recorder
+        )
+        if answer is not None:
+            return answer.status
+        call = partial(self._status_by_others, method, url, own, options, recorder)
+        status: int = await recorder.run_blocking(call)
+        return status
+
+    def blocking_status(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        recorder: Recorder,
+    ) -> int:
+        """`status` of a virtual user that is a thread."""
+        answer = self._of_threads.request(
+            method, url, own, options, keep_body=False, recorder=recorder
+        )
+        if answer is not None:
+            return answer.status
+        return self._status_by_others(method, url, own, options, recorder)
+
+    async def answer(
+        self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
+    ) -> WholeAnswer:
+        """Make a request of a virtual user; `cookies` are sent, and get those that are set.
+
+        Raises what `status` does.
+        """
+        answer = await self._of_loop.request(
+            asked.method,
+            asked.url,
+            asked.own,
+            asked.options,
+            keep_body=asked.keep_body,
+            recorder=recorder,
+            cookies=cookies,
+        )
+        if answer is not None:
+            return answer
+        call = partial(self._answer_by_requests, asked, recorder, cookies)
+        other: WholeAnswer = await recorder.run_blocking(call)
+        return other
+
+    def blocking_answer(
+        self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
+    ) -> WholeAnswer:
+        """`answer` of a virtual user that is a thread."""
+        answer = self._of_threads.request(
+            asked.method,
+            asked.url,
+            asked.own,
+            asked.options,
+            keep_body=asked.keep_body,
+            recorder=recorder,
+            cookies=cookies,
+        )
+        return answer or self._answer_by_requests(asked, recorder, cookies)
+
+    def _answer_by_requests(
+        self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
+    ) -> WholeAnswer:
+        method, url, options = asked.method, asked.url, asked.options
+        self._note_other("requests", beyond(method, url, options), recorder)
+        return self._requests.answer(
+            method, url, asked.own, options, cookies, keep_body=asked.keep_body
+        )
+
+    def _status_by_others(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        recorder: Recorder,
+    ) -> int:
+        client = "requests" if unable(method, url, options) else "libcurl"
+        self._note_other(client, beyond(method, url, options), recorder)
+        got = self._curl.status(method, url, own, options)
+        return got if got is not None else self._requests.status(method, url, own, options)
+
+    def _note_other(self, client: str, why: str, recorder: Recorder) -> None:
+        """Count a request that another client makes, and log once which and why."""
+        name = f"{client}: {why}"
+        recorder.note_exchange(pack_other(recorder.open, recorder.names.number(name)))
+        self._say(client, why)
+
+    def _say(self, client: str, why: str) -> None:
+        """Log once which other client makes requests, and why."""
+        if (client, why) in self._said:
+            return
+        with self._lock:
+            if (client, why) in self._said:
+                return
+            self._said.add((client, why))
+        LOG.info("requests are made by %s, which costs more CPU: %s", client, why)

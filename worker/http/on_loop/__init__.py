@@ -1,0 +1,1 @@
+"""The HTTP client for virtual users that share an event loop."""

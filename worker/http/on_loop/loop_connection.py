@@ -1,0 +1,360 @@
+"""A connection of an event loop, whose limits one timer keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+from collections.abc import Sequence
+from time import monotonic_ns
+from typing import cast
+
+from osbench.worker.http.ready_requests import RequestLimits
+from osbench.worker.http.wire.answer_parser import AnswerParser
+from osbench.worker.http.wire.exchange_phases import ExchangePhases
+from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.prepared_request import PreparedRequest
+from osbench.worker.http.wire.tls_channel import TlsChannel
+from osbench.worker.http.wire.wire_errors import EarlyEnd, ReceiveTimedOut
+
+#: Bytes of a large body that are sent at once.
+_PIECE = 64 * 1024
+
+#: A connection that rests for longer is looked at before it is used, ns.
+_RESTED_NS = 1_000_000
+
+
+class LoopConnection(asyncio.Protocol):
+    """One connection; used by one task at a time, in the thread of its loop.
+
+    `begin` a request, `send_rest` where it has a large body, wait for the future, take the
+    `answer`. The connection has to be closed where one of them raises or is cancelled.
+    """
+
+    __slots__ = (
+        "_drained",
+        "_due_ns",
+        "_early",
+        "_fault",
+        "_loop",
+        "_over",
+        "_parser",
+        "_paused",
+        "_phases",
+        "_rested_ns",
+        "_socket",
+        "_timer",
+        "_timer_ns",
+        "_tls",
+        "_transport",
+        "_unsent",
+        "_used",
+        "_wait_ns",
+        "_waiter",
+        "_whole_due_ns",
+    )
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, sock: socket.socket, tls: TlsChannel | None
+    ) -> None:
+        """`sock` becomes that of the transport, which closes it."""
+        self._loop = loop
+        self._socket = sock
+        self._tls = tls
+        self._parser = AnswerParser()
+        self._transport: asyncio.Transport | None = None
+        #: Of the request whose answer is to come; None where nothing may come.
+        self._phases: ExchangePhases | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._fault: ConnectionError | TimeoutError | None = None
+        #: What came before the first request, to which it is the answer.
+        self._early = b""
+        #: The peer has ended the connection, or nothing of it can be trusted any more.
+        self._over = False
+        self._used = 0
+        self._rested_ns = 0
+        # limits: when the next wait and all of the request have to be over, 0 for never
+        self._due_ns = 0
+        self._whole_due_ns = 0
+        self._wait_ns = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ns = 0
+        # large bodies
+        self._paused = False
+        self._drained: asyncio.Future[None] | None = None
+        self._unsent = False
+
+    @property
+    def untouched(self) -> bool:
+        """Whether not a byte of the answer has come."""
+        return self._parser.untouched
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may go over the connection, after an answer."""
+        return self._parser.reusable and not self._over
+
+    @property
+    def tls(self) -> TlsChannel | None:
+        """The TLS of a connection of an origin that is secure."""
+        return self._tls
+
+    def spoilt(self, now_ns: int) -> bool:
+        """Whether a kept connection was closed by the peer, or has bytes nobody asked for.
+
+        The loop tells mostly. It is looked at where the loop may not have done so, as in
+        `SocketConnection.spoilt`.
+        """
+        transport = self._transport
+        if self._over or transport is None or transport.is_closing():
+            return True
+        if self._used > 1 and now_ns - self._rested_ns < _RESTED_NS:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        """Close the connection, whatever it is doing."""
+        self._phases = None
+        self._over = True
+        self._forget_timer()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def begin(
+        self,
+        request: PreparedRequest,
+        own: Sequence[str],
+        limits: RequestLimits,
+        phases: ExchangePhases,
+        *,
+        keep_body: bool,
+    ) -> asyncio.Future[None]:
+        """Send a request, but for its `rest`; the future is done when its answer can be taken.
+
+        Raises EarlyEnd where the peer has ended TLS.
+        """
+        transport, tls = self._transport, self._tls
+        assert transport is not None
+        self._parser.expect(bodiless=request.bodiless, keep_body=keep_body)
+        waiter = self._waiter = self._loop.create_future()
+        self._fault = None
+        self._limit(limits, phases)
+        self._used += 1
+        data = request.data(own)
+        phases.sent_bytes = len(data) + len(request.rest)
+        self._phases = phases
+        if request.rest:
+            # what follows must not overtake it
+            transport.set_write_buffer_limits(0)
+        if not transport.is_closing():
+            transport.write(data if tls is None else tls.wrap(data))
+        if self._used == 1 and (self._early or self._over):
+            self._take_early()
+        return waiter
+
+    async def send_rest(self, rest: bytes) -> None:
+        """Send a large body. Where the peer takes no more of it, its answer may still come.
+
+        Raises EarlyEnd where the peer has ended TLS.
+        """
+        tls = self._tls
+        self._unsent = True
+        for at in range(0, len(rest), _PIECE):
+            piece = rest[at : at + _PIECE]
+            wire = memoryview(piece if tls is None else tls.wrap(piece))
+            if not await self._send_piece(wire):
+                return
+        self._unsent = False
+
+    def answer(self, request: PreparedRequest, phases: ExchangePhases) -> HttpAnswer:
+        """The answer, when the future is done.
+
+        Raises BadAnswer, EarlyEnd and ReceiveTimedOut.
+        """
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+        if self._unsent:
+            self._parser.reusable = False
+        return self._parser.answer(request, phases)
+
+    # called by the loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # that of uvloop is no asyncio.Transport by its class
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        phases = self._phases
+        if phases is None:
+            self._unasked(data)
+            return
+        tls = self._tls
+        try:
+            if tls is not None:
+                data = self._unwrapped(tls, data)
+            if data and not phases.first_byte_ns:
+                phases.first_byte_ns = monotonic_ns()
+            whole = self._parser.take(data) if data else False
+            if not whole and tls is not None and tls.ended:
+                self._parser.end()
+                whole = True
+        except ConnectionError as error:
+            self._finish(error)
+            return
+        if whole:
+            phases.ended_ns = self._rested_ns = monotonic_ns()
+            self._finish()
+        elif self._wait_ns:
+            self._wait_again()
+
+    def eof_received(self) -> None:
+        self._over = True
+        phases = self._phases
+        if phases is None:
+            self._wake_sender()
+            return
+        try:
+            self._parser.end()
+        except EarlyEnd as error:
+            self._finish(error)
+        else:
+            phases.ended_ns = monotonic_ns()
+            self._finish()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._over = True
+        self._forget_timer()
+        if self._phases is not None:
+            said = exc.strerror if isinstance(exc, OSError) else ""
+            self._finish(EarlyEnd(said or "the connection failed"))
+        else:
+            self._wake_sender()
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._wait_ns:
+            self._wait_again()
+        self._wake_sender()
+
+    def _take_early(self) -> None:
+        early, self._early = self._early, b""
+        if early:
+            self.data_received(early)
+        if self._over and self._phases is not None:
+            self.eof_received()
+
+    def _unasked(self, data: bytes) -> None:
+        """Take what comes when no answer is expected."""
+        if not self._used and len(self._early) < _PIECE:
+            self._early += data
+            return
+        tls = self._tls
+        if tls is not None:
+            try:
+                if not self._unwrapped(tls, data) and not tls.ended:
+                    # of TLS itself, such as tickets for its sessions
+                    return
+            except EarlyEnd:
+                pass
+        self.close()
+
+    def _unwrapped(self, tls: TlsChannel, data: bytes) -> bytes:
+        data = tls.unwrap(data)
+        words = tls.last_words()
+        if words and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(words)
+        return data
+
+    def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
+        """Have the task that waits go on, with an answer or with what went wrong."""
+        self._phases = None
+        self._fault = fault
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        self._wake_sender()
+
+    # limits: the timer of a connection is rarely set anew, as most requests take less time
+
+    def _limit(self, limits: RequestLimits, phases: ExchangePhases) -> None:
+        self._due_ns = self._whole_due_ns = self._wait_ns = 0
+        if limits.whole_s:
+            self._whole_due_ns = phases.begun_ns + int(limits.whole_s * 1e9)
+            self._bound(self._whole_due_ns)
+        if limits.wait_s:
+            self._wait_ns = int(limits.wait_s * 1e9)
+            self._wait_again()
+
+    def _wait_again(self) -> None:
+        due_ns = monotonic_ns() + self._wait_ns
+        whole_due_ns = self._whole_due_ns
+        self._bound(min(due_ns, whole_due_ns) if whole_due_ns else due_ns)
+
+    def _bound(self, due_ns: int) -> None:
+        """Have the wait end at an instant, monotonic ns."""
+        self._due_ns = due_ns
+        if self._timer is not None:
+            if self._timer_ns <= due_ns:
+                return
+            self._timer.cancel()
+        self._set_timer(due_ns)
+
+    def _set_timer(self, due_ns: int) -> None:
+        self._timer_ns = due_ns
+        left_s = max(0, due_ns - monotonic_ns()) / 1e9
+        self._timer = self._loop.call_later(left_s, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        sends = self._drained is not None and not self._drained.done()
+        if not self._due_ns or not (sends or self._phases is not None):
+            # who waits next sets it again
+            return
+        if self._due_ns > monotonic_ns():
+            self._set_timer(self._due_ns)
+            return
+        self._finish(ReceiveTimedOut("timed out"))
+
+    def _forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # large bodies
+
+    async def _send_piece(self, wire: memoryview) -> bool:
+        """Send some bytes; False where the peer takes no more, or all is over."""
+        transport = self._transport
+        assert transport is not None
+        # others run, and what the peer says meanwhile is heard
+        await asyncio.sleep(0)
+        while True:
+            while self._paused and self._fault is None and not self._over:
+                if self._due_ns:
+                    self._bound(self._due_ns)
+                self._drained = self._loop.create_future()
+                await self._drained
+            if self._fault is not None or self._over or transport.is_closing():
+                return False
+            if not wire:
+                return True
+            try:
+                # not by the transport: where that fails to send, it receives no more either
+                wire = wire[self._socket.send(wire) :]
+                if self._wait_ns:
+                    self._wait_again()
+            except BlockingIOError:
+                transport.write(wire)
+                wire = wire[len(wire) :]
+            except OSError:
+                return False
+
+    def _wake_sender(self) -> None:
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)

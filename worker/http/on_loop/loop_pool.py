@@ -1,0 +1,61 @@
+"""The connections that an event loop keeps between requests."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context
+
+from osbench.worker.http.on_loop.loop_connection import LoopConnection
+
+#: Origins whose connections are kept, at most.
+ORIGINS = 64
+
+
+class LoopPool:
+    """Connections by where they lead, while no request uses them; for the loop's thread alone.
+
+    Not by user, as with threads: a user of an open load is a task for each iteration. There are no
+    more of them than there were requests at once.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """All connections are closed when the loop cancels its tasks, at its end."""
+        #: The connection used last comes last.
+        self._resting: dict[object, list[LoopConnection]] = {}
+        # of no iteration: it must not keep what the first one has in its context
+        self._keeper = loop.create_task(self._keep(), name="http-connections", context=Context())
+
+    def take(self, origin: object, now_ns: int) -> LoopConnection | None:
+        """A connection that can carry a request, that which has rested least."""
+        resting = self._resting.get(origin)
+        while resting:
+            connection = resting.pop()
+            if not connection.spoilt(now_ns):
+                return connection
+            connection.close()
+        return None
+
+    def put(self, origin: object, connection: LoopConnection) -> None:
+        """Keep a connection after an answer, if it can carry another request."""
+        if not connection.reusable or self._keeper.done():
+            connection.close()
+            return
+        resting = self._resting.get(origin)
+        if resting is None:
+            if len(self._resting) >= ORIGINS:
+                self._close(self._resting.pop(next(iter(self._resting))))
+            resting = self._resting[origin] = []
+        resting.append(connection)
+
+    async def _keep(self) -> None:
+        """Wait for the end of the loop."""
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            for resting in self._resting.values():
+                self._close(resting)
+            self._resting.clear()
+
+    def _close(self, connections: list[LoopConnection]) -> None:
+        for connection in connections:
+            connection.close()

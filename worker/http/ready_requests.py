@@ -1,0 +1,125 @@
+"""Requests made ready from the arguments of scenarios, for drivers of every kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from requests.utils import get_environ_proxies
+
+from osbench.worker.http.outgoing_request import OPTIONS, OutgoingRequest, snapshot, unable
+from osbench.worker.http.tls_contexts import trust_of
+from osbench.worker.http.wire.prepared_request import PreparedRequest
+from osbench.worker.http.wire.wire_errors import ReceiveTimedOut
+
+#: Requests that are kept ready, at most.
+READY = 256
+
+_TAKEN = OPTIONS | {"cert"}
+
+
+class RequestLimits:
+    """Limits of a request: in seconds, where 0 is none, and the bytes of its answer."""
+
+    __slots__ = ("answer_bytes", "connect_s", "wait_s", "whole_s")
+
+    def __init__(
+        self,
+        *,
+        connect_s: float = 0.0,
+        wait_s: float = 0.0,
+        whole_s: float = 0.0,
+        answer_bytes: int = sys.maxsize,
+    ) -> None:
+        #: Name lookup, connecting and TLS.
+        self.connect_s = connect_s
+        #: Each wait for the peer to take bytes, or to send some.
+        self.wait_s = wait_s
+        #: All of the request.
+        self.whole_s = whole_s
+        #: Of the answer with its head, in its content codings.
+        self.answer_bytes = answer_bytes
+
+    def less(self, spent_s: float) -> RequestLimits:
+        """What a redirect has left of them. Raises ReceiveTimedOut where that is nothing."""
+        if not self.whole_s:
+            return self
+        if spent_s >= self.whole_s:
+            raise ReceiveTimedOut("timed out")
+        return RequestLimits(
+            connect_s=self.connect_s,
+            wait_s=self.wait_s,
+            whole_s=self.whole_s - spent_s,
+            answer_bytes=self.answer_bytes,
+        )
+
+
+class ReadyRequest:
+    """What is the same for all requests with equal arguments; never changed."""
+
+    __slots__ = ("follows", "limits", "options", "repeatable", "request", "trust")
+
+    def __init__(
+        self, method: str, url: str, of_run: Sequence[str], options: Mapping[str, Any]
+    ) -> None:
+        """Raises ValueError for a URL, a header or JSON data that cannot be sent."""
+        self.options = snapshot(options)
+        #: What TLS is to check, also where a redirect leads.
+        self.trust = trust_of(options)
+        self.limits = _limits(options.get("timeout"))
+        #: Whether redirects are followed.
+        self.follows = bool(options.get("allow_redirects", True))
+        outgoing = OutgoingRequest(method, url, of_run, (), options)
+        self.request = PreparedRequest(outgoing, self.trust)
+        #: Whether equal options make an equal request.
+        self.repeatable = outgoing.repeatable
+
+
+class ReadyRequests:
+    """Keeps requests ready, for all threads of a process."""
+
+    def __init__(self, of_run: Sequence[str]) -> None:
+        """`of_run` are header lines of every request, for the first host only."""
+        self._of_run = of_run
+        self._kept: dict[tuple[str, str], ReadyRequest] = {}
+
+    def get(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
+        """The request for some arguments; None where it needs another client: see `beyond`.
+
+        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        """
+        ready = self._kept.get((method, url))
+        if ready is None or ready.options != options:
+            if beyond(method, url, options):
+                return None
+            ready = ReadyRequest(method, url, self._of_run, options)
+            if ready.repeatable:
+                if len(self._kept) >= READY:
+                    self._kept.clear()
+                self._kept[(method, url)] = ready
+        return ready
+
+
+def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
+    """What of a request this client cannot do; "" for nothing."""
+    return unable(method, url, _plain(options), _TAKEN) or (
+        "a proxy of the environment" if get_environ_proxies(url, no_proxy=None) else ""
+    )
+
+
+def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options with a timeout that other clients take."""
+    timeout = options.get("timeout")
+    if isinstance(timeout, list | tuple) and len(timeout) == 2:
+        given = [part for part in timeout if part is not None]
+        if all(isinstance(part, int | float) and part > 0 for part in given):
+            return {**options, "timeout": None}
+    return options
+
+
+def _limits(timeout: Any) -> RequestLimits:
+    if isinstance(timeout, list | tuple):
+        connect_s, wait_s = timeout
+        return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0)
+    return RequestLimits(whole_s=timeout or 0.0)

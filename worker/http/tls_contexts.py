@@ -1,0 +1,112 @@
+"""What TLS is to check, and the contexts and sessions that are kept for it."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import requests.utils
+
+from osbench.worker.http.wire.tls_channel import TlsChannel
+from osbench.worker.http.wire.wire_errors import CannotSecure
+
+#: Sessions that are kept, at most.
+SESSIONS = 256
+
+
+class Trust(NamedTuple):
+    """What TLS is to check of the peer, and to show of itself."""
+
+    #: File or folder with CA certificates; None checks nothing.
+    bundle: str | None
+    #: A file with certificate and key, or the file of each; None shows none.
+    certificate: str | tuple[str, str] | None = None
+
+
+def trust_of(options: Mapping[str, Any]) -> Trust:
+    """The trust of a request, from `verify` and `cert` as in requests."""
+    verify = options.get("verify", True)
+    certificate = options.get("cert")
+    if isinstance(certificate, list):
+        certificate = tuple(certificate)
+    if verify is False:
+        return Trust(None, certificate)
+    return Trust(verify if isinstance(verify, str) else default_bundle(), certificate)
+
+
+def default_bundle() -> str:
+    """The CA bundle of requests: that of the environment, or its own."""
+    environ = os.environ
+    return (
+        environ.get("REQUESTS_CA_BUNDLE")
+        or environ.get("CURL_CA_BUNDLE")
+        or requests.utils.DEFAULT_CA_BUNDLE_PATH
+    )
+
+
+class TlsContexts:
+    """Contexts by trust, and the sessions of earlier connections by origin; for all threads."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[Trust, ssl.SSLContext] = {}
+        self._sessions: dict[object, ssl.SSLSession] = {}
+        self._lock = threading.Lock()
+
+    def kept(self, trust: Trust) -> ssl.SSLContext | None:
+        """The context for a trust, if it was made before."""
+        return self._contexts.get(trust)
+
+    def context(self, trust: Trust) -> ssl.SSLContext:
+        """The context for a trust. Raises CannotSecure where its files cannot be read."""
+        # one at a time: reading a CA bundle takes some ms of CPU
+        with self._lock:
+            context = self._contexts.get(trust)
+            if context is None:
+                context = self._contexts[trust] = _context(trust)
+        return context
+
+    def session(self, origin: object) -> ssl.SSLSession | None:
+        """The session of an earlier connection."""
+        return self._sessions.get(origin)
+
+    def keep_of(self, origin: object, tls: TlsChannel | None) -> None:
+        """Keep the session of a new connection, after its first answer, for the next one."""
+        # one that was taken up is still good, and a copy of it costs as much as ten requests
+        session = tls.session if tls is not None and not tls.resumed else None
+        if session is not None:
+            self._keep(origin, session)
+
+    def _keep(self, origin: object, session: ssl.SSLSession) -> None:
+        with self._lock:
+            self._sessions.pop(origin, None)
+            while len(self._sessions) >= SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+            self._sessions[origin] = session
+
+
+def _context(trust: Trust) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["http/1.1"])
+    if trust.bundle is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        try:
+            if Path(trust.bundle).is_dir():
+                context.load_verify_locations(capath=trust.bundle)
+            else:
+                context.load_verify_locations(cafile=trust.bundle)
+        except OSError as error:
+            raise CannotSecure(f"CA bundle {trust.bundle}: {error.strerror}") from error
+    shown = trust.certificate
+    if shown is not None:
+        files = (shown,) if isinstance(shown, str) else shown
+        try:
+            context.load_cert_chain(*files)
+        except OSError as error:
+            raise CannotSecure(f"client certificate {files[0]}: {error.strerror}") from error
+    return context

@@ -1,0 +1,165 @@
+"""What a scenario expects of an answer: its status, and checks of its content."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from osbench.common.errors import KindError, kind_of
+from osbench.common.masking import MASK, mask, mask_text, mask_url, names_secret
+from osbench.worker.http import jsonpath
+from osbench.worker.http.user.http_response import HttpResponse
+from osbench.worker.http.user.shown_values import shown
+
+#: Characters of a body that a message shows, and bytes that are looked at for it.
+SHOWN_CHARS = 200
+_LOOKED_AT = 64 * 1024
+#: Characters of it in which secrets are looked for.
+_MASKED_CHARS = 10 * SHOWN_CHARS
+
+#: Checks by what is looked at: a JSONPath, "text", or "header NAME".
+Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
+
+_ASSIGNED = re.compile(
+    r"(?i)([\w-]*(?:pass(?:word|wd|phrase)?|secret|token|apikey|api_key|credentials?)"
+    r"[\"']?\s*[:=]\s*[\"']?)[^\s\"'&,;<>}]+"
+)
+
+
+class UnexpectedStatus(KindError, ValueError):
+    """The status of an answer is not the one that was expected."""
+
+    def __init__(self, name: str, status: int, expected: str, body: str = "") -> None:
+        said = f"{name} answered {status}, expected {expected}"
+        super().__init__(f"{said}: {body}" if body else said)
+        #: The same for similar failures, whatever the body says.
+        self.kind = said
+
+
+class CheckFailed(KindError, AssertionError):
+    """The content of an answer is not what was expected."""
+
+    def __init__(self, name: str, what: str, body: str) -> None:
+        said = f"{name}: {what}"
+        super().__init__(f"{said}; the answer: {body}" if body else said)
+        self.kind = kind_of(said)
+
+
+def expected(expect: Any) -> str:
+    """The statuses that are expected, in words. Raises TypeError for what names none."""
+    if expect is None:
+        return "less than 400"
+    if isinstance(expect, int) and not isinstance(expect, bool):
+        return str(expect)
+    if isinstance(expect, range):
+        return f"{expect.start} to {expect.stop - 1}"
+    if isinstance(expect, Sequence | set | frozenset) and not isinstance(expect, str | bytes):
+        codes = list(expect)
+        if codes and all(type(code) is int for code in codes):
+            return " or ".join(map(str, sorted(codes)))
+    raise TypeError(f"expect must be a status code or several, not {expect!r}")
+
+
+def fits(status: int, expect: Any) -> bool:
+    """Whether a status is an expected one. Raises TypeError as `expected`."""
+    if type(expect) is int:
+        return status == expect
+    if expect is None:
+        return status < 400
+    expected(expect)
+    return status in expect
+
+
+def check_status(name: str, response: HttpResponse, expect: Any) -> None:
+    """Raise UnexpectedStatus for a status that is not expected."""
+    if not fits(response.status, expect):
+        raise UnexpectedStatus(name, response.status, expected(expect), shown_body(response))
+
+
+def check_content(name: str, response: HttpResponse, checks: Checks) -> None:
+    """Raise CheckFailed for the first check that fails; other errors as `outcomes`."""
+    for _, problem in outcomes(response, checks):
+        if problem:
+            raise CheckFailed(name, problem, shown_body(response))
+
+
+def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]]:
+    """What each check looks at, and what is wrong there; "" where nothing is.
+
+    Raises TypeError for checks of another type and ValueError for what cannot be looked at.
+    """
+    if callable(checks):
+        name = getattr(checks, "__name__", "check")
+        name = "check" if name == "<lambda>" else name
+        yield name, "" if checks(response) else f"{name} does not hold"
+        return
+    if not isinstance(checks, Mapping):
+        raise TypeError(f"checks are a mapping or a function, not {checks!r}")
+    for what, wanted in checks.items():
+        yield str(what), _problem(response, str(what), wanted)
+
+
+def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
+    """What is wrong with one part of an answer. Raises ValueError for what is no part."""
+    if what.startswith("$"):
+        return _json_problem(response, what, wanted)
+    if what == "text":
+        found: Any = response.text
+        fine = wanted(found) if callable(wanted) else str(wanted) in found
+        wrong = f"the text has no {shown(wanted)}"
+    elif what.lower().startswith("header "):
+        name = what[7:].strip()
+        found = response.headers.get(name)
+        fine = wanted(found) if callable(wanted) else found == wanted
+        wrong = f"{what} is {_shown_field(name, found)}, not {_shown_field(name, wanted)}"
+    else:
+        raise ValueError(
+            f"a check looks at a JSONPath ($...), text, or header NAME, not at {what!r}"
+        )
+    return "" if fine else f"{what} does not hold" if callable(wanted) else wrong
+
+
+def _json_problem(response: HttpResponse, path: str, wanted: Any) -> str:
+    query = jsonpath.compiled(path)
+    try:
+        document = response.json()
+    except (ValueError, RecursionError):
+        return "the answer is not JSON"
+    found = jsonpath.found(query, document)
+    if callable(wanted):
+        return "" if any(wanted(one) for one in found) else f"{path} does not hold"
+    if wanted in found:
+        return ""
+    if found and names_secret(path.rstrip("[]'\"*0123456789")):
+        return f"{path} is {MASK}, which is not the one wanted"
+    return f"{path} is {_listed(found)}, not {shown(wanted)}"
+
+
+def _listed(found: Sequence[Any]) -> str:
+    return ", ".join(map(shown, found[:3])) if found else "not there"
+
+
+def _shown_field(name: str, value: Any) -> str:
+    """The value of a header in a message, with secrets masked."""
+    if not isinstance(value, str):
+        return shown(value)
+    return shown(mask_text(f"{name}: {value}").partition(": ")[2])
+
+
+def shown_body(response: HttpResponse) -> str:
+    """The first characters of a body in one line, with secrets masked; "" where there is none."""
+    try:
+        body = response.body[:_LOOKED_AT]
+    except ValueError:
+        return ""
+    if not body:
+        return ""
+    try:
+        text = json.dumps(mask(json.loads(body)), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        text = _ASSIGNED.sub(rf"\1{MASK}", mask_url(body.decode("utf-8", "replace")))
+    # an answer may repeat what it was sent, with cookies and the like
+    text = mask_text(" ".join(text[:_MASKED_CHARS].split()))
+    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."

@@ -1,0 +1,89 @@
+"""An answer, as a scenario sees it."""
+
+from __future__ import annotations
+
+import json
+from email.message import Message
+from typing import Any, Protocol
+
+from requests.structures import CaseInsensitiveDict
+
+#: Nothing was parsed yet.
+_UNREAD: Any = object()
+
+
+class WholeAnswer(Protocol):
+    """What a client of any kind got."""
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+
+    @property
+    def url(self) -> str:
+        """Where it came from."""
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Header names in lower case with their values."""
+
+    def content(self) -> bytes:
+        """The body without its content codings. Raises ValueError where it was not kept."""
+
+
+class HttpResponse:
+    """What `self.http` returns."""
+
+    def __init__(self, answer: WholeAnswer) -> None:
+        self._answer = answer
+        self._body: bytes | None = None
+        self._document = _UNREAD
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+        return self._answer.status
+
+    @property
+    def url(self) -> str:
+        """Where it came from, after redirects."""
+        return self._answer.url
+
+    @property
+    def headers(self) -> CaseInsensitiveDict[str]:
+        """Values by name in any case; several of one name are joined by ", "."""
+        found: CaseInsensitiveDict[str] = CaseInsensitiveDict()
+        for name, value in self._answer.fields:
+            found[name] = f"{found[name]}, {value}" if name in found else value
+        return found
+
+    @property
+    def body(self) -> bytes:
+        """The body without its content codings.
+
+        Raises ValueError where it was not kept (`stream=True`) or is not what its codings say.
+        """
+        if self._body is None:
+            self._body = self._answer.content()
+        return self._body
+
+    @property
+    def text(self) -> str:
+        """The body as text, by the charset of the answer, else UTF-8; other bytes as U+FFFD."""
+        parsed = Message()
+        parsed["content-type"] = self.headers.get("content-type", "")
+        charset, body = parsed.get_content_charset() or "utf-8", self.body
+        try:
+            return body.decode(charset, "replace")
+        except (LookupError, ValueError):
+            # no charset that is known, or a codec that is for something else
+            return body.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The document in the body. Raises ValueError where it is not JSON."""
+        if self._document is _UNREAD:
+            self._document = json.loads(self.body)
+        return self._document
+
+    def __repr__(self) -> str:
+        return f"<HttpResponse {self.status}>"

@@ -1,0 +1,200 @@
+"""`self.http`: the HTTP session of a virtual user, whose requests are atomic actions."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Awaitable, Iterable
+from typing import Any, Generic, Self, TypeVar
+from urllib.parse import urlsplit
+
+from requests.cookies import RequestsCookieJar
+
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.scenario import Scenario
+from osbench.worker.http.deadlines import request_limit_s
+from osbench.worker.http.http_clients import HttpClients
+from osbench.worker.http.user.asked_request import AskedRequest
+from osbench.worker.http.user.expectations import (
+    Checks,
+    check_content,
+    check_status,
+    expected,
+    outcomes,
+)
+from osbench.worker.http.user.http_response import HttpResponse, WholeAnswer
+from osbench.worker.http.user.multipart_form import attach
+from osbench.worker.http.user.request_base import Base
+from osbench.worker.http.wire.cookies import Cookies
+
+#: Parts of a path that are ids of single objects.
+_ID = re.compile(r"(?<=/)(?:\d+|[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})(?=/|$)")
+
+#: Keyword arguments that are those of `requests.request`.
+_OPTIONS = frozenset(
+    {
+        *("params", "headers", "json", "data", "files", "cookies"),
+        *("timeout", "allow_redirects", "auth", "cert", "proxies", "hooks"),
+    }
+)
+#: All that a request takes.
+_ARGUMENTS = _OPTIONS | {"name", "expect", "check", "verify", "stream"}
+
+R = TypeVar("R")
+
+
+class UserHttp(Generic[R]):
+    """What the sessions of threads and of coroutines have in common.
+
+    Keyword arguments of all methods: `name` of the atomic action (by default the method and the
+    path, with [id] for numbers and UUIDs); `expect`, a status code or several (less than 400);
+    `check`, by which the iteration fails, and `verify`, which is only counted: values by what is
+    looked at, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
+    `stream=True` keeps nothing of the body; and those of `requests.request`: params, headers, json,
+    data, files, timeout, allow_redirects, auth, cert, proxies. What TLS verifies is set in the
+    task (`http`).
+
+    They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
+    ConnectionError, ValueError and TypeError.
+    """
+
+    def __init__(self, clients: HttpClients, base: Base) -> None:
+        self._clients = clients
+        #: Where paths lead, with what every request carries.
+        self.base = base
+        #: Headers of all requests of this user; values may be set at any time.
+        self.headers: dict[str, str] = dict(base.headers)
+        self._cookies = Cookies()
+        self._scenario: Scenario
+
+    @property
+    def cookies(self) -> RequestsCookieJar:
+        """The user's cookies, as the jar of requests; they are kept between iterations."""
+        return self._cookies.jar
+
+    def serve(self, scenario: Scenario) -> Self:
+        """Make the requests of an iteration from now on."""
+        self._scenario = scenario
+        return self
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        name: str = "",
+        expect: Any = None,
+        check: Checks | None = None,
+        verify: Checks | None = None,
+        stream: bool = False,
+        **options: Any,
+    ) -> AskedRequest:
+        verb, base, context = method.upper(), self.base, self._scenario.context
+        if not isinstance(path, str):
+            raise TypeError(f"the path of a request is a text, not {path!r}")
+        if not options.keys() <= _OPTIONS:
+            raise TypeError(_unknown(options.keys() - _OPTIONS))
+        expected(expect)
+        url = base.join(path)
+        if self.headers:
+            options["headers"] = {**self.headers, **(options.get("headers") or {})}
+        if base.options:
+            options = {**base.options, **options}
+        if options.get("files") is not None:
+            attach(options)
+        own = [f"X-Osbench-Iteration: {context.get('iteration', 0)}"]
+        if base.token is not None and base.is_below(url):
+            own += map(": ".join, base.token().items())
+        if self._scenario._recorder.profiler is not None:
+            own += map(": ".join, self._scenario.trace_headers().items())
+        if context.get("timeout_s"):
+            options["timeout"] = request_limit_s(context, options.get("timeout"))
+        return AskedRequest(
+            name=name or f"{verb} {_named(path)}",
+            method=verb,
+            url=url,
+            own=own,
+            options=options,
+            expect=expect,
+            check=check,
+            verify=verify,
+            keep_body=not stream,
+        )
+
+    def _judged(self, call: AskedRequest, answer: WholeAnswer) -> HttpResponse:
+        response = HttpResponse(answer)
+        check_status(call.name, response, call.expect)
+        if call.check is not None:
+            check_content(call.name, response, call.check)
+        if call.verify is not None:
+            for what, problem in outcomes(response, call.verify):
+                self._scenario.verify(f"{call.name}: {what}", not problem)
+        return response
+
+    def request(self, method: str, path: str, **wishes: Any) -> R:
+        """Make a request, which is an atomic action."""
+        raise NotImplementedError
+
+    def get(self, path: str, **wishes: Any) -> R:
+        """GET: see `request`."""
+        return self.request("GET", path, **wishes)
+
+    def post(self, path: str, **wishes: Any) -> R:
+        """POST: see `request`."""
+        return self.request("POST", path, **wishes)
+
+    def put(self, path: str, **wishes: Any) -> R:
+        """PUT: see `request`."""
+        return self.request("PUT", path, **wishes)
+
+    def patch(self, path: str, **wishes: Any) -> R:
+        """PATCH: see `request`."""
+        return self.request("PATCH", path, **wishes)
+
+    def delete(self, path: str, **wishes: Any) -> R:
+        """DELETE: see `request`."""
+        return self.request("DELETE", path, **wishes)
+
+    def head(self, path: str, **wishes: Any) -> R:
+        """HEAD: see `request`."""
+        return self.request("HEAD", path, **wishes)
+
+    def options(self, path: str, **wishes: Any) -> R:
+        """OPTIONS: see `request`."""
+        return self.request("OPTIONS", path, **wishes)
+
+
+class HttpSession(UserHttp[HttpResponse]):
+    """The session of a virtual user that is a thread."""
+
+    def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
+        call = self._call(method, path, **wishes)
+        with ActionTimer(self._scenario, call.name):
+            recorder = self._scenario._recorder
+            answer = self._clients.blocking_answer(call, recorder, self._cookies)
+            return self._judged(call, answer)
+
+
+class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
+    """The session of a virtual user that is a coroutine."""
+
+    async def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
+        call = self._call(method, path, **wishes)
+        with ActionTimer(self._scenario, call.name):
+            recorder = self._scenario._recorder
+            answer = await self._clients.answer(call, recorder, self._cookies)
+            return self._judged(call, answer)
+
+
+@functools.lru_cache(4096)
+def _named(path: str) -> str:
+    """A path without what differs from request to request: ids and the query."""
+    plain = urlsplit(path).path if "://" in path else path.partition("?")[0]
+    return _ID.sub("[id]", plain or "/")
+
+
+def _unknown(names: Iterable[str]) -> str:
+    name = min(names)
+    near = difflib.get_close_matches(name, _ARGUMENTS, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"a request takes no argument {name!r}{hint}"

@@ -1,0 +1,204 @@
+"""The head of an answer: status, header lines, and how its body is delimited (RFC 9112)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from osbench.worker.http.wire.wire_errors import BadAnswer, DifferentLengths
+
+#: Longest head of an answer, bytes; as long as one line may be for http.client.
+HEAD_LIMIT = 64 * 1024
+
+#: Most header lines of an answer, as for http.client.
+LINES_LIMIT = 100
+
+#: Lengths of bodies that are delimited in other ways than by a number.
+CHUNKED = -1
+UNTIL_CLOSE = -2
+
+#: Status codes of answers that have no body, whatever their head says.
+_WITHOUT_BODY = (204, 304)
+
+_BEGINNING = b"HTTP/1."
+_VERSIONS = (b"HTTP/1.1 ", b"HTTP/1.0 ")
+_FRAMING_NAMES = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+#: Names that need not be looked at character by character.
+_COMMON = _FRAMING_NAMES | {
+    b"cache-control",
+    b"content-encoding",
+    b"content-type",
+    b"date",
+    b"etag",
+    b"keep-alive",
+    b"last-modified",
+    b"location",
+    b"openstack-request-id",
+    b"server",
+    b"set-cookie",
+    b"vary",
+    b"x-openstack-request-id",
+}
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+_DIGITS_LIMIT = 18
+
+
+class AnswerHead:
+    """The head of an answer, checked: there is one way to read it."""
+
+    __slots__ = ("_decoded", "_lines", "keep", "length", "raw", "size", "status")
+
+    def __init__(self, raw: bytes) -> None:
+        """`raw` is the head with its empty line. Raises BadAnswer."""
+        lines = raw.split(b"\r\n")
+        if not _tidy(raw, len(lines) - 1):
+            raise BadAnswer("a header line of the answer is malformed")
+        if len(lines) > LINES_LIMIT + 3:
+            raise BadAnswer(f"the answer has more than {LINES_LIMIT} header lines")
+        first = lines[0]
+        version, code = first[:9], first[9:12]
+        if (
+            version not in _VERSIONS
+            or not code.isdigit()
+            or code < b"100"
+            or first[12:13] not in (b"", b" ")
+        ):
+            raise BadAnswer(f"not an HTTP/1.1 answer: {shown_bytes(raw)}")
+        self.raw = raw
+        self.size = len(raw)
+        self.status = int(code)
+        self._decoded: tuple[tuple[str, str], ...] | None = None
+        self._lines = lines
+        # the names that say how long the body is and whether the connection is kept
+        framing: dict[bytes, bytes] = {}
+        for line in lines[1:-2]:
+            name, colon, value = line.partition(b":")
+            name = name.lower()
+            if not colon or (name not in _COMMON and not _TOKEN.fullmatch(name)):
+                raise BadAnswer("a header line of the answer is malformed")
+            if name in _FRAMING_NAMES:
+                value = value.strip(b" \t").lower()
+                framing[name] = b"%b,%b" % (framing[name], value) if name in framing else value
+        connection = framing.get(b"connection", b"")
+        #: Whether the connection may carry another request after the answer.
+        self.keep = version == _VERSIONS[0]
+        if connection:
+            tokens = [token.strip(b" \t") for token in connection.split(b",")]
+            self.keep = b"close" not in tokens and (self.keep or b"keep-alive" in tokens)
+        #: Bytes of the body, CHUNKED or UNTIL_CLOSE.
+        self.length = _length(self.status, framing)
+        if self.length == CHUNKED and version != _VERSIONS[0]:
+            self.keep = False
+
+    def next(self, raw: bytes) -> AnswerHead:
+        """The head that comes after this one on a connection: only lines that differ are read.
+
+        Raises BadAnswer.
+        """
+        lines = raw.split(b"\r\n")
+        if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):
+            return AnswerHead(raw)
+        for line, earlier in zip(lines, self._lines, strict=True):
+            if line != earlier:
+                name, colon, _ = line.partition(b":")
+                name = name.lower()
+                if (
+                    not colon
+                    or name in _FRAMING_NAMES
+                    or not earlier.lower().startswith(name + colon)
+                    or (name not in _COMMON and not _TOKEN.fullmatch(name))
+                ):
+                    return AnswerHead(raw)
+        head: AnswerHead = object.__new__(AnswerHead)
+        head.raw = raw
+        head.size = len(raw)
+        head.status = self.status
+        head.keep = self.keep
+        head.length = self.length
+        head._decoded = None
+        head._lines = lines
+        return head
+
+    @property
+    def reason(self) -> str:
+        """The phrase after the status code, which may be empty."""
+        return self._lines[0][13:].decode("latin-1")
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Names in lower case with their values, in the order in which they came."""
+        if self._decoded is None:
+            pairs = (line.split(b":", 1) for line in self._lines[1:-2])
+            self._decoded = tuple(
+                (name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1"))
+                for name, value in pairs
+            )
+        return self._decoded
+
+    @property
+    def named_fields(self) -> list[tuple[str, str]]:
+        """Names as they were sent with their values, in the order in which they came."""
+        return [_named(line) for line in self._lines[1:-2]]
+
+    @property
+    def version(self) -> int:
+        """Of HTTP: 10 or 11."""
+        return 10 if self._lines[0].startswith(_VERSIONS[1]) else 11
+
+    def values(self, name: str) -> list[str]:
+        """The values of a header, whose name is in lower case."""
+        return [value for known, value in self.fields if known == name]
+
+
+def refuse_early(begun: bytes, seen: int) -> None:
+    """Refuse the beginning of what cannot become a head any more. Raises BadAnswer.
+
+    The first `seen` bytes have been passed before.
+    """
+    if not begun.startswith(_BEGINNING[: len(begun)]):
+        raise BadAnswer(f"not an HTTP/1.1 answer: {shown_bytes(begun)}")
+    if len(begun) >= HEAD_LIMIT + 4:
+        raise BadAnswer(f"the head of the answer is longer than {HEAD_LIMIT} bytes")
+    if _BARE_LF.search(begun, seen):
+        raise BadAnswer("a header line of the answer is malformed")
+
+
+# most lines of a service's answers are the same each time
+@lru_cache(1024)
+def _named(line: bytes) -> tuple[str, str]:
+    name, _, value = line.partition(b":")
+    return name.decode("ascii"), value.strip(b" \t").decode("latin-1")
+
+
+def _tidy(raw: bytes, ends: int) -> bool:
+    """Whether all line ends, `ends` of them, are CR LF, and there is no NUL."""
+    return raw.count(b"\n") == ends == raw.count(b"\r") and b"\0" not in raw
+
+
+def shown_bytes(data: bytes) -> str:
+    """The beginning of some bytes, for messages."""
+    return repr(data[:20])[1:]
+
+
+def _length(status: int, framing: dict[bytes, bytes]) -> int:
+    lengths = framing.get(b"content-length")
+    coding = framing.get(b"transfer-encoding")
+    if coding is not None:
+        if lengths is not None:
+            raise BadAnswer("the answer has both Content-Length and Transfer-Encoding")
+        if coding != b"chunked":
+            raise BadAnswer(f"transfer coding {shown_bytes(coding)} is not known")
+    digits = b""
+    if lengths is not None:
+        different = {length.strip(b" \t") for length in lengths.split(b",")}
+        if len(different) > 1:
+            raise DifferentLengths("the answer has several Content-Lengths that differ")
+        digits = different.pop()
+        if not digits.isdigit() or len(digits) > _DIGITS_LIMIT:
+            raise BadAnswer(f"Content-Length {shown_bytes(digits)} is not a length")
+    if status in _WITHOUT_BODY or status < 200:
+        return 0
+    if coding is not None:
+        return CHUNKED
+    return int(digits) if digits else UNTIL_CLOSE

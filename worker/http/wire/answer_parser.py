@@ -1,0 +1,209 @@
+"""The answers on a connection, from its bytes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from osbench.worker.http.wire.answer_head import (
+    CHUNKED,
+    HEAD_LIMIT,
+    UNTIL_CLOSE,
+    AnswerHead,
+    refuse_early,
+)
+from osbench.worker.http.wire.chunks import ChunkDecoder
+from osbench.worker.http.wire.exchange_phases import ExchangePhases
+from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, TooLongAnswer
+from osbench.worker.http.wire.wire_request import WireRequest
+
+#: Most interim answers (100 Continue and the like) before one answer.
+INTERIM_LIMIT = 32
+
+_END = b"\r\n\r\n"
+#: Stands for the head before the first one; no answer has its length.
+_NO_HEAD: Final = AnswerHead(b"HTTP/1.1 999 \r\n\r\n")
+
+# what comes next, where it is not a number of bytes
+_IDLE, _HEAD, _CHUNKS, _TO_END = -10, -11, -12, -13
+
+
+class AnswerParser:
+    """Reads one answer after another; one for each connection.
+
+    The head of an answer is mostly that of the answer before on the same connection, byte for
+    byte, since `Date` changes once a second. Such a head is not read again.
+    """
+
+    __slots__ = (
+        "_bodiless",
+        "_body",
+        "_chunks",
+        "_head",
+        "_held",
+        "_interim",
+        "_known",
+        "_left",
+        "_limit",
+        "in_body",
+        "received",
+        "reusable",
+    )
+
+    def __init__(self) -> None:
+        self._known = _NO_HEAD
+        self._head = _NO_HEAD
+        self._held = b""
+        self._left = _IDLE
+        self._bodiless = False
+        self._body: list[bytes] | None = None
+        self._chunks = ChunkDecoder()
+        self._interim = 0
+        self._limit = sys.maxsize
+        #: Whether the head of the answer has come; not noted of one that came with all of it.
+        self.in_body = False
+        #: Bytes of the answer so far, with its head.
+        self.received = 0
+        #: Whether the connection may carry another request; of meaning when an answer is whole.
+        self.reusable = False
+
+    @property
+    def untouched(self) -> bool:
+        """Whether not a byte of the answer has come."""
+        return not self.received
+
+    def expect(self, *, bodiless: bool, keep_body: bool, limit: int = sys.maxsize) -> None:
+        """Wait for an answer: to HEAD it is `bodiless`; a body is kept only when it is wanted.
+
+        `limit` is how many bytes the answer may have, with its head.
+        """
+        self._left = _HEAD
+        self._bodiless = bodiless
+        self._body = [] if keep_body else None
+        self._limit = limit
+        self.in_body = False
+        self.received = 0
+        self.reusable = False
+
+    def take(self, data: bytes) -> bool:
+        """Take bytes that were received; True when the answer is whole.
+
+        Raises BadAnswer, also for bytes that come when no answer is expected, and TooLongAnswer.
+        """
+        left = self._left
+        before = self.received
+        self.received = before + len(data)
+        if left == _HEAD and not before:
+            known = self._known
+            # the whole of an answer like the one before: most answers
+            if (
+                data.startswith(known.raw)
+                and len(data) - known.size == known.length
+                and not self._bodiless
+            ):
+                self._head = known
+                if self._body is not None:
+                    self._body.append(data[known.size :])
+                self._left = _IDLE
+                self.reusable = known.keep
+                return True
+        try:
+            return self._take(data)
+        except BadAnswer:
+            self._left = _IDLE
+            self._held = b""
+            raise
+
+    def end(self) -> None:
+        """The peer ended the stream. Raises EarlyEnd where the answer is not whole."""
+        left, self._left = self._left, _IDLE
+        self._held = b""
+        self.reusable = False
+        if left != _TO_END:
+            raise EarlyEnd(
+                "the connection ended in the middle of the answer"
+                if self.received
+                else "the connection ended without an answer"
+            )
+
+    def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
+        """The answer, when it is whole."""
+        phases.received_bytes = self.received
+        phases.status = self._head.status
+        return HttpAnswer(request, self._head, self._body, phases)
+
+    def _take(self, data: bytes) -> bool:
+        if self.received > self._limit:
+            raise TooLongAnswer(f"an answer of more than {self._limit:,} bytes")
+        if self._left == _HEAD:
+            body = self._heads(data)
+            if body is None:
+                return False
+            data = body
+        left = self._left
+        if left >= 0:
+            if len(data) < left:
+                self._left = left - len(data)
+                self._keep(data)
+                return False
+            self._keep(data[:left])
+            data = data[left:]
+        elif left == _TO_END:
+            self._keep(data)
+            return False
+        elif left == _CHUNKS:
+            data = self._chunks.take(data, self._body)
+            if not self._chunks.finished:
+                return False
+        else:
+            raise BadAnswer("bytes came that no request asked for")
+        self._left = _IDLE
+        # what follows an answer was not asked for: nothing after it can be trusted
+        self.reusable = not data and self._head.keep
+        return True
+
+    def _heads(self, data: bytes) -> bytes | None:
+        """Take heads to that of the answer; returns what follows it, None where it is to come."""
+        known = self._known
+        if not self._held and data.startswith(known.raw):
+            self._begin(known)
+            return data[known.size :]
+        seen = len(self._held)
+        data = self._held + data
+        while True:
+            end = data.find(_END, max(0, seen - 3), HEAD_LIMIT + len(_END))
+            if end < 0:
+                refuse_early(data, max(0, seen - 1))
+                self._held = data
+                return None
+            end += len(_END)
+            head, data, seen = known.next(data[:end]), data[end:], 0
+            if head.status >= 200:
+                self._held = b""
+                self._known = head
+                self._begin(head)
+                return data
+            self._between(head)
+
+    def _between(self, head: AnswerHead) -> None:
+        """Pass over an answer before the answer."""
+        self._interim += 1
+        if head.status == 101 or self._interim > INTERIM_LIMIT:
+            raise BadAnswer(f"an answer {head.status} that no request asked for")
+
+    def _begin(self, head: AnswerHead) -> None:
+        self._head = head
+        self._interim = 0
+        self.in_body = True
+        if self._bodiless:
+            self._left = 0
+        elif head.length == CHUNKED:
+            self._left = _CHUNKS
+            self._chunks = ChunkDecoder()
+        else:
+            self._left = _TO_END if head.length == UNTIL_CLOSE else head.length
+
+    def _keep(self, data: bytes) -> None:
+        if self._body is not None and data:
+            self._body.append(data)

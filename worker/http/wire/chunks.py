@@ -1,0 +1,98 @@
+"""Bodies in chunks (RFC 9112, 7.1)."""
+
+from __future__ import annotations
+
+import re
+
+from osbench.worker.http.wire.answer_head import LINES_LIMIT, shown_bytes
+from osbench.worker.http.wire.wire_errors import BadAnswer
+
+#: Longest line with the size of a chunk and its extensions, bytes.
+LINE_LIMIT = 4096
+
+#: Longest trailer section, bytes.
+TRAILER_LIMIT = 16 * 1024
+
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\0]*)?")
+_TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+")
+
+
+class ChunkDecoder:
+    """Takes a chunked body apart, in whatever pieces it comes."""
+
+    __slots__ = ("_ending", "_held", "_left", "_trailer", "_trailers", "finished")
+
+    def __init__(self) -> None:
+        self._held = b""
+        #: Bytes that the chunk still has.
+        self._left = 0
+        #: The line end after a chunk is still to come.
+        self._ending = False
+        #: Bytes of the trailer section so far; -1 before it.
+        self._trailer = -1
+        self._trailers = 0
+        self.finished = False
+
+    def take(self, data: bytes, kept: list[bytes] | None) -> bytes:
+        """Take bytes; adds those of the body to `kept`, if there is one. Raises BadAnswer.
+
+        Returns what follows the body, where it is finished.
+        """
+        if self._held:
+            data, self._held = self._held + data, b""
+        at = 0
+        while not self.finished:
+            if self._left:
+                end = min(at + self._left, len(data))
+                if kept is not None and end > at:
+                    kept.append(data[at:end])
+                self._left -= end - at
+                at = end
+                if self._left:
+                    return b""
+            limit = LINE_LIMIT if self._trailer < 0 else TRAILER_LIMIT - self._trailer
+            if self._ending:
+                limit = 0
+            end = data.find(b"\r\n", at, at + limit + 2)
+            if end < 0:
+                self._held = _unfinished(data[at:], limit)
+                return b""
+            self._line(data[at:end])
+            at = end + 2
+        return data[at:]
+
+    def _line(self, line: bytes) -> None:
+        if self._ending:
+            self._ending = False
+        elif self._trailer >= 0:
+            self._trailing(line)
+        else:
+            size = _SIZE.fullmatch(line)
+            if size is None:
+                raise BadAnswer(f"the size of a chunk is malformed: {shown_bytes(line)}")
+            self._left = int(size[1], 16)
+            if self._left:
+                self._ending = True
+            else:
+                self._trailer = 0
+
+    def _trailing(self, line: bytes) -> None:
+        if not line:
+            self.finished = True
+            return
+        self._trailer += len(line) + 2
+        self._trailers += 1
+        if (
+            self._trailers > LINES_LIMIT
+            or self._trailer > TRAILER_LIMIT
+            or not _TRAILER.fullmatch(line)
+        ):
+            raise BadAnswer("a line after the last chunk is malformed, or there are too many")
+
+
+def _unfinished(rest: bytes, limit: int) -> bytes:
+    """The beginning of a line, if it can still become one."""
+    allowed = rest[:-1] if rest.endswith(b"\r") else rest
+    if len(allowed) > max(limit, 0) or b"\n" in rest or b"\r" in allowed:
+        raise BadAnswer(f"a line of the chunked body is malformed: {shown_bytes(rest)}")
+    return rest

@@ -1,0 +1,105 @@
+"""The cookies that answers set, for the requests that follow, by the rules of requests."""
+
+from __future__ import annotations
+
+import re
+import time
+from http.client import HTTPMessage
+from http.cookiejar import Cookie, CookieJar
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.cookies import MockRequest, MockResponse, RequestsCookieJar
+
+from osbench.worker.http.wire.http_answer import HttpAnswer
+
+#: Ready headers that are kept, at most.
+READY = 256
+#: What would end the header, and what it cannot be encoded with.
+_UNSAFE = re.compile(r"[\r\n\0]|[^\0-\xff]")
+#: An instant that never comes, seconds since 1970.
+_NEVER = float("inf")
+
+
+class _Jar(RequestsCookieJar):
+    """A jar that notes that it was changed."""
+
+    changed = False
+
+    def set_cookie(self, cookie: Cookie, *args: Any, **kwargs: Any) -> None:
+        self.changed = True
+        super().set_cookie(cookie, *args, **kwargs)
+
+    def clear(
+        self, domain: str | None = None, path: str | None = None, name: str | None = None
+    ) -> None:
+        self.changed = True
+        super().clear(domain, path, name)
+
+
+class Cookies:
+    """Cookies of one virtual user, or of one request and its redirects. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.jar = _Jar()
+        #: Headers by what decides them, valid until a cookie changes or expires.
+        self._ready: dict[str, str | None] = {}
+        self._until = _NEVER
+        self._empty = True
+        #: All cookies are for all paths, so that the host alone decides.
+        self._of_hosts = True
+
+    def take(self, answer: HttpAnswer) -> None:
+        """Keep what an answer sets."""
+        lines = answer.values("set-cookie")
+        if not lines:
+            return
+        message = HTTPMessage()
+        for line in lines:
+            message.add_header("Set-Cookie", line)
+        response: Any = MockResponse(message)
+        self.jar.extract_cookies(response, _asked(answer.request.url))
+
+    def header(self, url: str) -> str | None:
+        """The value of the header Cookie of a request; None without cookies for it.
+
+        Raises ValueError for cookies that no header may hold, such as a scenario may set.
+        """
+        if self.jar.changed or time.time() >= self._until:
+            self._look()
+        if self._empty:
+            return None
+        key = url
+        if self._of_hosts:
+            parts = urlsplit(url)
+            key = f"{parts.scheme}://{parts.netloc}"
+        if key not in self._ready:
+            asking = _asked(url)
+            self.jar.add_cookie_header(asking)
+            if len(self._ready) >= READY:
+                self._ready.clear()
+            self._ready[key] = _sendable(asking.get_new_headers().get("Cookie"))
+        return self._ready[key]
+
+    def _look(self) -> None:
+        jar = self.jar
+        jar.clear_expired_cookies()
+        jar.changed = False
+        self._ready.clear()
+        # the way of its base: that of requests is typed as one of names
+        kept: list[Cookie] = list(CookieJar.__iter__(jar))
+        self._empty = not kept
+        expiries = [one.expires for one in kept if one.expires is not None]
+        self._until = min(expiries, default=_NEVER)
+        self._of_hosts = all(one.path == "/" for one in kept)
+
+
+def _sendable(line: str | None) -> str | None:
+    if line and _UNSAFE.search(line):
+        raise ValueError("a cookie of the user holds a character that no header may hold")
+    return line
+
+
+def _asked(url: str) -> Any:
+    return MockRequest(requests.Request("GET", url, headers={}).prepare())

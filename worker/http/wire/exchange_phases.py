@@ -1,0 +1,104 @@
+"""How long the parts of a request took, and the bytes each way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_kept
+
+if TYPE_CHECKING:
+    from osbench.common.plugin.atomic import UnderWay
+
+
+class ExchangePhases:
+    """Instants of one request and its answer, on the monotonic clock in ns.
+
+    A phase that did not happen, such as connecting over a kept connection, leaves its instant 0.
+    """
+
+    __slots__ = (
+        "action",
+        "before",
+        "begun_ns",
+        "connected_ns",
+        "ended_ns",
+        "first_byte_ns",
+        "looked_up_ns",
+        "over",
+        "received_bytes",
+        "retried",
+        "secured_ns",
+        "sent_bytes",
+        "status",
+    )
+
+    # set where a recorder is told of the request (`UnderWay`)
+    action: int
+    before: UnderWay | None
+    over: bool
+
+    def __init__(self, begun_ns: int) -> None:
+        self.begun_ns = begun_ns
+        #: The addresses of the host are known; 0 over a kept connection, as the next two.
+        self.looked_up_ns = 0
+        self.connected_ns = 0
+        #: TLS is established; 0 without TLS, too.
+        self.secured_ns = 0
+        self.first_byte_ns = 0
+        self.ended_ns = 0
+        #: Bytes of the request and of the answer with their heads, without TLS.
+        self.sent_bytes = 0
+        self.received_bytes = 0
+        #: Code of the answer; 0 before it is whole.
+        self.status = 0
+        #: The peer had closed the kept connection: the request was sent again over a new one.
+        self.retried = False
+
+    def packed(self, action: int) -> bytes:
+        """As a record of a result block; `action` is the position of the action that asked."""
+        first_ns, ended_ns = self.first_byte_ns, self.ended_ns
+        sent, received = self.sent_bytes, self.received_bytes
+        # a clock that stood still: what took place lasts 1 ns at least
+        if ended_ns and not self.connected_ns:
+            # over a kept connection, as most are
+            wait_ns, rest_ns = first_ns - self.begun_ns or 1, ended_ns - first_ns or 1
+            return pack_kept(action, OWN, wait_ns, rest_ns, sent, received, self.status)
+        opening = (
+            self.looked_up_ns and (self.lookup_ns or 1),
+            self.connected_ns and (self.connect_ns or 1),
+            self.secured_ns and (self.tls_ns or 1),
+        )
+        wait_ns, rest_ns = first_ns and (self.wait_ns or 1), ended_ns and (self.rest_ns or 1)
+        times = (*opening, wait_ns, rest_ns)
+        return pack_exchange(action, OWN, *times, sent, received, self.status)
+
+    @property
+    def new_connection(self) -> bool:
+        """Whether a connection was opened for the request."""
+        return self.connected_ns > 0
+
+    @property
+    def lookup_ns(self) -> int:
+        """Name lookup; for a request that was sent again, with the first attempt."""
+        return self.looked_up_ns - self.begun_ns if self.looked_up_ns else 0
+
+    @property
+    def connect_ns(self) -> int:
+        """Connecting, without name lookup and TLS."""
+        return self.connected_ns - self.looked_up_ns if self.connected_ns else 0
+
+    @property
+    def tls_ns(self) -> int:
+        """The TLS handshake."""
+        return self.secured_ns - self.connected_ns if self.secured_ns else 0
+
+    @property
+    def wait_ns(self) -> int:
+        """From when there was a connection until the first bytes of the answer."""
+        ready_ns = self.secured_ns or self.connected_ns or self.begun_ns
+        return self.first_byte_ns - ready_ns if self.first_byte_ns else 0
+
+    @property
+    def rest_ns(self) -> int:
+        """From the first bytes of the answer to the last ones."""
+        return self.ended_ns - self.first_byte_ns if self.ended_ns else 0

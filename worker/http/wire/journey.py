@@ -1,0 +1,87 @@
+"""A request, and those that its redirects lead to, by the rules of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urljoin, urlsplit
+
+from requests.utils import requote_uri
+
+from osbench.worker.http import addresses
+from osbench.worker.http.wire.cookies import Cookies
+from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.prepared_request import PreparedRequest
+
+
+class Journey:
+    """Where a request goes; made for one request, by one thread."""
+
+    __slots__ = ("_cookies", "_left", "_trust", "own", "request")
+
+    def __init__(
+        self,
+        request: PreparedRequest,
+        own: Sequence[str],
+        trust: object = None,
+        cookies: Cookies | None = None,
+    ) -> None:
+        """`own` are header lines for the first host only; `trust` as in PreparedRequest.
+
+        `cookies` are those of a virtual user; without them each journey has its own.
+        """
+        self._trust = trust
+        self._cookies = cookies
+        self._left = addresses.REDIRECT_LIMIT
+        #: What is to be sent now, with these header lines.
+        self.request = request
+        self.own = own
+
+    def follow(self, answer: HttpAnswer) -> bool:
+        """Turn to where a redirect leads; False where it leads nowhere.
+
+        Raises ConnectionError after too many redirects, and ValueError where one is not HTTP or
+        no address.
+        """
+        request = self.request
+        locations = answer.values("location")
+        if not locations or not locations[0]:
+            return False
+        if not self._left:
+            raise ConnectionError(f"more than {addresses.REDIRECT_LIMIT} redirects")
+        self._left -= 1
+        outgoing = request.outgoing.with_own(self.own)
+        outgoing.redirect(answer.status, _target(request.url, locations[0]))
+        if self._cookies is None and answer.values("set-cookie"):
+            self._cookies = Cookies()
+        if self._cookies is not None:
+            self._cookies.take(answer)
+            cookies = self._cookies.header(outgoing.url)
+            if cookies:
+                outgoing.fixed = [*outgoing.fixed, ("Cookie", cookies)]
+        self.own = ()
+        self.request = PreparedRequest(outgoing, self._trust)
+        return True
+
+
+def _target(url: str, location: str) -> str:
+    """The address that a Location names; raises ValueError where it is none."""
+    try:
+        target = _absolute(url, location)
+        # reading the port checks it
+        _ = urlsplit(target).port
+    except ValueError:
+        # the cause may show a part of a password
+        raise ValueError(f"{addresses.shown(url)} redirects to no valid address") from None
+    return target
+
+
+def _absolute(url: str, location: str) -> str:
+    """The address that a Location names, as requests reads it."""
+    # servers send UTF-8 where latin-1 is meant to be
+    location = location.encode("latin-1").decode("utf-8", "replace")
+    if location.startswith("//"):
+        location = f"{urlsplit(url).scheme}:{location}"
+    parts = urlsplit(location)
+    if not parts.netloc:
+        return urljoin(url, requote_uri(location))
+    return str(requote_uri(parts.geturl()))

@@ -1,0 +1,96 @@
+"""TLS without input and output: plain bytes into those to be sent, and back."""
+
+from __future__ import annotations
+
+import ssl
+
+from osbench.worker.http.wire.wire_errors import CannotSecure, EarlyEnd
+
+#: Plain bytes that are read at once: a record of TLS.
+_PIECE = 16 * 1024
+
+
+class TlsChannel:
+    """One side of a TLS connection; the driver moves its bytes."""
+
+    __slots__ = ("_inbox", "_outbox", "_tls", "ended")
+
+    def __init__(
+        self, context: ssl.SSLContext, host: str, session: ssl.SSLSession | None = None
+    ) -> None:
+        """`host` is who has to be at the other end; `session` is that of an earlier connection."""
+        self._inbox = ssl.MemoryBIO()
+        self._outbox = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(
+            self._inbox, self._outbox, server_hostname=host, session=session
+        )
+        #: The peer has ended the stream by a message of TLS.
+        self.ended = False
+
+    def shake(self, received: bytes) -> tuple[bool, bytes]:
+        """Go on with the handshake: whether it is over, and bytes to send.
+
+        `received` is b"" at first. Raises CannotSecure; `last_words` are to be sent then.
+        """
+        self._inbox.write(received)
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False, self._outbox.read()
+        except ssl.SSLError as error:
+            raise CannotSecure(_reason(error)) from error
+        return True, self._outbox.read()
+
+    def wrap(self, plain: bytes) -> bytes:
+        """Bytes to send for plain ones. Raises EarlyEnd where the peer has ended TLS."""
+        try:
+            self._tls.write(plain)
+        except ssl.SSLError as error:
+            raise EarlyEnd(_reason(error)) from error
+        return self._outbox.read()
+
+    def unwrap(self, received: bytes) -> bytes:
+        """Plain bytes of what was received, b"" where they are still to come.
+
+        Raises EarlyEnd where the bytes are not TLS.
+        """
+        self._inbox.write(received)
+        found = []
+        try:
+            while True:
+                plain = self._tls.read(_PIECE)
+                if not plain:
+                    self.ended = True
+                    break
+                found.append(plain)
+                if not self._inbox.pending and not self._tls.pending():
+                    break
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
+        except ssl.SSLError as error:
+            raise EarlyEnd(_reason(error)) from error
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def last_words(self) -> bytes:
+        """Bytes that TLS itself wants to send: alerts, answers to a change of keys."""
+        return self._outbox.read() if self._outbox.pending else b""
+
+    @property
+    def session(self) -> ssl.SSLSession | None:
+        """For the next connection to the same host; complete after the first answer."""
+        return self._tls.session
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the session of an earlier connection was taken up."""
+        return bool(self._tls.session_reused)
+
+
+def _reason(error: ssl.SSLError) -> str:
+    verify = getattr(error, "verify_message", "")
+    if verify:
+        return f"certificate verify failed: {verify}"
+    reason = error.reason or "the TLS connection failed"
+    return f"TLS: {reason.lower().replace('_', ' ')}"
