@@ -21,6 +21,8 @@ from osbench.common.openstack.thread_sessions import ThreadSessions, keep_connec
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.http.addresses import REDIRECTS
+from osbench.worker.openstack.fast_session import FastSession
+from osbench.worker.openstack.short_way import ShortWay
 from osbench.worker.tracing import profiling
 
 __all__ = ["AuthenticationFailed", "Sessions"]
@@ -47,8 +49,16 @@ class Sessions:
     Raises DeploymentError where the deployment has no credential.
     """
 
-    def __init__(self, deployment: Deployment, timeout_s: float | None = None) -> None:
-        """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`."""
+    def __init__(
+        self,
+        deployment: Deployment,
+        timeout_s: float | None = None,
+        short_way: ShortWay | None = None,
+    ) -> None:
+        """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`.
+
+        Without `short_way` all requests are sent by requests.
+        """
         admin = (deployment.admin,) if deployment.admin else ()
         self.credentials: tuple[Credential, ...] = deployment.users or admin
         if not self.credentials:
@@ -57,7 +67,7 @@ class Sessions:
         self.hosts: set[str] = set(deployment.hosts)
         #: Returns this thread's session, without credential; only for use by this thread.
         self.session = ThreadSessions(
-            self.credentials[0], timeout_s or TIMEOUT_S, lambda: Transport(self.hosts)
+            self.credentials[0], timeout_s or TIMEOUT_S, lambda: Transport(self.hosts, short_way)
         )
         self._catalogued = False
 
@@ -143,11 +153,11 @@ class Call:
         self._status = status
 
 
-class Transport(requests.Session):
+class Transport(FastSession):
     """Sends every request of keystoneauth1, including redirects and retries."""
 
-    def __init__(self, hosts: set[str]) -> None:
-        super().__init__()
+    def __init__(self, hosts: set[str], short_way: ShortWay | None = None) -> None:
+        super().__init__(short_way)
         #: The current call of this thread's scenario; None outside of one.
         self.call: Call | None = None
         self._hosts = hosts

@@ -19,6 +19,7 @@ from osbench.common.openstack.cloud_users import (
 )
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.worker.openstack.cloud_sessions import Sessions
+from osbench.worker.openstack.short_way import SHORT_WAY
 from osbench.worker.tracing.sampler import mix, seed_of
 
 #: Concurrent requests for tokens before the load, per process.
@@ -34,7 +35,7 @@ class UserSelector:
     def __init__(
         self, context: Mapping[str, Any], deployment: Deployment, timeout_s: float | None
     ) -> None:
-        self.sessions = Sessions(deployment, timeout_s)
+        self.sessions = Sessions(deployment, timeout_s, context.get(SHORT_WAY))
         self.deployment = deployment
         self._projects = [
             [Account(user.credential, user.state) for user in several]

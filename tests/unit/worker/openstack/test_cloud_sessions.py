@@ -17,10 +17,25 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.openstack.cloud_sessions import AuthenticationFailed, Sessions
+from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay
 from osbench.worker.scenarios.authenticate import Authenticate
 from osbench.worker.tracing.profiling import Tracer
 
 TRACE_HEADERS = {"x-trace-info", "x-trace-hmac", "traceparent"}
+
+
+#: What a worker adds to the context of each workload.
+OF_WORKER: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True, params=["fast", "requests"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All of it holds for both transports; the fast one sends everything itself."""
+    way = ShortWay()
+    if request.param == "fast":
+        monkeypatch.setitem(OF_WORKER, SHORT_WAY, way)
+    yield
+    assert not way.left
 
 
 @pytest.fixture
@@ -47,6 +62,7 @@ def prepared(record: Deployment, timeout_s: float = 0.0) -> dict[str, Any]:
         "scenario": "Authenticate.keystone",
         "args": {},
         "timeout_s": timeout_s,
+        **OF_WORKER,
     }
     Authenticate.warm_up(context)
     return context

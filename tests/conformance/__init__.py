@@ -1,0 +1,1 @@
+"""Other projects' own tests, run over our session: `make conformance`."""

@@ -1,0 +1,44 @@
+"""The sessions that clients of OpenStack, as in Rally's plug-ins, create for themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+from keystoneauth1 import session as keystoneauth_session
+
+from osbench.worker.openstack.fast_session import FastSession
+from osbench.worker.openstack.short_way import ShortWay
+
+
+class ClientSessions:
+    """Stands for the function of keystoneauth1 that creates a session of requests.
+
+    keystoneauth1 has no option for it; its own test fixture for recorded requests replaces the
+    same function.
+    """
+
+    def __init__(self, short_way: ShortWay) -> None:
+        self._short_way = short_way
+        self._module: Any = keystoneauth_session
+        self._construct = self._module._construct_session
+
+    def install(self) -> None:
+        """Have all sessions of keystoneauth1 take the short way from now on, in this process."""
+        self._module._construct_session = self
+
+    def remove(self) -> None:
+        """Leave sessions that are created from now on to keystoneauth1."""
+        self._module._construct_session = self._construct
+
+    def __call__(
+        self, session_obj: requests.Session | None = None, **options: Any
+    ) -> requests.Session:
+        """The session given, or a new one with the adapters that keystoneauth1 mounts."""
+        made: requests.Session = self._construct(session_obj, **options)
+        if session_obj:
+            return made
+        fast = FastSession(self._short_way)
+        for prefix, adapter in made.adapters.items():
+            fast.mount(prefix, adapter)
+        return fast

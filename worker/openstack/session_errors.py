@@ -1,0 +1,52 @@
+"""Failures of our client as the exceptions that requests has for them."""
+
+from __future__ import annotations
+
+import ssl
+
+from requests import exceptions
+from requests.models import PreparedRequest
+
+from osbench.common.openstack.thread_sessions import too_large
+from osbench.worker.http.wire.wire_errors import (
+    BadAnswer,
+    CannotConnect,
+    CannotSecure,
+    ConnectTimedOut,
+    DifferentLengths,
+    EarlyEnd,
+    ReceiveTimedOut,
+    TooLongAnswer,
+)
+
+#: What an exchange raises.
+WIRE_ERRORS = (BadAnswer, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd, ReceiveTimedOut)
+
+
+def as_requests(
+    error: Exception, request: PreparedRequest, most_bytes: int
+) -> exceptions.RequestException:
+    """The exception of requests for one of `WIRE_ERRORS`.
+
+    In requests a body that ends or stops is another failure than a head that does, a connection
+    that ends in the TLS handshake another one than a reset in it, and what TLS says later, such as
+    that it wants a certificate, is one of TLS.
+    """
+    said: Exception | str = error
+    kind: type[exceptions.RequestException] = exceptions.ConnectionError
+    if isinstance(error, TooLongAnswer):
+        kind, said = exceptions.RequestException, too_large(most_bytes)
+    elif isinstance(error, DifferentLengths):
+        kind = exceptions.InvalidHeader
+    elif isinstance(error, ConnectTimedOut):
+        kind = exceptions.ReadTimeout if error.connected else exceptions.ConnectTimeout
+    elif isinstance(error, ReceiveTimedOut):
+        kind = exceptions.ConnectionError if error.in_body else exceptions.ReadTimeout
+    elif isinstance(error, CannotSecure):
+        if not isinstance(error.__cause__, ConnectionError):
+            kind = exceptions.SSLError
+    elif isinstance(error.__cause__, ssl.SSLError):
+        kind = exceptions.SSLError
+    elif isinstance(error, BadAnswer | EarlyEnd) and error.in_body:
+        kind = exceptions.ChunkedEncodingError
+    return kind(said, request=request)

@@ -1,0 +1,147 @@
+"""A request of a session: as bytes for our client, and as requests describes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from requests.cookies import RequestsCookieJar, get_cookie_header, merge_cookies
+from requests.hooks import default_hooks
+from requests.models import PreparedRequest
+from requests.structures import CaseInsensitiveDict
+
+from osbench.worker.openstack.session_site import SentUrl, SessionSite
+
+#: Bodies up to this size, bytes, are sent together with the head.
+_TOGETHER = 64 * 1024
+
+#: Headers, in lower case, with which a request would frame itself: requests knows what they mean.
+_FRAMING = frozenset({"content-length", "expect", "te", "transfer-encoding", "upgrade"})
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+#: Header fields by name in lower case, as in CaseInsensitiveDict.
+Fields = dict[str, tuple[str, str]]
+
+
+class UnusualHeader(Exception):
+    """A header that requests has to look at: malformed, or one that frames the request."""
+
+
+@lru_cache(1024)
+def _key(name: str) -> str:
+    """The name of a header in lower case; "" for one that is not ordinary."""
+    if type(name) is not str or not _NAME.fullmatch(name) or name.lower() in _FRAMING:
+        return ""
+    return name.lower()
+
+
+def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None) -> Fields:
+    """The headers of a session with those of a request; None removes one.
+
+    Raises UnusualHeader.
+    """
+    fields: Fields = {}
+    for several in (of_session, given or {}):
+        for name, value in _pairs(several):
+            key = _key(name) if isinstance(name, str) else ""
+            if value is None:
+                fields.pop(key, None)
+            elif not key or not isinstance(value, str) or not _VALUE.fullmatch(value):
+                raise UnusualHeader(name)
+            else:
+                fields[key] = (name, value)
+    if fields.get("connection", ("", "keep-alive"))[1].lower() != "keep-alive":
+        raise UnusualHeader("connection")
+    # urllib3 has defaults of its own for them
+    if "user-agent" not in fields or "accept-encoding" not in fields:
+        raise UnusualHeader("user-agent")
+    return fields
+
+
+def _pairs(headers: Any) -> Any:
+    """Names with values; one by one costs as much as the rest of a request, as below."""
+    if isinstance(headers, CaseInsensitiveDict):
+        return getattr(headers, "_store").values()  # noqa: B009 - its stub has no such name
+    return headers.items()
+
+
+class DescribedRequest(PreparedRequest):
+    """What a response says of its request; parts that are rarely asked for are made then."""
+
+    def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
+        self.method = verb
+        self.url = url
+        self.headers = described(fields)
+        self.body = body
+        self.hooks = default_hooks()
+        self._body_position = None
+
+    @cached_property
+    def _cookies(self) -> Any:
+        return RequestsCookieJar()
+
+    def take_cookies(self, jar: Any) -> None:
+        """Send the cookies of a jar, as requests does."""
+        merge: Any = merge_cookies
+        header: Any = get_cookie_header
+        merge(self._cookies, jar)
+        line = header(self._cookies, self)
+        if line is not None:
+            self.headers["Cookie"] = line
+
+
+def described(fields: Fields) -> CaseInsensitiveDict[str]:
+    """Fields as requests has them; they are not copied."""
+    headers: Any = CaseInsensitiveDict.__new__(CaseInsensitiveDict)
+    headers._store = fields
+    found: CaseInsensitiveDict[str] = headers
+    return found
+
+
+class SessionRequest:
+    """A WireRequest."""
+
+    #: `merged_fields` leaves what closes its connection to requests.
+    last = False
+
+    __slots__ = (
+        "_head",
+        "bodiless",
+        "host",
+        "origin",
+        "port",
+        "rest",
+        "secure",
+        "trust",
+        "url",
+        "verb",
+    )
+
+    def __init__(
+        self, verb: str, sent: SentUrl, site: SessionSite, fields: Fields, body: bytes | None
+    ) -> None:
+        self.verb = verb
+        self.url = sent.url
+        self.host = site.host
+        self.port = site.port
+        self.secure = site.secure
+        self.trust = site.trust
+        self.origin = site.origin
+        self.bodiless = verb == "HEAD"
+        lines = [f"{verb} {sent.target} HTTP/1.1"]
+        if "host" not in fields:
+            lines.append(f"Host: {site.named}")
+        lines += map(": ".join, fields.values())
+        head = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+        together = body is not None and len(body) <= _TOGETHER
+        self._head = head + body if body is not None and together else head
+        #: The body, where it is sent after the head.
+        self.rest = b"" if body is None or together else body
+
+    def data(self, own: Sequence[str]) -> bytes:
+        """The head and the body, but for `rest`; all header lines are in it, and `own` is empty."""
+        return self._head

@@ -1,0 +1,115 @@
+"""Responses of requests, made from the answers of our client."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from functools import cached_property, lru_cache
+from io import BytesIO
+from typing import Any
+
+from requests.cookies import RequestsCookieJar, extract_cookies_to_jar
+from requests.models import Response
+from requests.utils import get_encoding_from_headers
+from urllib3 import HTTPHeaderDict, HTTPResponse
+
+from osbench.common.openstack.thread_sessions import read_bounded
+from osbench.worker.http.addresses import REDIRECTS
+from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.openstack.session_request import DescribedRequest, Fields, described
+from osbench.worker.openstack.session_site import SessionSite
+
+
+class AnsweredResponse(Response):
+    """A response whose rarely used parts are made when they are asked for."""
+
+    def __init__(self, request: DescribedRequest, answer: HttpAnswer, site: SessionSite) -> None:
+        """Raises the exceptions of requests for a body that is not in its content codings."""
+        self._next = None
+        self.history = []
+        self.request = request
+        self.connection = site.adapter
+        self.url = str(request.url)
+        self.status_code = answer.status
+        self.reason = answer.reason.strip()
+        self._lines = answer.named_fields
+        self._version = answer.version
+        fields = _fields(self._lines)
+        self.headers = described(fields)
+        content_type = fields.get("content-type")
+        self.encoding = _encoding(content_type[1]) if content_type is not None else None
+        phases = answer.phases
+        self.elapsed = timedelta(microseconds=(phases.first_byte_ns - phases.begun_ns) / 1000)
+        self._content = answer.body()
+        self._content_consumed = True
+        if "content-encoding" in fields and self._content:
+            # by urllib3, so that what it takes and what it refuses is the same
+            self.raw = self._described(self._content)
+            self._content = False  # type: ignore[assignment] # its stub
+            self._content_consumed = False
+            # requests itself reads what redirects, and passes over what cannot be decoded
+            if answer.status not in REDIRECTS or site.answer_bytes < sys.maxsize:
+                read_bounded(self, site.answer_bytes)
+
+    @cached_property
+    def cookies(self) -> RequestsCookieJar:  # type: ignore[override] # it can be set
+        """The cookies that the server sent."""
+        jar = RequestsCookieJar()
+        extract_cookies_to_jar(jar, self.request, self.raw)  # type: ignore[no-untyped-call] # its stub
+        return jar
+
+    @cached_property
+    def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
+        """The response of urllib3, whose body has been read."""
+        return self._described(b"")
+
+    def _described(self, body: bytes) -> HTTPResponse:
+        headers = HTTPHeaderDict()
+        for name, value in self._lines:
+            headers.add(name, value)
+        original: Any = _Original(headers)
+        return HTTPResponse(
+            body=BytesIO(body),
+            headers=headers,
+            status=self.status_code,
+            version=self._version,
+            reason=self.reason,
+            preload_content=False,
+            decode_content=False,
+            original_response=original,
+            request_method=self.request.method,
+        )
+
+
+class _Original:
+    """What requests looks for in the response of http.client: lines of cookies."""
+
+    def __init__(self, headers: HTTPHeaderDict) -> None:
+        self.msg = self
+        self._headers = headers
+
+    def get_all(self, name: str, default: Any = None) -> Any:
+        return self._headers.getlist(name) or default
+
+    def isclosed(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _fields(pairs: list[tuple[str, str]]) -> Fields:
+    """Fields by name in lower case; values of the same name are joined."""
+    fields = {name.lower(): (name, value) for name, value in pairs}
+    if len(fields) < len(pairs):
+        fields = {}
+        for name, value in pairs:
+            key = name.lower()
+            first = fields.get(key)
+            fields[key] = (name, value) if first is None else (first[0], f"{first[1]}, {value}")
+    return fields
+
+
+@lru_cache(256)
+def _encoding(content_type: str) -> str | None:
+    return get_encoding_from_headers(described({"content-type": ("Content-Type", content_type)}))

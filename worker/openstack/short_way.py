@@ -1,0 +1,37 @@
+"""What the sessions of a process share that send requests by our own client."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+
+from osbench.worker.http.socket_opener import SocketOpener
+
+#: Key of a workload's context for its process's ShortWay, if it is to be used.
+SHORT_WAY = "short_way"
+
+LOG = logging.getLogger(__name__)
+
+
+class ShortWay:
+    """Addresses and TLS sessions, and how many requests went by requests instead."""
+
+    def __init__(self) -> None:
+        self.opener = SocketOpener()
+        self._lock = threading.Lock()
+        #: Requests that requests sent, by the reason.
+        self.left: Counter[str] = Counter()
+
+    def leave(self, why: str) -> None:
+        """Count a request that requests sends; the log says so once, and in powers of ten."""
+        with self._lock:
+            self.left[why] += 1
+            count = self.left[why]
+        if str(count).strip("0") == "1":
+            LOG.info(
+                "requests to OpenStack services made by requests, which costs more CPU, because of "
+                "%s: %d",
+                why,
+                count,
+            )
