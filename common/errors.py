@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import re
+
 from osbench.common.masking import mask_url
+
+#: What is of a single case in a message: ids, numbers; not what says which kind of error it is.
+_SINGLE = re.compile(
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+    r"|\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,64}\b"
+    r"|(?<!errno )(?<!answered )(?<!expected )(?<!status )(?<!code )(?<!http )\b\d+\b",
+    re.IGNORECASE,
+)
+#: Exit code of a command that was interrupted.
+INTERRUPTED = 130
 
 
 class OsbenchError(Exception):
@@ -99,3 +112,15 @@ class TaskError(OsbenchError):
         lines = "\n".join(f"  {problem}" for problem in problems)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(f"{source}: {count}\n{lines}")
+
+
+class KindError(Exception):
+    """An error that knows its kind: what its message says without what is of one case alone."""
+
+    kind: str
+
+
+@functools.lru_cache(1024)
+def kind_of(message: str) -> str:
+    """The message with `*` in place of numbers and ids; status codes and errno stay."""
+    return _SINGLE.sub("*", message)

@@ -102,6 +102,27 @@ class Histogram:
             self._counts[: len(other._counts)] += other._counts
             self._extend(other.count, other.sum, other.min, other.max)
 
+    def copy(self) -> Histogram:
+        """The same samples; those added to one later are not in the other."""
+        found = Histogram()
+        found.merge(self)
+        return found
+
+    def since(self, earlier: Histogram) -> Histogram:
+        """The samples that are not in `earlier`, an older copy of this.
+
+        Its least and greatest value are exact to the width of a sub-bucket.
+        """
+        found = Histogram()
+        found._counts = self._counts.copy()
+        found._counts[: len(earlier._counts)] -= earlier._counts
+        at = np.flatnonzero(found._counts)
+        if len(at):
+            found.count, found.sum = self.count - earlier.count, self.sum - earlier.sum
+            ends = (highest_equivalent(int(at[0])), highest_equivalent(int(at[-1])))
+            found.min, found.max = (min(end, self.max) for end in ends)
+        return found
+
     @property
     def mean(self) -> float:
         """The exact mean in nanoseconds. Raises ZeroDivisionError without values."""

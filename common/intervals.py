@@ -27,10 +27,12 @@ class Intervals:
         """The set of an array's members; repeated members count once."""
         found = cls()
         if len(numbers):
-            ordered = np.unique(numbers)
-            breaks = np.flatnonzero(np.diff(ordered) != 1)
-            found._starts = ordered[np.concatenate(([0], breaks + 1))].tolist()
-            found._ends = (ordered[np.concatenate((breaks, [len(ordered) - 1]))] + 1).tolist()
+            # np.unique costs three times as much for a small array
+            ordered = np.sort(numbers)
+            # without sign, so that a distance beyond an int64 is not taken for a small one
+            breaks = np.flatnonzero((ordered[1:] - ordered[:-1]).view(np.uint64) > 1)
+            found._starts = [int(ordered[0]), *ordered[breaks + 1].tolist()]
+            found._ends = [*(ordered[breaks] + 1).tolist(), int(ordered[-1]) + 1]
         return found
 
     def __iter__(self) -> Iterator[Interval]:
@@ -119,6 +121,15 @@ class Intervals:
             found._starts.append(max(low, self._starts[at]))
             found._ends.append(min(high, self._ends[at]))
         return found
+
+    def meets(self, other: Iterable[Interval]) -> bool:
+        """Whether a member is in `other` too."""
+        starts, ends = self._starts, self._ends
+        for low, high in other:
+            first = bisect_right(ends, low)
+            if first < len(starts) and starts[first] < high and low < high:
+                return True
+        return False
 
     def intersection(self, other: Iterable[Interval]) -> Intervals:
         """The members that are in `other` too."""

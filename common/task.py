@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+#: Length of the windows of `Workload.abort` where it has no `over_s`, seconds.
+ABORT_OVER_S = 10.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
@@ -36,6 +39,8 @@ class Workload:
     position: int
     #: Scenario name, `Class.method`.
     scenario: str
+    #: What the file calls it, or "".
+    named: str = ""
     #: Keyword arguments of the scenario; strings may hold {iteration} and {run}.
     args: Mapping[str, Any]
     runner: Named
@@ -49,8 +54,21 @@ class Workload:
     idempotent: bool = False
     #: Iterations that start in the first seconds of the load are left out of the statistics.
     warmup_s: float = 0.0
+    #: How virtual users start, and the data file of which each has a row.
+    users: Mapping[str, Any] = field(default_factory=dict)
+    #: Time that virtual users wait between two iterations.
+    think: Mapping[str, Any] = field(default_factory=dict)
+    #: Where `self.http` of the scenario leads, and what its requests carry.
+    http: Mapping[str, Any] = field(default_factory=dict)
+    #: When the load ends before its time: failure_rate, percentile, over_s, after_s; {}: never.
+    abort: Mapping[str, Any] = field(default_factory=dict)
     #: Workload-level switch over deployment and configuration file; None leaves it to them.
     enable_profiler: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """What outputs call it: the name that the file gives it, else that of the scenario."""
+        return self.named or self.scenario
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,8 @@ from osbench.common.config.config import load
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.escaping import escaped
 from osbench.common.masking import mask_url
-from osbench.common.plugin import plugin_files
-from osbench.common.protocol import redis_client
-from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.redis_client import connect
 from osbench.worker.process.supervisor import Supervisor, process_count
+from osbench.worker.process.supervisor_records import recorded_processes
 
 #: Loggers that write two lines per message at INFO.
 _VERBOSE_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
@@ -32,7 +29,7 @@ Examples:
   osbench-worker                                one process per core, osbench.conf as found
   osbench-worker --processes 4 --label rack-7
   osbench-worker --plugin-path ./scenarios      the same plug-ins as the coordinator has
-  osbench-worker --check --processes 4          are they running? for probes and scripts
+  osbench-worker --check                        are they running? for probes and scripts
 
 SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
 """
@@ -65,8 +62,9 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
     "--check",
     is_flag=True,
     help="Start nothing; exit with 0 if all worker processes of this host have a heartbeat in "
-    "Redis, 1 if some have none, 3 if Redis does not respond.",
+    "Redis, 1 if some have none or none run, 3 if Redis does not respond.",
 )
+@click.option("--private", is_flag=True, hidden=True, help="The server is there for these workers.")
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
 @click.option("--complaints", type=int, hidden=True, help="Pipe for the error of a failed start.")
 @click.option("--page", type=int, hidden=True, help="Memory to note on what users take.")
@@ -79,6 +77,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     plugin_path: tuple[str, ...],
     metrics: str | None,
     check: bool,
+    private: bool,
     lifeline: int | None,
     complaints: int | None,
     page: int | None,
@@ -91,7 +90,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     try:
         conf = load(config_file)
         given = {"processes": processes, "virtual_users": virtual_users, "label": label}
-        _override(conf, **given, metrics_listen=metrics)
+        _override(conf, **given, metrics_address=metrics)
         if not conf.messaging.redis_url:
             raise UsageError(
                 "[messaging] redis_url is not set: a worker needs the Redis that its "
@@ -102,27 +101,33 @@ def main(  # noqa: PLR0913 - one per option of the command
             for name in _VERBOSE_LOGGERS:
                 logging.getLogger(name).setLevel(logging.WARNING)
         if check:
-            sys.exit(_check(conf))
+            sys.exit(_check(conf, processes))
         if lifeline is not None and complaints is not None:
-            _serve(conf, list(plugin_path), lifeline, complaints, page)
+            _serve(conf, list(plugin_path), lifeline, complaints, page, private)
         click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
-        # problems that every process would have are reported once
-        _ready(conf, plugin_path)
-        sys.exit(Supervisor(conf, config_file, plugin_path).run())
+        if not private:
+            # problems that every process would have are reported once
+            _ready(conf, plugin_path)
+        sys.exit(Supervisor(conf, config_file, plugin_path, private).run())
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
         sys.exit(error.exit_code)
 
 
 def _serve(
-    conf: Any, plugin_paths: list[str], lifeline: int, complaints: int, page: int | None
+    conf: Any,
+    plugin_paths: list[str],
+    lifeline: int,
+    complaints: int,
+    page: int | None,
+    private: bool,
 ) -> None:
     # Celery is slow to import, and neither a probe nor the supervisor needs it
     from osbench.worker.process import process  # noqa: PLC0415 - see above
 
     with os.fdopen(complaints, "w") as pipe:
         try:
-            code = process.main(conf, plugin_paths, lifeline, page, started=pipe.close)
+            code = process.main(conf, plugin_paths, lifeline, page, pipe.close, private=private)
         except OsbenchError as error:
             code = error.exit_code
             if pipe.closed:
@@ -149,19 +154,25 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
 
 def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
     """Raise OsbenchError where the keys, Redis or a plug-in path are missing."""
+    # imported here, since somebody waits for the workers of local mode
+    from osbench.common.plugin import plugin_files  # noqa: PLC0415 - see above
+    from osbench.common.protocol import redis_client  # noqa: PLC0415 - see above
+    from osbench.common.protocol.keyring import Keyring  # noqa: PLC0415 - see above
+
     Keyring.load(conf.security.key_file)
     url = conf.messaging.redis_url
-    with connect(url, conf.messaging.redis_timeout_s) as client:
+    with redis_client.connect(url, conf.messaging.redis_timeout_s) as client:
         redis_client.check(client, url)
     for path in (*conf.worker.plugin_path, *plugin_paths):
         plugin_files.files_of(path)
 
 
-def _check(conf: Any) -> int:
+def _check(conf: Any, processes: int | None) -> int:
     # the supervisor does not need the modules that read messages
     from osbench.worker.process import health_check  # noqa: PLC0415 - see above
 
-    expected = process_count(conf)
+    # what was asked for, else what runs here, else what would run here
+    expected = processes or recorded_processes(conf) or process_count(conf)
     heard = health_check.heard(conf)
     click.echo(f"{heard} of {expected} worker processes are heard")
     return int(heard < expected)

@@ -153,6 +153,7 @@ def sample() -> str:
     lines = [
         "# Configuration of osbench. Read from --config-file, else ~/.osbench/osbench.conf, else",
         "# /etc/osbench/osbench.conf. Each option stands here with its default.",
+        "# A duration is a number of seconds, or a text such as 30s, 5m or 500ms.",
         "# $option stands for the value of another option; a dollar sign is written $$.",
     ]
     for group, options in OPTIONS.items():

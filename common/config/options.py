@@ -8,25 +8,43 @@ from typing import Any
 
 from oslo_config import cfg, types
 
+from osbench.common.config.durations import seconds
+
 #: Sample rate that is computed from the plan of each workload.
 AUTO = "auto"
 
+#: What sends the requests of clients of OpenStack.
+FAST, REQUESTS = "fast", "requests"
 
-class _Seconds(types.Float):
+
+class _Number(types.Float):
     """A finite number; `float` also accepts "nan" and "inf", which no limit would reject."""
 
     def __call__(self, value: Any) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError("must be a number") from None
+        number = self._read(value)
         if not math.isfinite(number):
             raise ValueError("must be a finite number")
         super().__call__(number)
         return number
 
+    def _read(self, value: Any) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            raise ValueError("must be a number") from None
 
-class _Share(_Seconds):
+
+class _Seconds(_Number):
+    """A duration: seconds, or a text such as 30s or 5m."""
+
+    def _read(self, value: Any) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            return seconds(value)
+
+
+class _Share(_Number):
     """A share of the whole, or `AUTO`."""
 
     def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or AUTO
@@ -179,9 +197,9 @@ def _plugin_path() -> cfg.Opt:
     )
 
 
-def _metrics_listen(what: str) -> cfg.Opt:
+def _metrics_address(what: str) -> cfg.Opt:
     return cfg.StrOpt(
-        "metrics_listen",
+        "metrics_address",
         default="",
         help=f"Port, or address:port, at which Prometheus reads metrics of {what}. Without an "
         "address it is 127.0.0.1; without a value there is no such endpoint.",
@@ -198,7 +216,7 @@ _WORKER = [
     ),
     cfg.StrOpt("label", default="", help="Name shown for this host's workers."),
     _plugin_path(),
-    _metrics_listen("the worker processes of this host"),
+    _metrics_address("the worker processes of this host"),
     _whole(
         "max_stuck",
         64,
@@ -217,6 +235,23 @@ _WORKER = [
         "it gives back what it has not started and is free; its results wait for `resume`.",
         low=5.0,
     ),
+    cfg.Opt(
+        "spin_budget",
+        type=_Number(min=0.0, max=1.0, type_name="share"),
+        default=0.1,
+        help="Share of a core, from 0 to 1, that a worker process may spend on being awake shortly "
+        "before an arrival is due, so that it starts some 50 us sooner. It is spent only while a "
+        "core is idle; an arrival takes 50 to 100 us of it, so that 0.1 suffices for 1,000 "
+        "arrivals a second. 0: never; advisable where a container has a limit of CPU.",
+    ),
+    cfg.BoolOpt(
+        "realtime",
+        default=False,
+        help="Run worker processes under the kernel's policy SCHED_RR: no ordinary process of the "
+        "host delays a start any more. It needs a limit of real-time priority of 1 or more, or "
+        "the capability SYS_NICE (deploy/README.md), and cores to spare: a scenario that "
+        "computes for long keeps everything else of the host waiting.",
+    ),
     _seconds(
         "ship_interval_s", 0.2, "Longest time between two shipments of results, seconds.", low=0.01
     ),
@@ -225,6 +260,14 @@ _WORKER = [
         64,
         "MiB of unacknowledged results that are kept in memory; the rest goes to a file.",
         low=1,
+    ),
+    cfg.StrOpt(
+        "openstack_transport",
+        default=FAST,
+        choices=[FAST, REQUESTS],
+        help="What sends the requests of keystoneauth1, and so of all OpenStack scenarios and of "
+        "Rally's plug-ins: osbench's own HTTP client, with requests for what it does not take; or "
+        "requests for everything.",
     ),
     _whole(
         "trace_expiry_s", 86400, "Seconds after which the spans of a trace expire in Redis.", low=1
@@ -251,7 +294,7 @@ _COORDINATOR = [
         "Seconds that a run waits for enough free workers before it gives up.",
     ),
     _plugin_path(),
-    _metrics_listen("a run while it goes on"),
+    _metrics_address("a run while it goes on"),
 ]
 
 _TRACES = [
@@ -275,7 +318,7 @@ _TRACES = [
     ),
     cfg.Opt(
         "keep_share",
-        type=_Seconds(min=0.0, max=1.0, type_name="share"),
+        type=_Number(min=0.0, max=1.0, type_name="share"),
         default=0.05,
         help="Share of all other traces that is kept, sampled at random.",
     ),
@@ -318,7 +361,7 @@ _TRACES = [
     ),
     cfg.Opt(
         "tail_percent",
-        type=_Seconds(min=0.0, max=99.99, type_name="percent"),
+        type=_Number(min=0.0, max=99.99, type_name="percent"),
         default=99.0,
         help="Percentile above which profiler_sample_rate = auto wants traces.",
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from osbench.common.errors import KindError
+
 #: Longest part of a service's own explanation that is kept.
 MAX_MESSAGE_CHARS = 300
 
@@ -14,7 +16,7 @@ _SINGLE = re.compile(
 )
 
 
-class RequestFailed(Exception):
+class RequestFailed(KindError):
     """A service sent an unexpected response."""
 
     def __init__(self, text: str, *, status: int, request_id: str = "") -> None:
@@ -25,7 +27,7 @@ class RequestFailed(Exception):
         self.kind = _SINGLE.sub("*", text)
 
 
-class NotReady(Exception):
+class NotReady(KindError):
     """An accepted resource did not become ready: it failed, or took too long."""
 
     def __init__(self, text: str) -> None:

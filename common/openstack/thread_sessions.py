@@ -30,32 +30,52 @@ def plain_transport() -> requests.Session:
     return transport
 
 
+class BoundedAdapter(TCPKeepAliveAdapter):
+    """Keeps one connection to each of up to `HOSTS_KEPT` hosts, and bounds responses."""
+
+    #: Largest response that is read as a whole, bytes, unpacked.
+    answer_bytes = ANSWER_BYTES
+
+    def __init__(self) -> None:
+        super().__init__(pool_connections=HOSTS_KEPT, pool_maxsize=1)
+
+    def send(  # type: ignore[override] # all else as in requests
+        self, request: requests.PreparedRequest, stream: bool = False, **options: Any
+    ) -> requests.Response:
+        """Send a request, as in requests.
+
+        Raises requests.RequestException where the response is too large.
+        """
+        response: requests.Response = super().send(request, stream=stream, **options)
+        if not stream:
+            read_bounded(response, self.answer_bytes)
+        return response
+
+
 def keep_connections(transport: requests.Session) -> None:
-    """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts.
-
-    It reads responses within `ANSWER_BYTES`.
-    """
+    """Make a thread's transport keep connections, and read responses within `ANSWER_BYTES`."""
     for scheme in ("http://", "https://"):
-        transport.mount(scheme, TCPKeepAliveAdapter(pool_connections=HOSTS_KEPT, pool_maxsize=1))
-    transport.hooks["response"].append(_read)
+        transport.mount(scheme, BoundedAdapter())
 
 
-def _read(response: requests.Response, *, stream: bool = False, **_: object) -> None:
-    """Read a response that is not streamed: what a service sends is not to fill the memory.
+def read_bounded(response: requests.Response, most_bytes: int) -> None:
+    """Read a response: what a service sends is not to fill the memory.
 
-    Raises requests.RequestException where it is larger than `ANSWER_BYTES`, unpacked.
+    Raises requests.RequestException where it is larger than `most_bytes`, unpacked.
     """
-    if stream:
-        return
     parts, size = [], 0
     for part in response.iter_content(CHUNK_BYTES):
         parts.append(part)
         size += len(part)
-        if size > ANSWER_BYTES:
+        if size > most_bytes:
             response.close()
-            text = f"a response of more than {ANSWER_BYTES:,} bytes"
-            raise requests.RequestException(text, response=response)
+            raise requests.RequestException(too_large(most_bytes), response=response)
     response._content = b"".join(parts)
+
+
+def too_large(most_bytes: int) -> str:
+    """What is said of a response with more bytes than that."""
+    return f"a response of more than {most_bytes:,} bytes"
 
 
 class ThreadSessions:

@@ -17,9 +17,15 @@ def with_text(
 
     Raises ContextError where a file cannot be read.
     """
-    found = dict(args)
+    found = {**args, **texts_of(names, args)}
+    return found, dict(environment.context)
+
+
+def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each file by the name of its argument. Raises ContextError."""
+    found = {}
     for name in names:
-        path = found.get(name)
+        path = args.get(name)
         if not isinstance(path, str):
             continue
         try:
@@ -28,4 +34,4 @@ def with_text(
             raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise ContextError(f"argument {name}: {path}: is not text in UTF-8") from None
-    return found, dict(environment.context)
+    return found

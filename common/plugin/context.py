@@ -72,6 +72,11 @@ class Context:
         #: if this process is killed.
         self.keep = keep
 
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """What the schema cannot forbid, as messages; `config` fits the schema."""
+        return []
+
     def setup(self) -> None:
         """Create what iterations need and record it in `made`. If it raises, no load starts."""
         raise NotImplementedError

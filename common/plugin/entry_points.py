@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common import errors
-from osbench.common.plugin import plugin_files
+from osbench.common.plugin.loading.plugin_import import reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tu
                 owner, target = target, getattr(target, part)
         except (Exception, SystemExit) as error:
             raise errors.PluginError(
-                f"{point.name} ({where}) cannot be loaded: {plugin_files.reason(error)}"
+                f"{point.name} ({where}) cannot be loaded: {reason(error)}"
             ) from error
         if isinstance(target, type):
             return target, ""

@@ -30,7 +30,7 @@ class IterationRow(NamedTuple):
     due_ns: int | None
     started_ns: int | None
     ended_ns: int | None
-    #: Nanoseconds that it slept in `sleep_between`.
+    #: Nanoseconds of think time: `think` and `sleep_between`.
     idle_ns: int
     #: Type of the exception, and its message; "" where there was none.
     error_type: str
@@ -49,15 +49,16 @@ class IterationRow(NamedTuple):
 
     @property
     def service_ns(self) -> int | None:
-        """Nanoseconds from its start to its end, without `sleep_between`."""
+        """Nanoseconds from its start to its end, without think time."""
         if self.started_ns is None or self.ended_ns is None:
             return None
         return self.ended_ns - self.started_ns - self.idle_ns
 
     @property
     def response_ns(self) -> int | None:
-        """Nanoseconds from the instant when it was due to its end."""
-        return _between(self.due_ns, self.ended_ns)
+        """Nanoseconds from the instant when it was due to its end, without think time."""
+        lasted_ns = _between(self.due_ns, self.ended_ns)
+        return None if lasted_ns is None else lasted_ns - self.idle_ns
 
     @property
     def start_lag_ns(self) -> int | None:
@@ -145,6 +146,10 @@ class ExportedRun(RunSnapshot):
         """The traces that the run has kept, as OTLP export requests in their JSON form."""
         raise NotImplementedError
 
+    def rally_results(self) -> list[dict[str, Any]]:
+        """The run as the list of task results that Rally gives to its exporters, in memory."""
+        raise NotImplementedError
+
 
 class Exporter:
     """Base of exporters. One instance per export.
@@ -158,6 +163,8 @@ class Exporter:
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object", "additionalProperties": False}
     #: Name of the file that it writes; "" if it writes several, whose names it chooses.
     FILE: ClassVar[str] = ""
+    #: A target that has a suffix, whichever, is the path of that file.
+    ANY_SUFFIX: ClassVar[bool] = False
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Raise osbench.plugin.errors.ExportError if something is missing: no run begins then."""

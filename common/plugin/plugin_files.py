@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
-import sys
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
-
-
-def modules(files: Sequence[Path]) -> Iterator[ModuleType]:
-    """Import .py files, each under a name of its own.
-
-    Raises PluginError where one cannot be imported.
-    """
-    # one file reached by two paths is one plug-in, not a name defined twice
-    for file in dict.fromkeys(files):
-        yield _imported(file)
 
 
 def files_of(path: str) -> list[Path]:
@@ -43,39 +29,6 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
-def _imported(file: Path) -> ModuleType:
-    digest = hashlib.sha256(str(file).encode()).hexdigest()[:12]
-    name = f"osbench_plugin_{digest}_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None:
-        raise errors.PluginError(f"{file}: not importable as Python")
-    module = importlib.util.module_from_spec(spec)
-    # dataclasses and inspect look modules up by name while their body runs
-    sys.modules[name] = module
-    try:
-        # compiled here and not by the loader: a cached .pyc may be older than the hashed text
-        exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)  # noqa: S102 - a plug-in is code
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise errors.PluginError(f"{place(error, str(file))}: {reason(error)}") from error
-    return module
-
-
-def place(error: BaseException, file: str) -> str:
-    """Where in `file` an import failed, as `file:line`; the file alone where that is unknown."""
-    if isinstance(error, SyntaxError) and error.filename == file:
-        return f"{file}:{error.lineno}"
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    return f"{file}:{lines[-1]}" if lines else file
-
-
-def reason(error: BaseException) -> str:
-    """One line that says what was raised."""
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    name = type(error).__name__
-    return f"{name}: {text}" if text else name
-
-
 def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
     """Name, class and method of each scenario that `module` defines.
 
@@ -89,6 +42,7 @@ def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
                     f"{module.__file__}: class {cls.__name__} is marked as a scenario but is not "
                     "a subclass of osbench.plugin.scenario.Scenario with a method run"
                 )
+            _refuse_without_instance(cls, "run", str(module.__file__))
             yield mark.name or f"{cls.__name__}.run", cls, "run"
         for name, method in marked_methods(cls, str(module.__file__)):
             yield name, cls, method
@@ -107,7 +61,52 @@ def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
                     f"{where}: {cls.__name__}.{method} is marked as a scenario but "
                     f"{cls.__name__} is not a subclass of osbench.plugin.scenario.Scenario"
                 )
+            _refuse_without_instance(cls, method, where)
             yield mark.name or f"{cls.__name__}.{method}", method
+
+
+def _refuse_without_instance(cls: type, method: str, where: str) -> None:
+    """Raise PluginError where a scenario cannot be called as a method, or warm up as a class."""
+    function = inspect.getattr_static(cls, method)
+    called = f"{cls.__name__}.{method}"
+    if isinstance(function, staticmethod | classmethod):
+        kind = type(function).__name__
+        raise errors.PluginError(
+            f"{_first_line(function, where)}: scenario {called} is a {kind}: write "
+            f"`def {method}(self, ...)` without @{kind}"
+        )
+    if not _takes_instance(function):
+        raise errors.PluginError(
+            f"{_first_line(function, where)}: scenario {called} is called with the scenario object "
+            f"first: write `def {method}(self, ...)`"
+        )
+    warm_up = inspect.getattr_static(cls, "warm_up")
+    if not isinstance(warm_up, staticmethod | classmethod):
+        raise errors.PluginError(
+            f"{_first_line(warm_up, where)}: warm_up of {cls.__name__} belongs to the class: write "
+            "@classmethod above `def warm_up(cls, context)`"
+        )
+
+
+def _takes_instance(function: Any) -> bool:
+    """Whether a function can be called with one value before the named ones."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        # of another language; it says so itself
+        return True
+    first = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    )
+    return bool(parameters) and parameters[0].kind in first
+
+
+def _first_line(function: Any, where: str) -> str:
+    """Where a method is defined, as file:line; else what is known of its class."""
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    return where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def unmarked(module: ModuleType) -> Iterator[str]:

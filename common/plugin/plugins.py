@@ -6,20 +6,23 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
+import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
-from osbench.common.plugin import plugin_files, signature
-from osbench.common.plugin.argument_files import with_text
+from osbench.common.escaping import escaped
+from osbench.common.plugin import argument_files, plugin_files, signature
 from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
+from osbench.common.plugin.loading.neighbours import sources
+from osbench.common.plugin.loading.plugin_import import PluginImport
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
@@ -28,9 +31,10 @@ from osbench.common.plugin.sla import Sla
 from osbench.common.plugin.trigger import Trigger
 from osbench.common.rally import plugin_hints as rally_names
 from osbench.common.rally import plugin_paths as rally_files
-from osbench.common.rally import plugin_registry
 from osbench.common.rally.bridge import Bridge
 from osbench.common.rally.importing import installed
+
+LOG = logging.getLogger(__name__)
 
 #: Kinds of plug-ins that `Plugins.get` knows; scenarios have `Plugins.scenario`.
 KINDS = ("runner", "sla", "context", "hook", "trigger", "exporter")
@@ -61,7 +65,8 @@ class ScenarioPlugin:
     context: Mapping[str, Any]
     #: First line of the docstring, or "".
     title: str
-    #: SHA-256, in hex, of the file that defines the scenario.
+    #: SHA-256, in hex, of the file that defines the scenario, and of what that imports from its
+    #: folder.
     source_hash: str
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE
@@ -74,9 +79,30 @@ class ScenarioPlugin:
         """The name that unambiguously denotes this plug-in."""
         return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
-    def check_args(self, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the keyword arguments `args`, one message per problem."""
-        return signature.problems(self.name, getattr(self.cls, self.method), args)
+    def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
+        """What is wrong with the keyword arguments `args`, one message per problem.
+
+        A data file gives those of `columns` in addition.
+        """
+        method = getattr(self.cls, self.method)
+        mistyped = signature.mistyped(self.name, method, args)
+        fitting = {name: value for name, value in args.items() if name not in mistyped}
+        found = [
+            *signature.misnamed(self.name, method, [*args, *columns]),
+            *mistyped.values(),
+            *self.cls.check_arguments(self.method, fitting),
+        ]
+        try:
+            texts = argument_files.texts_of(self.cls.FILES, args)
+        except errors.ContextError as error:
+            return [*found, str(error)]
+        return [*found, *self.cls.check_files(texts, args)]
+
+    def check_row(self, row: Mapping[str, Any]) -> list[str]:
+        """What is wrong with those arguments that a row of a data file gives."""
+        mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
+        fitting = {name: value for name, value in row.items() if name not in mistyped}
+        return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +122,9 @@ class Plugins:
 
     An entry point is imported when its plug-in is requested, files on the first call, Rally when
     a name is not native. `prefer` decides between a native plug-in and one of Rally's with the
-    same name. `remedy` is the advice for an unknown name, in place of similar names. Every method
-    raises PluginError where a file cannot be imported or a name is defined twice.
+    same name. `remedy` is the advice for an unknown name, in place of similar names. A file that
+    cannot be imported is logged; a name that is then missing is refused with the reason. Every
+    method raises PluginError where a path is none or a name is defined twice.
     """
 
     def __init__(
@@ -110,6 +137,7 @@ class Plugins:
         self._native_scenarios = ScenarioTable(())
         self._scenarios: dict[str, ScenarioPlugin] = {}
         self._notes: list[str] = []
+        self._faults: list[str] = []
         self._bridge = Bridge()
 
     @property
@@ -133,6 +161,11 @@ class Plugins:
         self.import_files()
         return list(self._notes)
 
+    def faults(self) -> list[str]:
+        """Why files of the paths cannot be used; those of Rally once it is loaded."""
+        self.import_files()
+        return [*self._faults, *self._bridge.faults]
+
     def names(self, kind: str) -> list[str]:
         """Names of all native plug-ins of a kind, sorted."""
         return sorted(self._table(kind))
@@ -155,6 +188,12 @@ class Plugins:
             ours = self._native(kind, name)
             if ours is not None:
                 return ours
+        if kind in ("runner", "exporter"):
+            # which load is offered does not follow from whose scenarios are preferred
+            prefer = NATIVE
+        if kind == "runner" and name in rally_names.names(kind):
+            # Rally's own ones, with their platform: osbench's make the same load
+            name = asked(name).bare
         for source in order(name, prefer):
             found = self._native(kind, name) if source == NATIVE else self._of_rally(kind, name)
             if found is not None:
@@ -224,15 +263,17 @@ class Plugins:
             why = rally_names.why_absent(kind, wanted.in_rally)
             if why is not None:
                 return errors.PluginError(f"{word} {name!r} {why}")
-            if wanted.source == RALLY and kind not in plugin_registry.BASES:
-                return errors.PluginError(
-                    f"{word} {name!r}: osbench has {word}s of its own and runs none of Rally's"
-                )
             if wanted.source == RALLY and not installed():
                 return errors.PluginError(
                     f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
                 )
             known = rally_names.names(kind)
+        faults = self.faults()
+        if faults:
+            return errors.PluginError(
+                f"there is no {word} {name!r}, and not all plug-in files can be used: "
+                f"{'; '.join(faults)}"
+            )
         if self._remedy:
             return errors.PluginError(f"there is no {word} {name!r} here: {self._remedy}")
         ours = (
@@ -244,7 +285,7 @@ class Plugins:
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def import_files(self) -> None:
-        """Import the files under the paths, if that is not done, so that their faults are known."""
+        """Import the files under the paths, if that is not done, and log those that cannot be."""
         if self._tables is not None:
             return
         # called once: it reads the metadata of every installed package
@@ -252,8 +293,20 @@ class Plugins:
         tables = {k: definitions(k, points.select(group=f"osbench.{k}")) for k in KINDS}
         scenarios = ScenarioTable(points.select(group="osbench.scenario"))
         ours, for_rally = self._files()
-        for module in plugin_files.modules(ours):
-            _add_module(tables, scenarios, module)
+        # one file reached by two paths is one plug-in, not a name defined twice
+        imports = PluginImport()
+        for file in dict.fromkeys(ours):
+            try:
+                module, found = _definitions(file, imports)
+            except errors.PluginError as error:
+                self._faults.append(str(error))
+                LOG.warning("plug-in file %s", escaped(str(error)))
+                continue
+            for kind, name, definition in found:
+                if kind == "scenario":
+                    scenarios.add(name, definition)
+                else:
+                    add(tables[kind], kind, name, definition)
             self._notes += plugin_files.unmarked(module)
         self._bridge = Bridge(for_rally)
         self._tables, self._native_scenarios = tables, scenarios
@@ -280,13 +333,20 @@ class Plugins:
         return ours, for_rally
 
 
-def _add_module(
-    tables: Mapping[str, dict[str, Definition]], scenarios: ScenarioTable, module: ModuleType
-) -> None:
-    for name, cls, method in plugin_files.scenarios(module):
-        scenarios.add(name, _loaded(module.__file__, cls, method))
-    for kind, name, cls in plugin_files.others(module, INTERFACES):
-        add(tables[kind], kind, name, _loaded(module.__file__, cls, ""))
+def _definitions(
+    file: Path, imports: PluginImport
+) -> tuple[ModuleType, list[tuple[str, str, Definition]]]:
+    """Import a file; kind, name and definition of its plug-ins. Raises PluginError."""
+    module = imports.load(file)
+    found = [
+        ("scenario", name, _loaded(module.__file__, cls, method))
+        for name, cls, method in plugin_files.scenarios(module)
+    ]
+    found += [
+        (kind, name, _loaded(module.__file__, cls, ""))
+        for kind, name, cls in plugin_files.others(module, INTERFACES)
+    ]
+    return module, found
 
 
 def _loaded(file: str | None, cls: type, method: str) -> Definition:
@@ -313,6 +373,6 @@ def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
         method=method,
         context=mark.context if isinstance(mark, Configuration) else {},
         title=doc.partition("\n")[0],
-        source_hash=hashlib.sha256(file.read_bytes()).hexdigest(),
-        prepare=functools.partial(with_text, cls.FILES) if cls.FILES else None,
+        source_hash=hashlib.sha256(sources(file)).hexdigest(),
+        prepare=functools.partial(argument_files.with_text, cls.FILES) if cls.FILES else None,
     )

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from functools import partial
+from types import MappingProxyType
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar, cast
 
 import msgpack
 
 from osbench.common.plugin import atomic
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Longest single sleep: the exception that ends a timed-out iteration cannot interrupt a sleep.
 PIECE_S = 1.0
 
 #: Attribute that `configure` leaves on a class or a method.
 MARK = "_osbench_scenario"
+
+#: The kind of output that soft checks are: {name: [how often it held, how often not]}.
+CHECKS = "checks"
 
 #: Bytes of packed output an iteration may return.
 OUTPUT_LIMIT = 64 * 1024
@@ -57,6 +65,59 @@ def pause(sleep_s: float) -> None:
         time.sleep(min(left, PIECE_S))
 
 
+def _drawn(min_sleep: float, max_sleep: float | None) -> float:
+    high = min_sleep if max_sleep is None else max_sleep
+    if not 0 <= min_sleep <= high:
+        raise ValueError(f"0 <= min_sleep <= max_sleep must hold, got {min_sleep}, {high}")
+    return random.uniform(min_sleep, high)  # noqa: S311 - load, not secrets
+
+
+#: The row of a user without a data file.
+NO_DATA: Mapping[str, Any] = MappingProxyType({})
+
+
+class VirtualUser:
+    """What `self.user` of a scenario is: the scenario may set any further attribute on it.
+
+    It lives as long as the virtual user does. A user whose iteration timed out is replaced by a
+    new one, which has the same number and keeps nothing.
+    """
+
+    def __init__(
+        self,
+        number: int = 1,
+        data: Mapping[str, Any] = NO_DATA,
+        open_http: Callable[[VirtualUser], Any] | None = None,
+    ) -> None:
+        #: From 1; no other user that runs now has it, on any worker.
+        self.number = number
+        #: Its row of the data file of `users`, by column; empty without one.
+        self.data = data
+        self._open_http = open_http
+        self._http: Any = None
+
+    def http(self) -> Any:
+        """Its HTTP session, opened when it is first asked for. Raises RuntimeError.
+
+        For scenarios there is `self.http`, which also knows the iteration.
+        """
+        if self._http is None:
+            if self._open_http is None:
+                raise RuntimeError("self.http needs a virtual user of a worker: there is none here")
+            self._http = self._open_http(self)
+        return self._http
+
+
+class _Over:
+    """Awaits nothing."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+_OVER = _Over()
+
+
 class Scenario:
     """Base of scenarios. A new instance serves each iteration.
 
@@ -67,11 +128,26 @@ class Scenario:
     #: The engine sets these on the instance before the constructor runs; the class holds the
     #: defaults for instances that are created directly, as in a unit test.
     _recorder: atomic.Recorder
+    _user: VirtualUser
     _idle_ns = 0
-    _outputs: list[bytes] | None = None
+    _outputs: list[Any] | None = None
+    #: How often each soft check held, and how often it did not; None without any.
+    _checks: dict[str, list[int]] | None = None
 
     #: Arguments that name files on the coordinator's host: workers get the text in their place.
     FILES: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def check_files(cls, texts: Mapping[str, str], args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with files in `FILES`, as messages; `texts` are those that `args` name."""
+        return []
+
+    #: JSON schema of the arguments, by the name of the method; those without one have none.
+    ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    #: Up to so many virtual users of a process are threads although the method is `async def`: for
+    #: methods that never wait for a loop where there is none (`in_loop`).
+    THREADS_UP_TO: ClassVar[int] = 0
 
     def __init__(self, context: dict[str, Any]) -> None:
         self.context = context
@@ -79,27 +155,135 @@ class Scenario:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
         self._recorder = atomic.Recorder(atomic.Names())
+        self._user = VirtualUser()
         return self
+
+    def on_start(self) -> Any:
+        """What a virtual user does once, before its first iteration: log in, for example.
+
+        It is part of no iteration and is timed apart. A user for whom it fails is shown, and
+        tries again after 1, 2, 4 s and so on, at most 30 s. `async def` where the scenario is.
+        `self` is not that of an iteration: what is to be kept goes to `self.user`.
+        """
+
+    def on_stop(self) -> Any:
+        """What a virtual user that has started does once, after its last iteration."""
+
+    @property
+    def user(self) -> VirtualUser:
+        """The virtual user; what is set on it is there in its next iterations."""
+        return self._user
+
+    @property
+    def http(self) -> Any:
+        """The HTTP session of the virtual user: `self.http.get("/items/3", expect=200)`.
+
+        In an `async def` scenario its methods are awaited. Raises RuntimeError outside a worker.
+        """
+        return self._user.http().serve(self)
+
+    def one_of(self, parts: Mapping[Callable[[], R], float]) -> R:
+        """Make one of several methods, drawn by its weight: `{self.look: 3, self.buy: 1}`.
+
+        It is an atomic action of the method's name. Returns what the method returns, which is
+        awaited where it is `async def`. Raises ValueError where a weight is below 0 or none above,
+        and TypeError where something else than a method is drawn.
+        """
+        weights = list(parts.values())
+        if min(weights, default=0) < 0 or not sum(weights):
+            raise ValueError(f"weights must be 0 or more, and one of them more: {weights}")
+        (part,) = random.choices(list(parts), weights)  # noqa: S311 - load, not secrets
+        name = getattr(part, "__name__", None)
+        if name is None:
+            raise TypeError(
+                f"one_of needs methods, as in {{self.look: 3}} without (): got {part!r}"
+            )
+        if inspect.iscoroutinefunction(part):
+            return cast("R", self._awaited_part(name, part))
+        with atomic.ActionTimer(self, name):
+            return part()
+
+    async def _awaited_part(self, name: str, part: Callable[[], Any]) -> Any:
+        with atomic.ActionTimer(self, name):
+            return await part()
+
+    def verify(self, name: str, holds: object) -> bool:
+        """Count a soft check, which the iteration does not fail by. Returns whether it holds.
+
+        Reports show how often each held, by its name; the criterion `checks` judges it.
+        """
+        if self._checks is None:
+            self._checks = {}
+            # packed when the iteration is over
+            self._outputs = [*(self._outputs or ()), {"kind": CHECKS, "item": self._checks}]
+        counts = self._checks.setdefault(str(name), [0, 0])
+        counts[0 if holds else 1] += 1
+        return bool(holds)
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether the iteration is a coroutine of an event loop, which must not be blocked."""
+        return self._recorder.IN_LOOP
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Prepare this process before the load, outside every timer: imports, connections."""
+
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with arguments that fit the signature of `method`, as messages.
+
+        Asked before a run; it makes no connection. `args` may be a part of the arguments: those of
+        the task, or those of a row of its data file. In texts {iteration} and {run} are not filled
+        in yet.
+        """
+        return []
 
     def sleep_between(
         self, min_sleep: float, max_sleep: float | None = None, atomic_delay: float = 0.1
     ) -> None:
         """Sleep a random time between two bounds in seconds; it does not count as service time.
 
-        Raises ValueError where 0 <= min_sleep <= max_sleep does not hold. `atomic_delay`
-        is accepted for compatibility with Rally and has no effect.
+        Raises ValueError where 0 <= min_sleep <= max_sleep does not hold, and RuntimeError in an
+        `async def` scenario, which has `think`. `atomic_delay` is accepted for compatibility with
+        Rally and has no effect.
         """
-        high = min_sleep if max_sleep is None else max_sleep
-        if not 0 <= min_sleep <= high:
-            raise ValueError(f"0 <= min_sleep <= max_sleep must hold, got {min_sleep}, {high}")
+        sleep_s = _drawn(min_sleep, max_sleep)
+        if self.in_loop:
+            raise RuntimeError("sleep_between stops all virtual users: use `await self.think(...)`")
         begin = time.monotonic_ns()
         with atomic.pause_span(self._recorder):
-            pause(random.uniform(min_sleep, high))  # noqa: S311 - load, not secrets
+            pause(sleep_s)
         self._idle_ns += time.monotonic_ns() - begin
+
+    def think(self, min_sleep: float, max_sleep: float | None = None) -> Awaitable[None]:
+        """Wait as a user who reads or types does: `sleep_between` for scenarios of both kinds.
+
+        An `async def` scenario awaits what it returns, and others run meanwhile; in others it has
+        waited when it returns. Raises ValueError where 0 <= min_sleep <= max_sleep does not hold.
+        """
+        if self.in_loop:
+            return self._think(_drawn(min_sleep, max_sleep))
+        self.sleep_between(min_sleep, max_sleep)
+        return _OVER
+
+    async def _think(self, sleep_s: float) -> None:
+        # not needed by scenarios that block, and slow to import
+        import asyncio  # noqa: PLC0415 - see above
+
+        begin = time.monotonic_ns()
+        with atomic.pause_span(self._recorder):
+            await asyncio.sleep(sleep_s)
+        self._idle_ns += time.monotonic_ns() - begin
+
+    async def run_blocking(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function that blocks, from an `async def` scenario; others run meanwhile.
+
+        It runs in a thread, in a copy of the context of the caller. Returns what it returns and
+        raises what it raises. A call cannot be interrupted: give it a time limit of its own.
+        """
+        result: R = await self._recorder.run_blocking(partial(function, *args, **kwargs))
+        return result
 
     def trace_headers(self) -> dict[str, str]:
         """Headers that attach a request made now to this iteration's trace; {} if not traced.

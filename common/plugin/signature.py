@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
+import re
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+
+#: A name in braces that no iteration fills in, as in other tools: {iteration} and {run} are.
+PLACEHOLDER = re.compile(r"\{(?!(?:iteration|run)\})[A-Za-z_]\w*\}")
 
 #: Types of JSON and YAML values that an annotation accepts. Other annotations are not checked.
 ACCEPTED: Mapping[Any, tuple[type, ...]] = types.MappingProxyType(
@@ -29,12 +34,14 @@ _PLACEHOLDERS: Mapping[Any, Any] = types.MappingProxyType(
 )
 
 
-def problems(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> list[str]:
-    """What is wrong with calling `method`, called `name` in messages, with `args`.
+def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> list[str]:
+    """Names that are missing or unknown where `method`, called `name` in messages, gets `args`.
 
     The first parameter, the instance, is left out. One message per problem.
     """
-    parameters = list(inspect.signature(method).parameters.values())[1:]
+    parameters = list(inspect.signature(method).parameters.values())
+    instance = "".join(p.name for p in parameters[:1])
+    parameters = parameters[1:]
     named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     found = [
         f"argument {key!r} of {name} is missing"
@@ -42,15 +49,34 @@ def problems(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> 
         if parameter.default is parameter.empty and key not in args
     ]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        found += [
-            f"{name} has no argument {key!r}{near(key, named)}" for key in args if key not in named
-        ]
-    types_of = hints(method)
-    for key, value in args.items():
-        if key in named and key in types_of and not _fits(value, types_of[key]):
-            wanted = inspect.formatannotation(types_of[key])
-            found.append(f"argument {key!r} of {name} must be {wanted}, not {reprlib.repr(value)}")
+        for key in args:
+            if key not in named:
+                why = "; it stands where self belongs" if key == instance else near(key, named)
+                found.append(f"{name} has no argument {key!r}{why}")
     return found
+
+
+def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, str]:
+    """A message for each of `args` that the annotations of `method` refuse."""
+    types_of = _types_of(getattr(method, "__func__", method))
+    return {
+        key: f"argument {key!r} of {name} must be {inspect.formatannotation(types_of[key])},"
+        f" not {reprlib.repr(value)}"
+        for key, value in args.items()
+        if key in types_of and not _fits(value, types_of[key])
+    }
+
+
+@functools.cache
+def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
+    """The annotations of what a caller names; cached, because every row of a data file asks."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    types_of = hints(method)
+    return {
+        p.name: types_of[p.name]
+        for p in parameters
+        if p.name in types_of and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    }
 
 
 def near(name: str, known: Iterable[str]) -> str:

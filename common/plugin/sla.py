@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -40,17 +40,22 @@ class Statistics(Protocol):
 
     @property
     def service(self) -> Times:
-        """How long iterations ran, pauses of `sleep_between` left out."""
+        """How long iterations ran, think time left out."""
         ...
 
     @property
     def response(self) -> Times:
-        """Time from the due instant of an iteration to its end."""
+        """Time from the due instant of an iteration to its end, think time left out."""
         ...
 
     @property
     def actions(self) -> Mapping[str, Times]:
         """Durations of atomic actions by name; of nested ones by path, "outer > inner"."""
+        ...
+
+    @property
+    def checks(self) -> Mapping[str, Sequence[int]]:
+        """How often each soft check held, and how often it did not, by name."""
         ...
 
     @property

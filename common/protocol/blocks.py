@@ -7,7 +7,7 @@ The same format is used on the wire and in the run directory. A row is the tuple
 with instants on the worker's monotonic clock. `failure` is a number of the worker's failure
 table (0: none), `actions` the flat integers of `Recorder.actions` (common/plugin/atomic.py), as
 they are or packed by `pack_actions`, and `extra` None or (16 bytes of trace id or b"", list of
-packed outputs or None).
+packed outputs or None, packed HTTP requests of `osbench.common.protocol.exchanges` or b"").
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import NAMES_LIMIT, WIDTH
+from osbench.common.protocol.exchanges import EXCHANGE, EXCHANGE_BYTES, read_exchanges
 
 Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
 Ints = NDArray[np.int64]
 _FIRST, _LAST = min(Outcome), max(Outcome)
-
 
 #: Instants beyond it, on any clock, are not taken: differences of two stay within an int64.
 LATEST_NS = 2**62
@@ -71,6 +71,7 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
     """Pack rows into columns. `t0_ns` is the start of the load on the rows' own clock."""
     iteration, due, started, ended, idle = (array("q") for _ in range(5))
     outcome, failure, lengths, actions = bytearray(), array("I"), array("I"), bytearray()
+    requests, exchanges = array("I"), bytearray()
     extra: list[tuple[int, Any]] = []
     for at in range(0, len(rows), _CHUNK):
         part = rows[at : at + _CHUNK]
@@ -89,7 +90,16 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
         else:
             lengths.frombytes(bytes(lengths.itemsize * len(part)))
         if any(extras):
-            extra.extend((row[0], row[8]) for row in part if row[8] is not None)
+            sent = [one[2] if one is not None else b"" for one in extras]
+            requests.extend([len(one) // EXCHANGE_BYTES for one in sent])
+            exchanges += b"".join(sent)
+            extra += [
+                (number, one)
+                for number, one in zip(numbers, extras, strict=True)
+                if one is not None and (one[0] or one[1])
+            ]
+        else:
+            requests.frombytes(bytes(requests.itemsize * len(part)))
     columns: dict[str, Any] = {
         "rows": len(rows),
         "t0": t0_ns,
@@ -107,6 +117,10 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
     if actions:
         columns["lengths"] = _bytes(lengths)
         columns["actions"] = bytes(actions)
+    if exchanges:
+        columns["requests"] = _bytes(requests)
+        columns["exchanges"] = bytes(exchanges)
+    if actions or exchanges:
         columns["names"] = list(names)
     if extra:
         columns |= _extras(extra)
@@ -114,11 +128,11 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
 
 
 def _extras(extra: Sequence[tuple[int, Any]]) -> dict[str, Any]:
-    traced = [(number, trace) for number, (trace, _) in extra if trace]
+    traced = [(number, trace) for number, (trace, *_) in extra if trace]
     return {
         "traced": _bytes(array("q", (number for number, _ in traced))),
         "traces": b"".join(trace for _, trace in traced),
-        "outputs": [[number, outputs] for number, (_, outputs) in extra if outputs],
+        "outputs": [[number, outputs] for number, (_, outputs, _) in extra if outputs],
     }
 
 
@@ -147,7 +161,7 @@ class Columns:
     due: Ints
     started: Ints
     ended: Ints
-    #: Nanoseconds spent in `sleep_between`.
+    #: Nanoseconds spent in `think` and `sleep_between`.
     idle: Ints
     #: uint32, number in the worker's failure table, 0 for none.
     failure: NDArray[np.uint32]
@@ -156,6 +170,9 @@ class Columns:
     #: iteration or -1.
     actions: Ints = field(default_factory=lambda: np.empty((0, 6), np.int64))
     names: tuple[str, ...] = ()
+    #: HTTP requests of all rows (`osbench.common.protocol.exchanges`), and the row of each.
+    exchanges: NDArray[Any] = field(default_factory=lambda: np.empty(0, EXCHANGE))
+    exchanged: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     #: Iteration numbers that have a trace id, and the ids as 16 bytes each (shape (n, 16)).
     traced: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     traces: NDArray[np.uint8] = field(default_factory=lambda: np.empty((0, 16), np.uint8))
@@ -168,6 +185,11 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.iteration)
+
+    @property
+    def response(self) -> Ints:
+        """Response time: from the due instant to the end, without think time; nanoseconds."""
+        return self.ended - self.due - self.idle
 
 
 def decode_rows(columns: dict[str, Any]) -> Columns:
@@ -194,10 +216,9 @@ def _decode(columns: dict[str, Any]) -> Columns:
     if type(count) is not int or type(t0) is not int or not -LATEST_NS < t0 <= LATEST_NS:
         raise ValueError("its number of rows or its start is no such number")
 
-    def ints(name: str, dtype: str, default: int | None = None) -> NDArray[Any]:
-        raw = columns.get(name)
-        if raw is None and default is not None:
-            return np.full(count, default, dtype)
+    def ints(name: str, dtype: str, *, sparse: bool = False) -> NDArray[Any]:
+        if sparse and columns.get(name) is None:
+            return np.zeros(count, dtype)
         found: NDArray[Any] = np.frombuffer(raw_bytes(columns[name]), dtype)
         if len(found) != count:
             raise ValueError(f"column {name} has {len(found)} rows, not {count}")
@@ -209,27 +230,31 @@ def _decode(columns: dict[str, Any]) -> Columns:
     # first the one that is never left out: it bounds how many the others are
     iteration = ints("iteration", "<i8")
     actions: Ints = np.empty((0, 6), np.int64)
-    names: tuple[str, ...] = ()
+    names = tuple(map(_name, columns.get("names", ())))
+    if len(names) > NAMES_LIMIT + 1:
+        raise ValueError("too many names of actions")
     if "actions" in columns:
         actions = _actions(
             np.frombuffer(raw_bytes(columns["actions"]), "<i8").reshape(-1, WIDTH),
             ints("lengths", "<u4"),
             t0,
         )
-        names = tuple(map(_name, columns["names"]))
-        if len(names) > NAMES_LIMIT + 1:
-            raise ValueError("too many names of actions")
         used = actions[:, 1]
-        if len(used) and not 0 <= used.min() <= used.max() < len(names):
+        if len(used) and not 0 <= _least(used) <= _greatest(used) < len(names):
             raise ValueError("an action without a name")
+    exchanges, exchanged = np.empty(0, EXCHANGE), np.empty(0, np.int64)
+    if "exchanges" in columns:
+        exchanges, exchanged = read_exchanges(
+            raw_bytes(columns["exchanges"]), ints("requests", "<u4"), actions, len(names)
+        )
     traced = np.frombuffer(raw_bytes(columns.get("traced", b"")), "<i8")
     traces = np.frombuffer(raw_bytes(columns.get("traces", b"")), np.uint8).reshape(-1, 16)
     if len(traced) != len(traces):
         raise ValueError("trace ids and their iterations differ in number")
-    if not np.array_equal(traced, iteration) and not np.isin(traced, iteration).all():
+    if len(traced) and not _all_among(traced, iteration):
         raise ValueError("the trace id of an iteration that is not there")
     outcome = ints("outcome", "u1")
-    if count and not _FIRST <= outcome.min() <= outcome.max() <= _LAST:
+    if count and not _FIRST <= _least(outcome) <= _greatest(outcome) <= _LAST:
         raise ValueError("unknown outcome")
     return Columns(
         iteration=iteration,
@@ -237,10 +262,12 @@ def _decode(columns: dict[str, Any]) -> Columns:
         due=instants("due"),
         started=instants("started"),
         ended=instants("ended"),
-        idle=_bounded(ints("idle", "<i8", 0)),
-        failure=ints("failure", "<u4", 0),
+        idle=_bounded(ints("idle", "<i8", sparse=True)),
+        failure=ints("failure", "<u4", sparse=True),
         actions=actions,
         names=names,
+        exchanges=exchanges,
+        exchanged=exchanged,
         traced=traced,
         traces=traces,
         outputs=tuple(_outputs(number, parts) for number, parts in columns.get("outputs", ())),
@@ -248,23 +275,43 @@ def _decode(columns: dict[str, Any]) -> Columns:
 
 
 def _bounded(times_ns: Ints) -> Ints:
-    if len(times_ns) and not -LATEST_NS < times_ns.min() <= times_ns.max() <= LATEST_NS:
+    if len(times_ns) and not -LATEST_NS < _least(times_ns) <= _greatest(times_ns) <= LATEST_NS:
         raise ValueError("an instant or a time out of range")
     return times_ns
 
 
+def _least(values: NDArray[Any]) -> int:
+    # the methods of arrays go through Python code of numpy, which small blocks would feel
+    return int(np.minimum.reduce(values, axis=None))
+
+
+def _greatest(values: NDArray[Any]) -> int:
+    return int(np.maximum.reduce(values, axis=None))
+
+
+def _all_among(some: Ints, numbers: Ints) -> bool:
+    """Whether each of some numbers is among others. `np.isin` takes longer for a few of them."""
+    if len(some) == len(numbers) and np.array_equal(some, numbers):
+        return True
+    if not len(numbers):
+        return False
+    ordered = np.sort(numbers)
+    at = np.minimum(np.searchsorted(ordered, some), len(ordered) - 1)
+    return bool(np.logical_and.reduce(ordered[at] == some))
+
+
 def _actions(flat: Ints, lengths: NDArray[np.uint32], t0: int) -> Ints:
     """The actions with the row of each; `lengths` has how many of them each row has."""
-    if int(lengths.sum(dtype=np.int64)) != len(flat):
+    if int(np.add.reduce(lengths, dtype=np.int64)) != len(flat):
         raise ValueError("rows and actions do not fit together")
     actions = np.empty((len(flat), 6), np.int64)
     actions[:, 0] = np.repeat(np.arange(len(lengths)), lengths)
     actions[:, 1:] = flat
     if len(flat):
         instants, failed = actions[:, 3:5], actions[:, 5]
-        if not -LATEST_NS < instants.min() <= instants.max() <= LATEST_NS:
+        if not -LATEST_NS < _least(instants) <= _greatest(instants) <= LATEST_NS:
             raise ValueError("an action with an instant out of range")
-        if not 0 <= failed.min() <= failed.max() <= 1:
+        if not 0 <= _least(failed) <= _greatest(failed) <= 1:
             raise ValueError("an action neither failed nor not")
         instants -= t0
     return actions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import warnings
 from typing import Any
 
@@ -51,6 +52,20 @@ def application(broker_url: str) -> Celery:
         broker_connection_max_retries=None,
         broker_transport_options=_transport_options(broker_url),
     )
+    if broker_url.startswith("rediss://"):
+        # kombu would take any certificate, where the address does not say otherwise
+        app.conf.broker_use_ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
+    return app
+
+
+def sending_application(broker_url: str) -> Celery:
+    """The same with all that its first message needs.
+
+    Celery would import that with the message, between the decision on t0 and t0.
+    """
+    app = application(broker_url)
+    for made_when_asked_for in (app.amqp.send_task_message, app.backend):
+        assert made_when_asked_for
     return app
 
 

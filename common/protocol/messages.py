@@ -98,6 +98,10 @@ class Control(Message):
     share: int = 0
     #: Counts the changes of `share`.
     generation: int = 0
+    #: Numbers of its virtual users, in this order; half-open intervals.
+    numbers: list[Interval] = field(default_factory=list)
+    #: Closed: most iterations that it may start a second; 0 is no limit.
+    pace: float = 0.0
     #: No iteration starts at or after this instant, seconds after t0.
     stop_s: float | None = None
     #: Result blocks up to this number are on disk, and those of `have` behind the first gap.
@@ -144,6 +148,8 @@ class Heartbeat(Message):
     #: Generation of `share` that is in force, and virtual users with an iteration in hand.
     generation: int = 0
     busy: int = 0
+    #: Virtual users that have begun and are still to end by `on_stop`.
+    living: int = 0
     #: Granted and not started.
     queued: int = 0
     #: CPU usage of the process since the last beat; 1.0 is one core.
@@ -193,6 +199,21 @@ class Block(Message):
     cut: int = 0
     #: Iterations that started although the lease had ended meanwhile.
     started_late: int = 0
+    #: Virtual users that share an event loop: how late each of its beats was, 64-bit integers,
+    #: nanoseconds; and where a scenario blocked it, for how long: [place, nanoseconds].
+    lags: bytes = b""
+    blocked: list[list[Any]] = field(default_factory=list)
+    #: How virtual users began and ended: [a `LifeEvent`, number of the user, begin and end
+    #: (nanoseconds after t0), number of the failure].
+    life: list[list[int]] = field(default_factory=list)
+    #: What went wrong beside the iterations, such as tasks that a scenario left behind, and how
+    #: often: [text, count].
+    asides: list[list[Any]] = field(default_factory=list)
+    #: What the process printed and logged: [Redis time in seconds since 1970, source, workload,
+    #: iteration, text]; source is stdout, stderr or a level; workload -1 and iteration 0 are none.
+    log: list[list[Any]] = field(default_factory=list)
+    #: Entries of `log` that were left out or cut: they were too many, or too long.
+    log_cut: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +256,8 @@ class Specification(Message):
     open: bool
     #: Open: most virtual users over all workers; 0 is unlimited.
     max_concurrency: int
+    #: Closed: most virtual users of a worker process, as the workers are now; 0 is not known.
+    users_each: int
     #: Open: an arrival later than this is dropped.
     max_lag_s: float
     #: Prepared by contexts; contains at least "task" {"uuid"}.
@@ -250,6 +273,13 @@ class Specification(Message):
     #: Seconds after t0 during which control records are read at short intervals, because shares
     #: change often.
     eager_s: float = 0.0
+    #: The task's keys `users` (with "rows": those of its data file), `think` and `http`.
+    users: dict[str, Any] = field(default_factory=dict)
+    think: dict[str, Any] = field(default_factory=dict)
+    http: dict[str, Any] = field(default_factory=dict)
     #: Header of the data file whose rows come with the batches, and the key that decrypts them.
     columns: list[str] = field(default_factory=list)
     rows_key: bytes = b""
+    #: What is noted of the HTTP requests of iterations, beside `Block.log`: 0 is nothing, 1 the
+    #: requests with the beginning of their bodies, 2 their header fields, too.
+    shown: int = 0

@@ -40,6 +40,10 @@ _PASSING_CODES = ("BUSY", "MISCONF", "NOREPLICAS", "WRONGTYPE")
 #: What redis-py puts before it: the command of a pipeline, with what it was to write.
 _OF_PIPELINE = " of pipeline caused error: "
 
+#: Where operators read what a user of Redis has to be allowed.
+_ACL_PAGE = "docs/operations.md#a-user-for-osbench"
+_ANOTHER_PROTOCOL = "does not answer as Redis does"
+
 
 def connect(url: str, timeout_s: float) -> Client:
     """A client that never resends. `timeout_s` bounds connecting and each reply.
@@ -75,16 +79,41 @@ def reached(url: str = "") -> Iterator[None]:
     try:
         yield
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
-        raise StoreError(
-            f"{where} refuses access ({error}): check user and password in [messaging] redis_url"
-        ) from None
+        raise StoreError(f"{where} refuses access ({error}): {_remedy(error)}") from None
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
         raise StoreAway(f"{where} does not answer: {error}") from None
+    except redis.exceptions.InvalidResponse:
+        # what it said is of another protocol: TLS, HTTP
+        raise StoreAway(f"{where} {_ANOTHER_PROTOCOL}") from None
     except redis.ResponseError as error:
         text = str(error).rpartition(_OF_PIPELINE)[2]
         if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
             raise StoreAway(f"{where} cannot serve now: {text}") from None
         raise StoreError(f"{where}: {text}") from None
+
+
+def _remedy(error: redis.RedisError) -> str:
+    """What to do where a server refuses access."""
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return f"give its user the permissions of {_ACL_PAGE}"
+    # with the older and the newer protocol
+    if any(sign in str(error) for sign in ("required", "already authenticated")):
+        return "it wants a password, before the host in [messaging] redis_url: :PASSWORD@HOST"
+    return "check user and password in [messaging] redis_url"
+
+
+def _address_remedy(url: str, error: StoreAway) -> str:
+    """What to do where a server does not answer as it should at an address."""
+    text = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return "name the file of its CA: [messaging] redis_url = rediss://...?ssl_ca_certs=FILE"
+    if url.startswith("rediss://") and ("SSL" in text or "Timeout" in text):
+        return "if it has no TLS at this port, [messaging] redis_url begins with redis://"
+    if url.startswith("redis://") and any(
+        sign in text for sign in ("closed", "reset", _ANOTHER_PROTOCOL)
+    ):
+        return "if it expects TLS, [messaging] redis_url begins with rediss://"
+    return "is [messaging] redis_url right?"
 
 
 def server_run_id(client: Client) -> str:
@@ -101,7 +130,7 @@ def check(client: Client, url: str) -> None:
             policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
     except StoreAway as error:
         # before a run has started this means a wrong address, not a lost server
-        raise StoreError(f"{error}; is [messaging] redis_url right?") from None
+        raise StoreError(f"{error}; {_address_remedy(url, error)}") from None
     if tuple(map(int, re.findall(r"\d{1,9}", version)[:2])) < MINIMUM_VERSION:
         raise StoreError(
             f"Redis at {mask_url(url)} is version {version[:40]}; "

@@ -10,6 +10,8 @@ from __future__ import annotations
 #: Between two heartbeats, seconds; news are sent at once, but not sooner than this after the last.
 BEAT_S = 0.5
 NEWS_S = 0.02
+#: Between two beats of an event loop that virtual users share, seconds.
+LOOP_BEAT_S = 0.005
 #: After this many seconds what was not confirmed is sent again: batches and blocks; blocks of
 #: memberships that were left wait longer each time, up to the second value.
 RESEND_S = 1.0

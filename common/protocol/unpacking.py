@@ -16,6 +16,7 @@ CONTAINERS = 1_000_000
 #: Up to this many bytes nothing is looked at beforehand: lists in lists that announce as many
 #: elements as there are bytes take 8 bytes an element, in at most 1,024 levels: 32 MB.
 SMALL = 4096
+_CONTAINERS = (dict, list)
 
 
 class _Count:
@@ -119,12 +120,17 @@ def _walk(data: bytes) -> None:
 
 
 def _too_deep(value: Any, levels: int) -> bool:
-    if not isinstance(value, (dict, list)):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return not levels or any(
-        _too_deep(one, levels - 1) for one in inner if isinstance(one, (dict, list))
-    )
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(levels):
+        if not level:
+            return False
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in _CONTAINERS
+        ]
+    return bool(level)
 
 
 def _reason(error: BaseException) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import PluginError
+from osbench.common.escaping import escaped
 from osbench.common.rally import importing, plugin_hints, plugin_registry
 
 if TYPE_CHECKING:
     from osbench.common.plugin.plugins import ScenarioPlugin
+
+LOG = logging.getLogger(__name__)
 
 #: Module that adapts each kind, and its function from a name to a class.
 _ADAPTED = {
@@ -18,6 +22,8 @@ _ADAPTED = {
     "sla": ("sla_adapter", "sla_class"),
     "hook": ("hook_adapter", "hook_class"),
     "trigger": ("trigger_adapter", "trigger_class"),
+    "runner": ("runner_adapter", "runner_class"),
+    "exporter": ("exporter_adapter", "exporter_class"),
 }
 
 
@@ -26,13 +32,20 @@ class Bridge:
 
     def __init__(self, paths: Sequence[str] = ()) -> None:
         self._paths = tuple(paths)
+        #: Why files of the paths cannot be used, once Rally is loaded.
+        self.faults: list[str] = []
 
     def ready(self) -> bool:
         """Load Rally and the plug-ins of the paths; False where it is not installed.
 
+        Files that cannot be loaded are logged, once.
         Raises PluginError where it is not installed and the paths contain plug-ins for it.
         """
         if importing.load(self._paths):
+            if not self.faults:
+                self.faults = importing.faults(self._paths)
+                for fault in self.faults:
+                    LOG.warning("%s", escaped(fault))
             return True
         if self._paths:
             raise PluginError(

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from osbench.common.errors import PluginError
 
+#: What Rally logs of the docstring of a scenario: users cannot change it.
+_OF_DOCSTRINGS = "documents an argument that run() does not accept"
+
 #: Rally's own configuration file: the first of these that exists.
 FILES = (
     Path(sys.prefix, "etc/rally/rally.conf"),
@@ -44,8 +47,7 @@ def load(paths: Sequence[str] = ()) -> bool:
     """Import Rally's plug-ins, those of its entry points, and the files and folders `paths`.
 
     Each is imported once, however often this is called and from any thread. Returns False where
-    Rally is not installed. Raises PluginError where Rally, its configuration file, or one of
-    `paths` is broken.
+    Rally is not installed. Raises PluginError where Rally or its configuration file is broken.
     """
     if not installed():
         return False
@@ -58,9 +60,14 @@ def load(paths: Sequence[str] = ()) -> bool:
         for path in wanted:
             if path not in _LOADED.paths:
                 _LOADED.paths[path] = _load_from(path)
-            if _LOADED.paths[path]:
-                raise PluginError(f"plug-in path {path}: {_LOADED.paths[path]}")
     return True
+
+
+def faults(paths: Sequence[str]) -> list[str]:
+    """Why files of `paths`, which were loaded, cannot be used."""
+    wanted = [Path(path).expanduser().resolve() for path in paths]
+    found = ((path, _LOADED.paths.get(path)) for path in wanted)
+    return [f"plug-in path {path}: {said}" for path, said in found if said]
 
 
 def configuration_file() -> Path | None:
@@ -71,6 +78,8 @@ def configuration_file() -> Path | None:
 
 def _load() -> None:
     file = configuration_file()
+    of_scenarios = logging.getLogger("rally.task.scenario")
+    of_scenarios.addFilter(lambda record: _OF_DOCSTRINGS not in record.getMessage())
     try:
         # some plug-ins read options at import time, so the file must be read first
         opts = importlib.import_module("rally.common.opts")
@@ -95,11 +104,14 @@ def _load_from(path: Path) -> str:
     discover = importlib.import_module("rally.common.plugin.discover")
     logger, errors = logging.getLogger(discover.__name__), _LoadErrors()
     logger.addHandler(errors)
+    # logged by the caller, in one line
+    before, logger.propagate = logger.propagate, False
     try:
         with _quiet():
             discover.load_plugins(str(path))
     finally:
         logger.removeHandler(errors)
+        logger.propagate = before
     return "; ".join(errors.messages)
 
 

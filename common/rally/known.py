@@ -159,19 +159,49 @@ OTHERS = {
     " max_seconds_per_iteration@default outliers@default performance_degradation@default",
     "hook": "fault_injection@openstack sys_call@default",
     "trigger": "event@default periodic@default",
+    "runner": "constant@default constant_for_duration@default rps@default serial@default",
+    "exporter": "elastic@default html-static@default html@default json@default junit-xml@default"
+    " old-json-results@default trends-html@default trends-html-static@default",
 }
 
-#: Scenarios that rally-openstack dropped, by the first release without them.
+#: Scenarios that Rally dropped, by the first release without them. Rally itself had the plug-ins
+#: for OpenStack before 1.0.0.
 REMOVED_SCENARIOS = {
-    "2.0.0": """
+    "rally 0.0.4": """
+Requests: check_response
+""",
+    "rally 0.7.0": """
+Dummy: dummy_with_scenario_output
+NovaFloatingIpsBulk: create_and_delete_floating_ips_bulk create_and_list_floating_ips_bulk
+""",
+    "rally 0.8.0": """
+TempestScenario: all list_of_tests set single_test specific_regex
+""",
+    "rally 0.9.0": """
+VMTasks: boot_runcommand_delete_custom_image
+""",
+    "rally 0.10.0": """
+FuelEnvironments: create_and_delete_environment create_and_list_environments
+FuelNodes: add_and_remove_node
+NovaNetworks: create_and_delete_network create_and_list_networks
+NovaSecGroup: boot_and_delete_server_with_secgroups boot_server_and_add_secgroups
+  create_and_delete_secgroups create_and_list_secgroups create_and_update_secgroups
+""",
+    "rally 0.11.2": """
+NovaHosts: list_and_get_hosts list_hosts
+""",
+    "rally 1.0.0": """
+NovaImages: list_images
+""",
+    "rally-openstack 2.0.0": """
 EC2Servers: boot_server list_servers
 """,
-    "2.1.0": """
+    "rally-openstack 2.1.0": """
 DesignateBasic: create_and_delete_domain create_and_delete_records create_and_delete_server
   create_and_list_domains create_and_list_records create_and_list_servers
   create_and_update_domain list_domains list_records list_servers
 """,
-    "2.2.0": """
+    "rally-openstack 2.2.0": """
 CeilometerAlarms: create_alarm create_alarm_and_get_history create_and_delete_alarm
   create_and_get_alarm create_and_list_alarm create_and_update_alarm list_alarms
 CeilometerEvents: create_user_and_get_event create_user_and_list_event_types
@@ -184,10 +214,10 @@ CeilometerSamples: list_matched_samples list_samples
 CeilometerStats: create_meter_and_get_stats get_stats
 CeilometerTraits: create_user_and_list_trait_descriptions create_user_and_list_traits
 """,
-    "2.3.0": """
+    "rally-openstack 2.3.0": """
 NovaAgents: list_agents
 """,
-    "4.0.0": """
+    "rally-openstack 4.0.0": """
 Authenticate: validate_monasca
 MonascaMetrics: list_metrics
 MuranoEnvironments: create_and_delete_environment create_and_deploy_environment
@@ -202,10 +232,14 @@ SenlinClusters: create_and_delete_cluster
 """,
 }
 
-#: Contexts that rally-openstack dropped, by the first release without them.
+#: Contexts that Rally dropped, by the first release without them.
 REMOVED_CONTEXTS = {
-    "2.0.0": "ec2_servers",
-    "2.2.0": "ceilometer",
-    "4.0.0": "monasca_metrics murano_environments murano_packages profiles sahara_cluster"
-    " sahara_image sahara_input_data_sources sahara_job_binaries sahara_output_data_sources",
+    "rally 0.1.2": "sahara_edp",
+    "rally 0.10.0": "existing_users fuel_environments",
+    "rally 1.0.0": "tempest",
+    "rally-openstack 2.0.0": "ec2_servers",
+    "rally-openstack 2.2.0": "ceilometer",
+    "rally-openstack 4.0.0": "monasca_metrics murano_environments murano_packages profiles"
+    " sahara_cluster sahara_image sahara_input_data_sources sahara_job_binaries"
+    " sahara_output_data_sources",
 }

@@ -25,7 +25,7 @@ def why_absent(kind: str, name: str) -> str | None:
     bare = name.partition("@")[0]
     since = removed(kind).get(bare)
     if since is not None:
-        return f"was removed from Rally in {OPENSTACK} {since}"
+        return f"was removed from Rally in {since}"
     if bare not in _bare(kind) or (name != bare and name not in names(kind)):
         return None
     if not installed():
@@ -49,7 +49,7 @@ def names(kind: str) -> frozenset[str]:
 
 @functools.cache
 def removed(kind: str) -> Mapping[str, str]:
-    """Plug-ins that were removed from Rally, each with the first release without it."""
+    """Plug-ins that were removed from Rally: the distribution, and its first release without."""
     if kind == "scenario":
         dropped = known.REMOVED_SCENARIOS.items()
         return {name: release for release, text in dropped for name in _expanded(text)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+
+from osbench.common.plugin.loading.neighbours import imported_names
 
 #: Packages whose import marks a file as Rally's, and the one that marks it as osbench's.
 RALLY = frozenset(("rally", "rally_openstack"))
@@ -17,24 +18,8 @@ def divide(path: str, files: Sequence[Path]) -> tuple[list[Path], list[str]]:
     A file that imports Rally and not osbench is Rally's. A folder in which no file imports
     osbench is Rally's as a whole, because its plug-ins may import the files next to them.
     """
-    imported = {file: _imports(file) for file in files}
+    imported = {file: imported_names(file) for file in files}
     of_rally = [file for file, names in imported.items() if names & RALLY and OURS not in names]
     if of_rally and not any(OURS in names for names in imported.values()):
         return [], [path]
     return [file for file in files if file not in of_rally], [str(file) for file in of_rally]
-
-
-def _imports(file: Path) -> frozenset[str]:
-    """Top-level packages that a file imports; none where it is not valid Python."""
-    try:
-        return frozenset(_named(ast.parse(file.read_bytes())))
-    except (OSError, SyntaxError, ValueError):
-        return frozenset()
-
-
-def _named(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]

@@ -14,6 +14,8 @@ BASES = {
     "sla": ("rally.task.sla", "SLA"),
     "hook": ("rally.task.hook", "HookAction"),
     "trigger": ("rally.task.hook", "HookTrigger"),
+    "runner": ("rally.task.runner", "ScenarioRunner"),
+    "exporter": ("rally.task.exporter", "TaskExporter"),
 }
 
 

@@ -93,7 +93,7 @@ def as_rally(workload: Workload) -> dict[str, Any]:
                 context.name.removesuffix("@rally").removesuffix("@native"): context.config
                 for context in workload.contexts
             },
-            "runner_type": workload.runner.name,
+            "runner_type": workload.runner.name.partition("@")[0],
             "runner": workload.runner.config,
             "sla": {criterion.name: criterion.config for criterion in workload.sla},
             "hooks": [

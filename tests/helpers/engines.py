@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import inspect
 import struct
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic_ns
@@ -19,30 +23,132 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol.blocks import Row
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
+from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine
-from osbench.worker.engine.engine import NEVER, Engine
+from osbench.worker.engine.engine import Engine, EngineSetup
+from osbench.worker.engine.granted_arrivals import ArrivalSetup
+from osbench.worker.engine.idle_cores import IdleCores
+from osbench.worker.engine.open_coroutines import OpenCoroutines
 from osbench.worker.engine.open_engine import OpenEngine
+from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.user_plan import UserPlan
 from osbench.worker.engine.will_page import WillPage
+
+#: Kinds of virtual users.
+THREADS, COROUTINES = "threads", "coroutines"
 
 MS = 1_000_000
 S = 1000 * MS
 
 
-def body(work: Callable[[Scenario], Any], *, timeout_s: float = 0.0, **more: Any) -> Body:
-    """What iterations do: call `work` with the scenario."""
+def body(
+    work: Callable[[Scenario], Any],
+    *,
+    timeout_s: float = 0.0,
+    on_start: Callable[[Scenario], Any] | None = None,
+    on_stop: Callable[[Scenario], Any] | None = None,
+    plan: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Body:
+    """What iterations do: call `work` with the scenario; await it where it is `async def`.
+
+    `plan` are fields of `UserPlan`.
+    """
 
     class Made(Scenario):
-        def run(self) -> None:
-            work(self)
+        def run(self) -> Any:
+            return work(self)
 
+    class MadeAsync(Scenario):
+        async def run(self) -> Any:
+            return await work(self)
+
+    cls = MadeAsync if inspect.iscoroutinefunction(work) else Made
+    for name, method in (("on_start", on_start), ("on_stop", on_stop)):
+        if method is not None:
+            setattr(cls, name, method)
     return Body(
-        cls=Made,
-        function=Made.run,
+        users=UserPlan.of(cls, **(plan or {})),
+        cls=cls,
+        function=cls.run,
         arguments=lambda iteration: {},
         context={"run": "r", "task": {"uuid": "t"}},
         timeout_ns=int(timeout_s * S),
         **more,
     )
+
+
+class Cores(IdleCores):
+    """As many idle cores as a test says."""
+
+    def __init__(self, idle: float | None) -> None:
+        super().__init__()
+        self.idle = idle
+        self.asked = 0
+
+    def measure(self, now_s: float) -> float | None:
+        self.asked += 1
+        return self.idle
+
+
+def _adapted(work: Callable[[Scenario], Any], users: str) -> Callable[[Scenario], Any]:
+    """The same for the users of an engine: an `async def` body is written once for both kinds."""
+    if inspect.iscoroutinefunction(work) == (users == COROUTINES):
+        return work
+
+    def in_thread(scenario: Scenario) -> None:
+        # `nap` and `waited_for` block where there is no loop
+        with contextlib.suppress(StopIteration):
+            work(scenario).send(None)
+
+    async def in_loop(scenario: Scenario) -> None:
+        work(scenario)
+
+    return in_thread if users == THREADS else in_loop
+
+
+async def nap(sleep_s: float) -> None:
+    """Sleep, whatever kind of user this is."""
+    if asyncio._get_running_loop() is None:
+        time.sleep(sleep_s)
+    else:
+        await asyncio.sleep(sleep_s)
+
+
+async def waited_for(event: threading.Event, limit_s: float = 20.0) -> None:
+    """Wait for an event, whatever kind of user this is."""
+    if asyncio._get_running_loop() is None:
+        event.wait(limit_s)
+        return
+    end = time.monotonic() + limit_s
+    while not event.is_set() and time.monotonic() < end:
+        await asyncio.sleep(0.001)
+
+
+def napping(sleep_s: float) -> Callable[[Scenario], Any]:
+    """A body that sleeps."""
+
+    async def work(scenario: Scenario) -> None:
+        await nap(sleep_s)
+
+    return work
+
+
+def waiting(event: threading.Event) -> Callable[[Scenario], Any]:
+    """A body that waits for an event."""
+
+    async def work(scenario: Scenario) -> None:
+        await waited_for(event)
+
+    return work
+
+
+async def think(scenario: Scenario, sleep_s: float) -> None:
+    """Sleep between two parts of an iteration, whatever kind of user this is."""
+    if asyncio._get_running_loop() is None:
+        scenario.sleep_between(sleep_s)
+    else:
+        await scenario.think(sleep_s)
 
 
 def batch(*intervals: tuple[int, int], number: int = 1, workload: int = 0, **more: Any) -> Batch:
@@ -80,15 +186,18 @@ def closed(
     timeout_s: float = 0.0,
     request_work: Callable[[], None] = lambda: None,
     page: WillPage | None = None,
+    users: str = THREADS,
     **more: Any,
-) -> Iterator[ClosedEngine]:
+) -> Iterator[ClosedEngine | ClosedCoroutines]:
     """A closed engine, ended when the block is left."""
-    engine = ClosedEngine(
-        body(work, timeout_s=timeout_s, **more),
-        monotonic_ns() + t0_in_ns,
-        NEVER,
-        request_work,
-        page,
+    kind = ClosedEngine if users == THREADS else ClosedCoroutines
+    engine = kind(
+        EngineSetup(
+            body=body(_adapted(work, users), timeout_s=timeout_s, **more),
+            t0_ns=monotonic_ns() + t0_in_ns,
+            request_work=request_work,
+            page=page,
+        )
     )
     try:
         yield engine
@@ -106,17 +215,21 @@ def opened(
     timeout_s: float = 0.0,
     request_work: Callable[[], None] = lambda: None,
     page: WillPage | None = None,
+    users: str = THREADS,
     **more: Any,
-) -> Iterator[OpenEngine]:
+) -> Iterator[OpenEngine | OpenCoroutines]:
     """An open engine, ended when the block is left."""
-    engine = OpenEngine(
-        body(work, timeout_s=timeout_s, **more),
-        monotonic_ns() + t0_in_ns,
-        NEVER,
-        request_work,
-        max_lag_ns=max_lag_ns,
-        at_limit=at_limit,
-        page=page,
+    kind = OpenEngine if users == THREADS else OpenCoroutines
+    engine = kind(
+        ArrivalSetup(
+            body=body(_adapted(work, users), timeout_s=timeout_s, **more),
+            t0_ns=monotonic_ns() + t0_in_ns,
+            request_work=request_work,
+            page=page,
+            max_lag_ns=max_lag_ns,
+            at_limit=at_limit,
+            sleep=PreciseSleep(0.0),
+        )
     )
     try:
         yield engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osbench import __version__
 from osbench.common.protocol.messages import Heartbeat
 
 
@@ -14,7 +15,7 @@ def heartbeat(incarnation: str = "w", **fields: Any) -> Heartbeat:
         "host": "h",
         "pid": 7,
         "label": "",
-        "version": "1",
+        "version": __version__,
         "capacity": 8,
         "state": "running",
     }

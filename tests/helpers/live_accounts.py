@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.exchanges import OWN, pack_kept
 from osbench.common.protocol.messages import Block, Will
 from osbench.common.task import Named
 from osbench.coordinator.results.accounts import Accounts
@@ -112,6 +114,7 @@ class Stay:
             failures=failures,
             want_ns=chance.randrange(1000),
             cut=chance.randrange(2),
+            lags=array("q", [chance.randrange(MS)] * 3).tobytes() if rows else b"",
         )
 
     def _row(self, number: int, chance: random.Random, failures: list[list[Any]]) -> Any:
@@ -125,7 +128,11 @@ class Stay:
         began = number * MS
         ended = began + chance.randrange(1, 40) * MS
         ran = outcome <= Outcome.TIMED_OUT
-        extra = (chance.randbytes(16), None) if ran and chance.random() < 0.2 else None
+        trace = chance.randbytes(16) if ran and chance.random() < 0.2 else b""
+        request = (
+            pack_kept(0, chance.choice((OWN, 0)), 5 * MS, MS, 100, number, 200) if ran else b""
+        )
+        extra = (trace, None, request) if ran else None
         actions = [0, -1, began, ended, 0] if ran else []
         return (number, outcome, began - 5, began, ended, 0, failure, actions, extra)
 

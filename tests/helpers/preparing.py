@@ -20,6 +20,7 @@ def specified(workload: int, scenario: str, **more: Any) -> Specification:
         "timeout_s": 0.0,
         "open": False,
         "max_concurrency": 0,
+        "users_each": 0,
         "max_lag_s": 1.0,
         "context": {},
         "deployment": {},

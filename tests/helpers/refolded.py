@@ -22,7 +22,7 @@ from osbench.coordinator.storage.timeline_file import read_timeline
 #: What of a workload's summary and timeline follows from journal and blocks alone.
 _SUMMARY = (
     *("warmup", "latency", "actions", "start_lag", "throughput", "exemplars", "errors"),
-    *("other_errors", "sla", "outputs", "load_profile"),
+    *("other_errors", "sla", "outputs", "load_profile", "requests", "loops"),
 )
 _TIMELINE = ("t0_at", "service", "response", "start_lag", "actions", "workers", "load")
 _TIMELINE += ("failed", "error_examples")

@@ -24,12 +24,13 @@ def row(  # noqa: PLR0913 - columns, by name
     actions: tuple[Action, ...] = (),
     trace: bytes = b"",
     names: tuple[str, ...] = (),
+    exchanges: bytes = b"",
 ) -> tuple[Any, ...]:
     """A row; `actions` are (name, parent, start, end, failed), their names in `names`."""
     flat: list[int] = []
     for name, parent, begun, finished, failed in actions:
         flat += [names.index(name), parent, begun * MS, finished * MS, failed]
-    extra = (trace, None) if trace else None
+    extra = (trace, None, exchanges) if trace or exchanges else None
     return (
         *(iteration, outcome, due * MS, started * MS, ended * MS, idle * MS),
         *(failure, flat, extra),

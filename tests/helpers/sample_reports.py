@@ -4,11 +4,13 @@ import random
 from dataclasses import replace
 
 import msgpack
+import numpy as np
 
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.hook import Event
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
+from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.hooks.executor import Error, HookReport, Result
@@ -20,6 +22,7 @@ from osbench.coordinator.results.totals import Accounting, Cost, Offered, Shift,
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 MS = 1_000_000
+ACTIONS = ("keystone_v3.create_token", "http.post")
 FAILURES = [
     Failure(
         number=1,
@@ -52,12 +55,19 @@ def columns(count=1000, trace_every=100):
         actions = [0, -1, started, 0 if outcome == Outcome.TIMED_OUT else ended, failed]
         actions += [1, 0, started + length // 4, started + length // 2, 0]
         trace = number.to_bytes(16, "big") if number % trace_every == 0 else b""
-        rows.append(
-            (number, outcome, due, started, ended, 0, failure, actions, (trace, None))
-            if trace
-            else (number, outcome, due, started, ended, 0, failure, actions, None)
-        )
-    return decode_rows(encode_rows(rows, ["keystone_v3.create_token", "http.post"], 0))
+        extra = (trace, None, request(number, length // 4))
+        rows.append((number, outcome, due, started, ended, 0, failure, actions, extra))
+    return decode_rows(encode_rows(rows, [*ACTIONS, "libcurl: option proxies"], 0))
+
+
+def request(number, length):
+    """The request of an iteration, which takes place in its inner action."""
+    if number % 20 == 1:
+        return pack_other(1, 2)
+    opened = (20_000, 300_000, 2 * MS) if number % 50 == 0 else (0, 0, 0)
+    # that of a failure has no answer
+    wait, rest = (0, 0) if number % 200 == 0 else (length - 200_000, 200_000)
+    return pack_exchange(1, OWN, *opened, wait, rest, 310, 1200 + number % 7, 200)
 
 
 def statistics(**options):
@@ -65,6 +75,8 @@ def statistics(**options):
     made = WorkloadStatistics()
     made.add_failures("w1", FAILURES)
     made.add(columns(**options), worker="w1")
+    lags = np.linspace(20_000, 3 * MS, 2000).astype(np.int64)
+    made.add_loop(lags, {"shop.py:12 (Shop.pay)": 90 * MS, "shop.py:30 (Shop.pack)": 60 * MS})
     return made
 
 
@@ -128,7 +140,7 @@ def charts():
         text = {"title": "Log", "chart_plugin": "TextArea", "data": ["a", "b"]}
         items.append({"kind": "complete", "item": text})
         packed = [msgpack.packb(item) for item in items]
-        rows.append((number, Outcome.OK, 0, MS, 2 * MS, 0, 0, (), (b"", packed)))
+        rows.append((number, Outcome.OK, 0, MS, 2 * MS, 0, 0, (), (b"", packed, b"")))
     made.add(decode_rows(encode_rows(rows, (), 0)))
     return made
 
@@ -137,6 +149,7 @@ def rps_workload():
     """An open workload in which everything happened that can."""
     return WorkloadOutcome(
         name="Authenticate.keystone",
+        scenario="Authenticate.keystone",
         title="Tokens under load",
         position=0,
         description="a token for each arrival",
@@ -197,6 +210,7 @@ def constant_workload():
     made.add(decode_rows(encode_rows(rows, (), 0)), worker="w1")
     return WorkloadOutcome(
         name="Dummy.dummy",
+        scenario="Dummy.dummy",
         title="Dummy.dummy",
         position=0,
         runner=Named(name="constant", config={"times": 8, "concurrency": 2}),

@@ -1,7 +1,7 @@
 """A process that runs a load, notes on a will page, and logs each number before it starts it.
 
-Arguments: descriptor of the page, path of the log, seed, closed or open. The log has eight bytes
-for each number.
+Arguments: descriptor of the page, path of the log, seed, closed or open, kind of users.
+The log has eight bytes for each number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import time
 from time import monotonic_ns
 
-from helpers.engines import MS, S, arrivals, batch, closed, opened
+from helpers.engines import MS, S, arrivals, batch, closed, nap, opened
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import Engine
 from osbench.worker.engine.will_page import WillPage
@@ -65,14 +65,14 @@ def main() -> None:
     page.join("run-1", "a" * 32)
     page.serve(3, kind == "open")
 
-    def work(scenario: object) -> None:
+    async def work(scenario: object) -> None:
         os.write(log, struct.pack("<q", scenario.context["iteration"]))  # type: ignore[attr-defined]
-        time.sleep(pause_s)
+        await nap(pause_s)
 
     made = (
-        opened(work, t0_in_ns=0, max_lag_ns=20 * S, page=page)
+        opened(work, t0_in_ns=0, max_lag_ns=20 * S, page=page, users=sys.argv[5])
         if kind == "open"
-        else closed(work, page=page)
+        else closed(work, page=page, users=sys.argv[5])
     )
     with made as engine:
         load(engine, seed, kind)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.exchanges import PHASES, pack_exchange
 
 instants = st.integers(0, 2**62)
 names = ["a", "b", "c"]
@@ -17,11 +18,23 @@ actions = st.lists(
     st.tuples(st.integers(0, 2), st.integers(-1, 5), instants, instants, st.integers(0, 1)),
     max_size=4,
 ).map(lambda found: [part for action in found for part in action])
+phases = st.integers(0, 2**24)
+exchanges = st.lists(
+    st.builds(
+        pack_exchange,
+        *(st.just(-1), st.integers(-1, 2)),
+        *[phases] * len(PHASES),
+        *[st.integers(0, 2**40)] * 2,
+        st.integers(0, 999),
+    ),
+    max_size=3,
+).map(b"".join)
 extras = st.one_of(
     st.none(),
     st.tuples(
         st.one_of(st.just(b""), st.binary(min_size=16, max_size=16)),
         st.one_of(st.none(), st.lists(st.binary(max_size=30), max_size=3)),
+        exchanges,
     ),
 )
 rows = st.lists(
@@ -57,6 +70,10 @@ def test_rows_come_back_as_they_were(given_rows: list, t0: int) -> None:
     for row, name, parent, start, end, failed in found.actions.tolist():
         back[row] += [name, parent, start + t0, end + t0, failed]
     assert back == [row[7] for row in given_rows]
+    requests = [b""] * len(given_rows)
+    for row, one in zip(found.exchanged.tolist(), found.exchanges, strict=True):
+        requests[row] += one.tobytes()
+    assert requests == [row[8][2] if row[8] else b"" for row in given_rows]
     kept = {row[0]: row[8] for row in given_rows if row[8]}
     traces = {
         number: trace.tobytes()
@@ -86,3 +103,5 @@ def test_a_damaged_block_is_refused_or_of_the_right_shape(
     assert len(found.outcome) == len(found.ended) == len(found.idle) == len(found)
     assert len(found.traces) == len(found.traced)
     assert np.all(found.actions[:, 0] < max(1, len(found)))
+    assert len(found.exchanges) == len(found.exchanged)
+    assert np.all(found.exchanged < max(1, len(found)))

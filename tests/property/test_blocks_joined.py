@@ -14,6 +14,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.exchanges import PHASES, pack_exchange, pack_other
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.merging import LIMIT, groups, join
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -27,8 +28,18 @@ actions = st.one_of(
     st.just([]),
     st.builds(lambda begin: [0, -1, begin, begin + 9, 0, 1, 0, begin + 1, 0, 0], instants),
 )
+phases = st.integers(0, 10**9)
+requests = st.builds(
+    pack_exchange,
+    *(st.just(-1), st.integers(-1, 1)),
+    *[phases] * len(PHASES),
+    *[st.integers(0, 2**40)] * 2,
+    st.integers(0, 999),
+)
 extras = st.one_of(
-    st.none(), st.builds(lambda trace: (trace, None), st.binary(min_size=16, max_size=16))
+    st.none(),
+    st.builds(lambda trace: (trace, None, b""), st.binary(min_size=16, max_size=16)),
+    st.builds(lambda made: (b"", None, b"".join(made)), st.lists(requests, max_size=3)),
 )
 cells = st.tuples(
     st.sampled_from([int(outcome) for outcome in Outcome]),
@@ -128,11 +139,15 @@ def test_large_blocks_stay_alone_and_small_ones_become_a_large_one() -> None:
         lambda columns: columns.update(t0=4),
         lambda columns: columns.pop("ended"),
         lambda columns: columns.update(traces=b"x"),
+        lambda columns: columns.update(exchanges=columns["exchanges"][44:]),
+        lambda columns: columns.pop("requests"),
+        lambda columns: columns.pop("names"),
     ],
 )
 def test_what_one_block_lacks_is_not_made_up_for_by_another(spoil) -> None:
+    made = (b"", None, pack_other(-1, 0))
     steps = [0, -1, 5, 9, 0]
-    one, two = blocks([("w1", [(1, 5, 0, steps, None)]), ("w1", [(1, 6, 0, steps, None)])])
+    one, two = blocks([("w1", [(1, 5, 0, steps, made)]), ("w1", [(1, 6, 0, steps, made)])])
     spoil(two.columns)
 
     with pytest.raises(Untrusted, match="do not fit together"):

@@ -60,6 +60,22 @@ def test_a_percentile_is_at_most_a_thousandth_above_the_exact_one(samples, perce
     assert exact <= found <= exact * 1.001
 
 
+@given(st.lists(values), st.lists(values, min_size=1))
+def test_what_was_added_since_a_copy_is_told_apart(before, after):
+    histogram = Histogram.of(before)
+    earlier = histogram.copy()
+    histogram.add(np.array(after, np.int64))
+
+    added = histogram.since(earlier)
+
+    alone = Histogram.of(after)
+    assert (added.count, added.sum) == (alone.count, alone.sum)
+    for percent in (0, 50, 95, 100):
+        exact = alone.percentile(percent)
+        assert exact <= added.percentile(percent) <= exact * 1.001 + 1
+    assert histogram.since(histogram.copy()).count == 0
+
+
 @given(st.lists(values, max_size=200))
 def test_a_histogram_survives_storage(samples):
     histogram = Histogram.of(samples)

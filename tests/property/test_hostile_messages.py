@@ -17,6 +17,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.protocol import data_rows
 from osbench.common.protocol.blocks import decode_rows, encode_rows
 from osbench.common.protocol.envelope import SIZE, Sealer, Vault, size_of
+from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.message_fields import checked_fields
 from osbench.common.protocol.messages import (
@@ -41,10 +42,21 @@ VAULT = Vault(RING)
 OUTPUT = msgpack.packb(
     {"kind": "additive", "item": {"title": "t", "chart_plugin": "Pie", "data": [["a", 1]]}}
 )
+REQUEST = pack_exchange(1, OWN, 5, 6, 0, 7, 8, 100, 200, 404)
 ROWS: list[Any] = [
-    (1, 1, 0, 10, 20, 0, 0, [0, -1, 11, 19, 0, 1, 0, 12, 13, 1], (bytes(range(16)), [OUTPUT])),
+    (
+        1,
+        1,
+        0,
+        10,
+        20,
+        0,
+        0,
+        [0, -1, 11, 19, 0, 1, 0, 12, 13, 1],
+        (bytes(range(16)), [OUTPUT], REQUEST),
+    ),
     (2, 2, 0, 11, 25, 3, 1, [], None),
-    (3, 3, 0, 11, 25, 0, 0, [0, -1, 11, 0, 0], (bytes(16), None)),
+    (3, 3, 0, 11, 25, 0, 0, [0, -1, 11, 0, 0], (bytes(16), None, pack_other(0, 0))),
     (4, 4, 0, 0, 0, 0, 0, [], None),
 ]
 BLOCK = Block(

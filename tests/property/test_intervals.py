@@ -43,9 +43,11 @@ def test_intersection_and_take_agree_with_sets(one: list, two: list, count: int)
     other, others = build(two)
 
     both = ours.intersection(other)
+    meets = ours.meets(other)
     taken = ours.take(count)
 
     assert both.members().tolist() == sorted(model & others)
+    assert meets == bool(model & others)
     assert taken.members().tolist() == sorted(model)[:count]
     assert ours.members().tolist() == sorted(model)[count:]
 
@@ -55,3 +57,10 @@ def test_an_array_becomes_the_set_of_its_members(numbers: list[int]) -> None:
     found = Intervals.of(np.array(numbers, np.int64))
 
     assert found.members().tolist() == sorted(set(numbers))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_numbers_far_apart_are_not_joined(numbers: list[int]) -> None:
+    found = Intervals.of(np.array([-(2**63), *numbers, 2**63 - 1], np.int64))
+
+    assert sum(high - low for low, high in found) == len({-(2**63), *numbers, 2**63 - 1})

@@ -3,6 +3,7 @@ from hypothesis import strategies as st
 
 from helpers.sample_reports import shown
 from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
+from osbench.common.protocol.exchanges import pack_exchange
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 NAMES = ("boot", "wait")
@@ -31,7 +32,14 @@ def rows(draw):
             for value in (name, place - 1, started + place, ended, place % 2)
         ]
         failure = draw(st.integers(0, 3)) if outcome > 1 else 0
-        extra = draw(st.sampled_from([None, (bytes([iteration]) * 16, None)]))
+        # a request of any of its actions, or of none
+        place = draw(st.integers(-1, len(actions) - 1))
+        request = pack_exchange(place, draw(st.integers(-1, 1)), 0, 0, 0, wait, length, 9, due, 200)
+        extra = draw(
+            st.sampled_from(
+                [None, (bytes([iteration]) * 16, None, b""), (b"", None, request + request)]
+            )
+        )
         made.append((iteration, outcome, due, started, ended, 0, failure, flat, extra))
     return made
 

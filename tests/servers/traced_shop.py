@@ -75,7 +75,14 @@ class Silent(WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def traced_shop(home: Path, store: str, *, planted_s: float = 0.0, every: int = 0) -> Iterator[str]:
+def traced_shop(
+    home: Path,
+    store: str,
+    *,
+    planted_s: float = 0.0,
+    every: int = 0,
+    python: Path | str = sys.executable,
+) -> Iterator[str]:
     """Both services as processes of their own; gives the address of the first."""
     from servers.child import Child
 
@@ -84,7 +91,7 @@ def traced_shop(home: Path, store: str, *, planted_s: float = 0.0, every: int = 
 
         def started(name: str, *arguments: str) -> str:
             log = home / f"{name}.log"
-            command = [sys.executable, __file__, name, *arguments]
+            command = [str(python), __file__, name, *arguments]
             child = Child(command, folder=home, log=log, env=environment)
             stack.callback(child.end)
             assert child.wait_until(lambda: "\n" in log.read_text(), 30.0), child.tail()

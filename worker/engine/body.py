@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgpack
+
 from osbench.common.plugin.atomic import Names, Recorder
-from osbench.common.plugin.scenario import OUTPUT_LIMIT, Scenario
+from osbench.common.plugin.scenario import CHECKS, OUTPUT_LIMIT, Scenario, VirtualUser
 from osbench.common.protocol.messages import Batch
+from osbench.worker.engine.asides import Asides
 from osbench.worker.engine.failures import Failures
+from osbench.worker.engine.users.user_plan import UserPlan
 
 if TYPE_CHECKING:
     from osbench.worker.tracing.profiling import Tracer
@@ -22,37 +26,98 @@ class Body:
     cls: type[Scenario]
     #: The method that runs an iteration, unbound.
     function: Callable[..., Any]
+    #: It is `async def`: virtual users share an event loop.
+    is_coroutine: bool = False
     #: Keyword arguments for an iteration number.
     arguments: Callable[[int], dict[str, Any]]
     #: Takes the rows that come with a batch; None without a data file.
     feed: Callable[[Batch], None] | None = None
     #: The context of every iteration; "iteration" is added to a copy.
-    context: Mapping[str, Any]
+    context: dict[str, Any]
     #: Bound of one iteration, nanoseconds; 0 is none.
     timeout_ns: int = 0
     tracer: Tracer | None = None
+    users: UserPlan = field(default_factory=UserPlan)
     names: Names = field(default_factory=Names)
     failures: Failures = field(default_factory=Failures)
+    asides: Asides = field(default_factory=Asides)
 
-    def instance(self, iteration: int, recorder: Recorder) -> Scenario:
-        """A new scenario object whose actions go to `recorder`."""
+    def tell_aside(self, what: str) -> None:
+        """Count something that went wrong beside the iterations."""
+        self.asides.add(what)
+
+    def instance(self, iteration: int, recorder: Recorder, user: VirtualUser) -> Scenario:
+        """A new scenario object of a virtual user, whose actions go to `recorder`.
+
+        `iteration` is 0 for the one that begins or ends the user.
+        """
         scenario: Scenario = object.__new__(self.cls)
         scenario._recorder = recorder
-        context = dict(self.context)
+        scenario._user = user
+        context = self.context.copy()
         context["iteration"] = iteration
         scenario.__init__(context)  # type: ignore[misc]
         return scenario
 
-    def extras(self, outputs: list[bytes] | None, trace: bytes) -> Any:
-        """The last column of a row: trace id and outputs, None where there are neither."""
-        if outputs is not None and not _small(outputs):
-            outputs = None
-            self.failures.cut += 1
-        return (trace, outputs) if trace or outputs else None
+    def extras(
+        self, outputs: list[bytes] | None, trace: bytes, exchanges: bytes | bytearray
+    ) -> Any:
+        """The last column of a row: trace id, outputs and HTTP requests; None without any."""
+        if outputs is not None:
+            outputs = _packed(outputs)
+            if outputs is None:
+                self.failures.cut += 1
+        if not (trace or outputs or exchanges):
+            return None
+        # a copy: a thread that the scenario started may still add to them
+        return trace, outputs, bytes(exchanges)
 
 
-def _small(outputs: Any) -> bool:
+def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    """An `async def` scenario method to be called: for those that wait for no event loop."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        work = function(*args, **kwargs)
+        try:
+            work.send(None)
+        except StopIteration as ended:
+            return ended.value
+        work.close()
+        raise RuntimeError(
+            f"{function.__qualname__} waits for an event loop; THREADS_UP_TO is wrong"
+        )
+
+    return called
+
+
+def refuse_awaitable(returned: Any) -> None:
+    """Raise TypeError for what a scenario's method returned and somebody must await.
+
+    It would count as done without having run.
+    """
+    if isinstance(returned, AsyncGenerator):
+        raise TypeError("an `async def` method with `yield` does not run by itself: await instead")
+    if isinstance(returned, Awaitable | AsyncIterable):
+        name = type(returned).__name__
+        if isinstance(returned, Coroutine):
+            # else Python warns that it was never awaited
+            returned.close()
+        raise TypeError(
+            f"a {name} was returned, which does not run by itself: declare the scenario's method "
+            "`async def` and await it there"
+        )
+
+
+def _packed(outputs: Any) -> list[bytes] | None:
+    """The outputs of an iteration as bytes; None where they are too many, or none of ours."""
     # a scenario may use an attribute of this name for values that cannot be shipped
-    if type(outputs) is not list or any(type(part) is not bytes for part in outputs):
-        return False
-    return sum(map(len, outputs)) <= OUTPUT_LIMIT
+    if type(outputs) is not list:
+        return None
+    packed = [msgpack.packb(part) if _is_checks(part) else part for part in outputs]
+    if any(type(part) is not bytes for part in packed) or sum(map(len, packed)) > OUTPUT_LIMIT:
+        return None
+    return packed
+
+
+def _is_checks(part: Any) -> bool:
+    return type(part) is dict and part.get("kind") == CHECKS

@@ -1,42 +1,50 @@
-"""The engine of one workload in one process: virtual users, rows, and the watchdog.
+"""The engine of one workload in one process: what is common to all kinds of virtual users.
 
-Virtual users are threads: OSProfiler's state is thread-local and OpenStack clients block.
-Each running iteration is in `inflight` under its number. Either the thread that finished it or
+Virtual users are threads (`ThreadEngine`) or coroutines (`CoroutineEngine`).
+Each running iteration is in `inflight` under its number. Either the user that finished it or
 the watchdog after its timeout pops it and reports it, so that it is reported exactly once. A
-thread whose iteration was popped by the watchdog ends.
+user whose iteration was popped by the watchdog ends, and another takes its place.
 The list and dict operations used here are atomic under the interpreter's lock; the hot path takes
 no other lock.
 """
 
 from __future__ import annotations
 
-import ctypes
+import itertools
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import monotonic_ns
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import WIDTH, Recorder
+from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.protocol.blocks import Row, pack_actions
+from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch
+from osbench.common.protocol.user_life import LifeEvent
 from osbench.worker.engine.body import Body
-from osbench.worker.engine.failures import message_of
+from osbench.worker.engine.failures import Place
+from osbench.worker.engine.users.pacing import Pacing
+from osbench.worker.engine.users.user_numbers import UserNumbers
 from osbench.worker.engine.will_page import WillPage
 
 LOG = logging.getLogger(__name__)
 
 #: Interval of the watchdog, seconds.
 WATCH_S = 0.02
+#: Packed HTTP requests of an iteration above which blocks are cut by their size.
+FEW_BYTES = 4 * EXCHANGE_BYTES
 #: An instant that never comes.
 NEVER = 1 << 62
-#: What `Engine.run` returns in place of the instant at which the iteration ended: its number was
-#: given back; its thread must end; its number stays with the caller, because the lease is over.
+#: What `run` of an engine returns in place of the instant at which the iteration ended: its number
+#: was given back; its user must end; its number stays with the caller, because the lease is over.
 NOT_STARTED, GIVEN_UP, LEASE_OVER = 0, -1, -2
 OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_OUT)
 
@@ -46,63 +54,97 @@ class IterationTimeout(BaseException):
 
 
 class User:
-    """A virtual user: a thread that runs iterations one after another."""
+    """A virtual user, which runs iterations one after another."""
 
-    __slots__ = ("free_ns", "injected", "number", "thread")
+    __slots__ = ("free_ns", "number", "state")
 
-    def __init__(self, number: int, free_ns: int) -> None:
+    def __init__(self, number: int, free_ns: int, state: VirtualUser | None = None) -> None:
+        #: Its position in this process, from 0.
         self.number = number
+        #: What its scenario sees as `self.user`; None before it has begun.
+        self.state = state
         #: Instant from which the user was free, monotonic nanoseconds.
         self.free_ns = free_ns
-        self.thread: threading.Thread | None = None
-        #: Set after an exception was sent to the thread. The thread must not end before, because
-        #: its identity could be reused by another thread. A plain flag, because an exception
-        #: inside an Event or a lock may leave it locked for ever.
-        self.injected = False
 
 
-#: Deadline, user, due, started, recorder.
-Entry = tuple[int, User, int, int, Recorder]
+class Remains(Protocol):
+    """What still runs of an iteration that timed out, such as its thread."""
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+
+
+class HeldLoop:
+    """An event loop in which an iteration that timed out lets no other run."""
+
+    def __init__(self, holder: Remains) -> None:
+        self._holder = holder
+
+    def is_alive(self) -> bool:
+        """Whether that iteration still runs."""
+        return self._holder.is_alive()
+
+
+BEGUN, ENDED = int(LifeEvent.BEGUN), int(LifeEvent.ENDED)
+#: A `LifeEvent`, number of the user, begin and end (monotonic ns), number of the failure.
+LifeRow = tuple[int, int, int, int, int]
+
+#: User, due, started, recorder.
+Entry = tuple[User, int, int, Recorder]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSetup:
+    """What an engine runs, and when."""
+
+    body: Body
+    #: Start of the load, monotonic nanoseconds.
+    t0_ns: int
+    #: Called when work runs out.
+    request_work: Callable[[], None]
+    page: WillPage | None = None
 
 
 class Engine:
-    """Base of the closed and the open engine. `request_work` is called when work runs out."""
+    """Base of all engines."""
 
-    def __init__(
-        self,
-        body: Body,
-        t0_ns: int,
-        stop_ns: int,
-        request_work: Callable[[], None],
-        page: WillPage | None = None,
-    ) -> None:
-        self.body = body
-        #: Start of the load, and the instant from which nothing starts, monotonic nanoseconds.
-        self.t0_ns = t0_ns
-        self.stop_ns = stop_ns
+    def __init__(self, setup: EngineSetup) -> None:
+        self.body = setup.body
+        self.t0_ns = setup.t0_ns
+        #: From this instant nothing starts, monotonic nanoseconds.
+        self.stop_ns = NEVER
         #: End of the lease, after which nothing starts until it is renewed, and the earlier of
         #: the two, which each iteration is compared with.
         self.lease_ns = NEVER
-        self.until_ns = stop_ns
-        self._page = page
+        self.until_ns = NEVER
+        self._page = setup.page
         #: Finished rows; the shipper takes them from the front.
         self.rows: list[Row] = []
         #: Running iterations by number.
         self.inflight: dict[int, Entry] = {}
         #: Count of granted numbers, and of those in result blocks. Between the two a number may
-        #: for a moment exist only in a local variable of a thread.
+        #: for a moment exist only in a local variable of a user.
         self.added = 0
         self.shipped = 0
-        #: Some rows contain outputs.
+        #: Some rows contain outputs, or many HTTP requests.
         self.bulky = False
-        #: Threads that are still running after their iteration timed out.
-        self.abandoned: list[threading.Thread] = []
+        #: What still runs of iterations that timed out.
+        self.abandoned: list[Remains] = []
         #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
         self.want_ns = 0
         self.share = 0
         self.stopped = False
-        self._limit_ns = body.timeout_ns or NEVER
-        self._request_work = request_work
+        #: How virtual users began and ended; the shipper takes them from the front.
+        self.life: list[LifeRow] = []
+        #: Iterations that have dropped a coroutine before it ran, and which.
+        self.forgotten: dict[int, str] = {}
+        #: Positions of users that have begun and are to end by `on_stop`.
+        self.living: set[int] = set()
+        self._numbers = UserNumbers()
+        self.pacing = Pacing()
+        self._lives = itertools.count(1)
+        self._limit_ns = setup.body.timeout_ns or NEVER
+        self._request_work = setup.request_work
         self._returned = Intervals()
         #: Batches whose unstarted numbers were taken back, and the last batch up to which all were.
         self._recalled: set[int] = set()
@@ -110,31 +152,18 @@ class Engine:
         self._last_seq = 0
         #: Its length is `started_late`: appending is atomic.
         self._late: list[None] = []
-        self._users: dict[int, User] = {}
-        self._users_lock = threading.Lock()
         #: Instant of the last change of `share`.
-        self._shared_ns = t0_ns
-        #: The system had no thread for a user.
-        self._short = False
+        self._shared_ns = setup.t0_ns
         self._next_expiry = 0
         self._changed = threading.Condition()
         self._watch = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         self._watch.start()
 
-    # implemented by the subclasses
-
-    def serve(self, user: User) -> None:
-        """Run iterations as `user` until the user must end."""
-        raise NotImplementedError
+    # the kind of load: implemented by `GrantedNumbers` and `GrantedArrivals`
 
     def add(self, batch: Batch) -> None:
         """Take the numbers of a batch; they are started after those of earlier batches."""
         raise NotImplementedError
-
-    @property
-    def action_names(self) -> list[str]:
-        """The names of atomic actions by the numbers that rows carry; the list only grows."""
-        return self.body.names.names
 
     @property
     def queued(self) -> int:
@@ -149,115 +178,96 @@ class Engine:
         """
         raise NotImplementedError
 
-    @property
-    def min_users(self) -> int:
-        """Users that must exist whether or not there is work."""
-        return self.share
-
-    # users
-
-    def set_share(self, share: int) -> None:
-        """Set the number of virtual users."""
-        with self._changed:
-            self._shared_ns = max(self.t0_ns, monotonic_ns())
-            self.share = share
-            self._changed.notify_all()
-        self._fill()
-        self._request_work()
-
-    def _fill(self) -> None:
-        """Start users until there are `min_users`."""
-        for number in range(self.min_users):
-            if number not in self._users and not self.start_user(number, self._shared_ns):
-                return
-        self._short = False
-
-    def start_user(self, number: int, free_ns: int) -> bool:
-        """Start a user that does not exist yet; False where the system has no thread for it."""
-        with self._users_lock:
-            if number in self._users or number >= self.share or self.stopped:
-                return True
-            user = User(number, free_ns)
-            user.thread = threading.Thread(
-                target=self._run_user, args=(user,), name=f"user-{number}", daemon=True
-            )
-            self._users[number] = user
-            try:
-                user.thread.start()
-            except RuntimeError as error:
-                del self._users[number]
-                if not self._short:
-                    LOG.error("virtual user %d of %d: %s", number + 1, self.share, error)
-                self._short = True
-                return False
-        return True
-
-    def remove_user(self, user: User) -> None:
-        """Remove a user that ends or whose iteration timed out."""
-        with self._users_lock:
-            if self._users.get(user.number) is user:
-                del self._users[user.number]
-
-    def _run_user(self, user: User) -> None:
-        try:
-            self.serve(user)
-        except IterationTimeout:
-            _await_injection(user)
+    # the kind of users: implemented by `ThreadEngine` and `CoroutineEngine`
 
     @property
     def users(self) -> int:
         """Virtual users that exist."""
-        return len(self._users)
+        raise NotImplementedError
 
-    # one iteration
+    def _fill(self) -> None:
+        """Start the users that the share has and that are missing."""
+        raise NotImplementedError
 
-    def run(self, iteration: int, due: int, user: User) -> int:
-        """Run and record one iteration; returns when it ended, NOT_STARTED or GIVEN_UP."""
-        body = self.body
-        recorder = Recorder(body.names)
-        started = monotonic_ns()
-        self.inflight[iteration] = (started + self._limit_ns, user, due, started, recorder)
-        # checked after the insertion, so that after a reduction of the share `inflight` has all
-        # iterations that may still start
-        if user.number >= self.share or started >= self.until_ns:
-            return self._withdraw(iteration, user, started)
-        if body.tracer is not None:
-            self._trace(iteration, recorder)
-            started = monotonic_ns()
-            if started >= self.lease_ns:
-                self._late.append(None)
-        scenario = None
-        error: BaseException | None = None
-        message = ""
-        try:
-            scenario = body.instance(iteration, recorder)
-            body.function(scenario, **body.arguments(iteration))
-            ended = monotonic_ns()
-        except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
-            ended = monotonic_ns()
-            error, message = caught, message_of(caught)
-        if self.inflight.pop(iteration, None) is None:
-            # breaks the reference cycle between exception and frame
-            error = None
-            _await_injection(user)
-            return GIVEN_UP
-        outcome = OK
-        failure = idle = 0
-        outputs = extra = None
-        if scenario is not None:
-            idle, outputs = scenario._idle_ns, scenario._outputs
-        if outputs is not None or recorder.profiler is not None:
-            extra = self._extras(recorder, outputs, error, message)
-        if error is not None:
-            outcome, failure = FAILED, body.failures.number(error, message)
-            error = None
-        actions = b""
-        if recorder.actions:
-            # packed, so that the garbage collector does not traverse every row
-            closed = recorder.actions if recorder.open < 0 else _closed(recorder.actions, ended)
-            actions = pack_actions(closed)
-        self.rows.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
-        return ended
+    def _notify(self) -> None:
+        """Wake the users that wait, because something changed; called with the lock held."""
+        raise NotImplementedError
+
+    def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
+        """Where a user is, innermost first. `frames` are those of all threads."""
+        raise NotImplementedError
+
+    def _replace(self, user: User, now: int) -> None:
+        """End a user whose iteration was popped, and put another in its place."""
+        raise NotImplementedError
+
+    # users
+
+    @property
+    def action_names(self) -> list[str]:
+        """The names of atomic actions by the numbers that rows carry; the list only grows."""
+        return self.body.names.names
+
+    def set_share(self, share: int, numbers: Sequence[Interval] = ()) -> None:
+        """Set the number of virtual users, and the numbers that they have (half-open)."""
+        with self._changed:
+            self._numbers = UserNumbers(numbers)
+            self._shared_ns = max(self.t0_ns, monotonic_ns())
+            self.share = share
+            self._notify()
+        self._fill()
+        self._request_work()
+
+    def _new_state(self, user: User) -> VirtualUser:
+        """What the scenario sees of a user that begins. Raises NoRow."""
+        user.state = self.body.users.user(self._numbers.at(user.number))
+        return user.state
+
+    def _life_key(self) -> int:
+        """A new key in `inflight` for a user that begins or ends.
+
+        No other has it, also not the one that follows a user that has taken too long.
+        """
+        return -next(self._lives)
+
+    def forget(self, what: str) -> None:
+        """A coroutine was dropped before it ran: the iteration that runs here fails for it."""
+        iteration = self._running_here()
+        if iteration:
+            self.forgotten[iteration] = what
+        else:
+            self.body.tell_aside(what)
+
+    def _running_here(self) -> int:
+        """The iteration that the calling thread or task runs; 0 where that is none."""
+        raise NotImplementedError
+
+    def _call_life(self, kind: int, user: User, recorder: Recorder) -> Any:
+        """Call `on_start` or `on_stop` of a user; returns what it returns, raises what it does."""
+        state = self._new_state(user) if kind == BEGUN or user.state is None else user.state
+        scenario = self.body.instance(0, recorder, state)
+        return scenario.on_start() if kind == BEGUN else scenario.on_stop()
+
+    def _note_life(self, kind: int, user: User, begun: int, ended: int, failure: int) -> None:
+        """Note that a user has begun or ended; a failure makes it the kind that follows."""
+        number = self._numbers.at(user.number)
+        self.life.append((kind + (failure > 0), number, begun, ended, failure))
+        if kind == BEGUN and not failure and self.body.users.ends:
+            self.living.add(user.number)
+        elif kind == ENDED:
+            self.living.discard(user.number)
+
+    # what an event loop is like, where users share one
+
+    def lags(self) -> list[int]:
+        """How late each beat of the loop was since the last call, nanoseconds."""
+        return []
+
+    def blocked(self) -> list[list[Any]]:
+        """Where a scenario blocked the loop since the last call: [place, nanoseconds]."""
+        return []
+
+    # one iteration: parts of `run`
 
     def _trace(self, iteration: int, recorder: Recorder) -> None:
         tracer = self.body.tracer
@@ -278,12 +288,12 @@ class Engine:
         if recorder.profiler is not None and tracer is not None:
             failure = None if error is None else (type(error).__name__, message)
             trace = tracer.end(recorder.profiler, failure)
-        self.bulky = self.bulky or outputs is not None
-        return self.body.extras(outputs, trace)
+        exchanges = recorder.exchanges
+        self.bulky = self.bulky or outputs is not None or len(exchanges) > FEW_BYTES
+        return self.body.extras(outputs, trace, exchanges)
 
     def _withdraw(self, iteration: int, user: User, started: int) -> int:
         if self.inflight.pop(iteration, None) is None:
-            _await_injection(user)
             return GIVEN_UP
         if user.number < self.share and started < self.stop_ns:
             return LEASE_OVER
@@ -300,7 +310,7 @@ class Engine:
             self.until_ns = min(self.stop_ns, until_ns)
             # while the lease lasts, no user waits for it
             if was_over:
-                self._changed.notify_all()
+                self._notify()
 
     @property
     def started_late(self) -> int:
@@ -326,7 +336,7 @@ class Engine:
         with self._changed:
             self.stop_ns = min(self.stop_ns, at_ns)
             self.until_ns = min(self.stop_ns, self.lease_ns)
-            self._changed.notify_all()
+            self._notify()
 
     def give_back(self, numbers: list[Interval]) -> None:
         """Return numbers that were granted and will not start here."""
@@ -344,6 +354,11 @@ class Engine:
         """Granted numbers that are not in a result block yet, as results or as returned."""
         return self.added - self.shipped
 
+    @property
+    def has_users_to_end(self) -> bool:
+        """Some users have not ended, or nobody knows yet that they have."""
+        return bool(self.living or self.life or self.inflight)
+
     def close(self) -> None:
         """Start nothing more; users end when their iteration is over."""
         self.stopped = True
@@ -352,12 +367,17 @@ class Engine:
     # the watchdog
 
     def _watch_loop(self) -> None:
-        while not (self.stopped and not self.inflight):
+        while not self._over:
             time.sleep(WATCH_S)
             try:
                 self._check()
             except Exception:
                 LOG.exception("internal error in the watchdog; it continues")
+
+    @property
+    def _over(self) -> bool:
+        """The watchdog has nothing left to do."""
+        return self.stopped and not self.inflight
 
     def _check(self) -> None:
         now = monotonic_ns()
@@ -368,8 +388,6 @@ class Engine:
                 self._request_work()
         if now >= self._next_expiry:
             self._expire(now)
-        if self._short:
-            self._fill()
         self.look(now)
 
     def look(self, now: int) -> None:
@@ -381,44 +399,47 @@ class Engine:
         frames: dict[int, FrameType] = {}
         # copy() is atomic; list(items()) is not, because the garbage collector may run meanwhile
         for iteration, entry in self.inflight.copy().items():
-            if entry[0] > now:
-                earliest = min(earliest, entry[0])
+            deadline = entry[2] + self._limit_ns
+            if deadline > now:
+                earliest = min(earliest, deadline)
             elif self.inflight.pop(iteration, None) is not None:
                 frames = frames or sys._current_frames()
                 self._give_up(iteration, entry, now, frames)
         self._next_expiry = earliest
-        self.abandoned = [thread for thread in self.abandoned if thread.is_alive()]
+        self.abandoned = [one for one in self.abandoned if one.is_alive()]
 
     def _give_up(
         self, iteration: int, entry: Entry, now: int, frames: dict[int, FrameType]
     ) -> None:
-        _, user, due, started, recorder = entry
-        thread = user.thread
-        assert thread is not None and thread.ident is not None
-        failure = self.body.failures.timed_out(self._limit_ns / 1e9, frames.get(thread.ident))
-        extra: Any = None
+        user, due, started, recorder = entry
+        if iteration < 0:
+            self._give_up_life(user, started, now, frames)
+            return
+        failure = self.body.failures.timed_out(self._limit_ns / 1e9, self._stack(user, frames))
+        trace = b""
         if recorder.profiler is not None and self.body.tracer is not None:
-            extra = (self.body.tracer.abandon(recorder.profiler), None)
-        actions = pack_actions(_closed(recorder.actions, now))
+            trace = self.body.tracer.abandon(recorder.profiler)
+        exchanges = recorder.exchanges_so_far()
+        self.bulky = self.bulky or len(exchanges) > FEW_BYTES
+        extra = self.body.extras(None, trace, exchanges)
+        actions = pack_actions(closed_actions(recorder.actions, now))
         self.rows.append((iteration, TIMED_OUT, due, started, now, 0, failure, actions, extra))
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident), ctypes.py_object(IterationTimeout)
-        )
-        user.injected = True
-        self.abandoned.append(thread)
-        self.remove_user(user)
-        self.start_user(user.number, now)
+        if self.body.users.has_life:
+            self.life.append((int(LifeEvent.REPLACED), self._numbers.at(user.number), now, now, 0))
+            self.living.discard(user.number)
+        self._replace(user, now)
+
+    def _give_up_life(
+        self, user: User, started: int, now: int, frames: dict[int, FrameType]
+    ) -> None:
+        """A user has taken too long to begin, or to end."""
+        failure = self.body.failures.timed_out(self._limit_ns / 1e9, self._stack(user, frames))
+        kind = ENDED if user.number in self.living else BEGUN
+        self._note_life(kind, user, started, now, failure)
+        self._replace(user, now)
 
 
-def _await_injection(user: User) -> None:
-    """Wait for the exception sent to this thread, so that it is not raised during clean-up."""
-    while not user.injected:
-        time.sleep(0.001)
-    # a thread checks for exceptions sent to it when it acquires the interpreter's lock
-    time.sleep(0)
-
-
-def _closed(actions: list[int], now: int) -> list[int]:
+def closed_actions(actions: list[int], now: int) -> list[int]:
     """A copy of an iteration's actions in which open ones end at `now`, as failed."""
     copy = actions[: len(actions) // WIDTH * WIDTH]
     for at in range(0, len(copy), WIDTH):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import traceback
+from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
+from osbench.common.errors import KindError, kind_of
 from osbench.common.masking import mask_url
-from osbench.common.openstack.request_errors import NotReady, RequestFailed
 
 #: Limits of what is kept of one failure, characters.
 MESSAGE_LIMIT = 1000
@@ -16,7 +17,30 @@ TRACEBACK_LIMIT = 8000
 #: Distinct failures of one workload and process; the rest share one entry.
 DISTINCT_LIMIT = 1000
 #: Modules whose frames are left out of tracebacks: they enclose every scenario.
-_OURS = frozenset({"osbench.worker.engine.engine", "osbench.worker.engine.body"})
+_OURS = frozenset(
+    f"osbench.worker.engine.{name}"
+    for name in (
+        "body",
+        "closed_coroutines",
+        "coroutine_engine",
+        "engine",
+        "loop.loop_thread",
+        "open_coroutines",
+        "thread_engine",
+    )
+)
+
+#: A frame and the number of the line at which it is.
+Place = tuple[FrameType, int]
+
+
+def places_of(frame: FrameType | None) -> list[Place]:
+    """Where a thread is, innermost first, without the engine's own frames."""
+    found: list[Place] = []
+    while frame is not None and frame.f_globals.get("__name__") not in _OURS:
+        found.append((frame, frame.f_lineno or 0))
+        frame = frame.f_back
+    return found
 
 
 def message_of(error: BaseException) -> str:
@@ -30,6 +54,17 @@ def message_of(error: BaseException) -> str:
 def printable(text: str) -> str:
     """`text` encodable as UTF-8: file names that are not UTF-8 contain lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def awaiting_places(awaited: Any) -> list[Place]:
+    """Where a suspended coroutine waits, innermost first, without the engine's own frames."""
+    found: list[Place] = []
+    while awaited is not None:
+        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
+        if frame is not None and frame.f_globals.get("__name__") not in _OURS:
+            found.append((frame, frame.f_lineno or 0))
+        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
+    return found[::-1]
 
 
 class Failures:
@@ -52,8 +87,9 @@ class Failures:
         while step is not None:
             places.append((step.tb_frame.f_code, step.tb_lineno))
             step = step.tb_next
-        # exceptions that differ only in ids of requests and objects share a number
-        like = error.kind if isinstance(error, RequestFailed | NotReady) else message
+        # exceptions that differ only in numbers and ids share a number
+        cut = message[:MESSAGE_LIMIT]
+        like = error.kind if isinstance(error, KindError) else kind_of(cut)
         key = (type(error), like[:MESSAGE_LIMIT], tuple(places))
         known = self._numbers.get(key)
         if known is None:
@@ -64,12 +100,8 @@ class Failures:
         BaseException.with_traceback(error, None)
         return known
 
-    def timed_out(self, limit_s: float, frame: FrameType | None) -> int:
-        """The number of a timeout whose thread is at `frame`. Never raises."""
-        stack: list[tuple[FrameType, int]] = []
-        while frame is not None and frame.f_globals.get("__name__") not in _OURS:
-            stack.append((frame, frame.f_lineno or 0))
-            frame = frame.f_back
+    def timed_out(self, limit_s: float, stack: Sequence[Place]) -> int:
+        """The number of a timeout whose user is at `stack`, innermost first. Never raises."""
         key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
         known = self._numbers.get(key)
         if known is not None:
@@ -117,7 +149,7 @@ def _formatted(error: BaseException) -> str:
         return f"(its traceback cannot be formed: {type(broken).__name__})"
 
 
-def _listed(stack: list[tuple[FrameType, int]]) -> str:
+def _listed(stack: Sequence[Place]) -> str:
     try:
         return "".join(traceback.StackSummary.extract(reversed(stack)).format())
     except Exception as broken:  # noqa: BLE001 - the thread is running while its stack is read

@@ -118,12 +118,12 @@ class WillPage:
 
     def read(self) -> Will | None:
         """What a process that has ended cannot have started; None where it was in no run."""
-        # numpy comes with it, which a supervisor needs no sooner
-        from osbench.common.protocol.messages import Will  # noqa: PLC0415 - see above
-
         words = self._words
         if not words[_HELD]:
             return None
+        # numpy comes with it, which most supervisors never need
+        from osbench.common.protocol.messages import Will  # noqa: PLC0415 - see above
+
         incarnation, run, membership = json.loads(self._names())
         seq, mark, is_open = words[_SEQ], words[_MARK], bool(words[_OPEN])
         number = _ALL if is_open else mark

@@ -16,6 +16,7 @@ from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.messages import Batch, Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client, reached
 from osbench.common.protocol.store import RedisStore, read_records
+from osbench.worker.engine.engine import HeldLoop, Remains
 from osbench.worker.process.beat_sender import BeatSender
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
@@ -26,9 +27,12 @@ from osbench.worker.session.session import Session
 
 LOG = logging.getLogger(__name__)
 
-#: How often offers and control records are read, and while a workload is about to start, seconds.
+#: How often offers and control records are read, and while a workload is about to start or the
+#: process is new, seconds.
 READ_S = 0.25
 EAGER_S = 0.05
+#: A process is new for so long: in local mode a run waits for it.
+NEW_S = 5.0
 #: How often the clock's offset is measured again, seconds.
 OFFSET_S = 30.0
 #: How often offers are read by one that is in a run: only the next coordinator makes one.
@@ -75,6 +79,7 @@ class Agent:
         self._refusals = equipment.refusals
         self._offset: ClockOffset | None = None
         self._offset_at = 0.0
+        self._new_until = time.monotonic() + NEW_S
         self._cpu = (time.monotonic(), time.process_time())
         self._log = BeatLog()
         self._beats = BeatSender(
@@ -89,8 +94,8 @@ class Agent:
         self._left = LeftMemberships(equipment)
         #: The membership whose numbers stand on the page that the supervisor reads.
         self._paged = ""
-        #: Stuck threads of sessions that have ended.
-        self._stuck: list[threading.Thread] = []
+        #: What is stuck of sessions that have ended.
+        self._stuck: list[Remains] = []
         self._offer = b""
         self._offer_at = 0.0
         self._reported: object = None
@@ -156,7 +161,10 @@ class Agent:
 
     def _pause_s(self) -> float:
         session = self._session
-        eager = session is not None and (session.workloads.eager or session.leaving)
+        if session is None:
+            eager = time.monotonic() < self._new_until
+        else:
+            eager = session.workloads.eager or session.leaving
         return EAGER_S if eager or self._draining.is_set() else READ_S
 
     def _hear(self) -> None:
@@ -280,7 +288,7 @@ class Agent:
 
     def _retire(self, session: Session) -> None:
         self._move(None)
-        earlier = [thread for thread in self._stuck if thread.is_alive()]
+        earlier = [one for one in self._stuck if one.is_alive()]
         self._stuck = [*earlier, *session.workloads.stuck()]
         session.close()
         LOG.info("left run %s", session.run)
@@ -295,12 +303,16 @@ class Agent:
             self._paged = ""
 
     def _stuck_count(self) -> int:
-        earlier = sum(thread.is_alive() for thread in self._stuck)
+        earlier = sum(one.is_alive() for one in self._stuck)
         session = self._session
         return earlier + (len(session.workloads.stuck()) if session is not None else 0)
 
     def _is_stuck(self) -> bool:
-        return self._stuck_count() >= self._patience.max_stuck
+        session = self._session
+        current = session.workloads.stuck() if session is not None else []
+        held = any(isinstance(one, HeldLoop) for one in current)
+        held = held or any(isinstance(one, HeldLoop) and one.is_alive() for one in self._stuck)
+        return held or self._stuck_count() >= self._patience.max_stuck
 
     def _news(self) -> object:
         """State whose changes are sent at once, because the coordinator waits for them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import os
 import resource
@@ -21,19 +20,23 @@ from celery import Celery
 from celery.worker.consumer import Consumer
 from oslo_config import cfg
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.escaping import escaped
+from osbench.common.plugin.loading.exits import refuse_exits
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
+from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.will_page import WillPage
-from osbench.worker.process import health_check
+from osbench.worker.process import health_check, scheduling
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import consumer_class
+from osbench.worker.process.captured_output import capture
 from osbench.worker.process.celery_log import CeleryInOneLine
 from osbench.worker.session.equipment import Equipment
+from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.preparation import Preparation
 from osbench.worker.session.refusals import Refusals
 
@@ -43,23 +46,16 @@ LOG = logging.getLogger(__name__)
 STOP_S = 2.0
 #: Pause before Celery's consumer is started again, seconds.
 CONSUME_AGAIN_S = 0.2
-#: prctl option: how late a sleeping thread may wake, nanoseconds.
-_PR_SET_TIMERSLACK = 29
 #: Advice for a plug-in that the coordinator has and the worker lacks.
 _REMEDY = "start osbench-worker with the coordinator's --plugin-path"
+#: Ends this process at once; plug-ins get another.
+_EXIT = os._exit
 
 
 def incarnation() -> str:
     """A name for this start of this process: host, pid and 64 random bits."""
     host = "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
     return f"{host}.{os.getpid()}.{secrets.token_hex(8)}"
-
-
-def _sharpen_timers() -> None:
-    """Ask the kernel to wake sleepers within 1 ns instead of 50 us; threads inherit it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if hasattr(libc, "prctl"):
-        libc.prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
 
 
 def _raise_file_limit() -> None:
@@ -131,13 +127,20 @@ def main(
     lifeline: int,
     page_fd: int | None,
     started: Callable[[], None],
+    *,
+    private: bool = False,
 ) -> int:
     """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
     `page_fd` is the memory in which the supervisor finds what a dead process had taken; None where
-    nobody reads it. Calls `started` when it is ready. Raises OsbenchError where it cannot start.
+    nobody reads it. Calls `started` when it is ready. The server of a `private` worker ends with
+    it: no keys are removed. Raises OsbenchError where it cannot start.
     """
-    _sharpen_timers()
+    scheduling.sharpen_timers()
+    if conf.worker.realtime:
+        scheduling.begin_realtime()
+    else:
+        scheduling.shorten_slice()
     _raise_file_limit()
     url = conf.messaging.redis_url
     ring = Keyring.load(conf.security.key_file)
@@ -145,9 +148,15 @@ def main(
     check(connect(url, timeout_s), url)
     if conf.messaging.broker_url:
         broker.check(conf.messaging.broker_url, timeout_s)
+    refuse_exits()
+    log = LogBook()
+    capture(log)
     plugins = Plugins([*conf.worker.plugin_path, *plugin_paths], remedy=_REMEDY)
-    # imported now, so that errors in plug-in files are reported at start
-    plugins.import_files()
+    # imported now, so that errors in plug-in files are reported at start; a private worker has
+    # those of its run, which may need none of the broken ones
+    faults = plugins.faults()
+    if faults and not private:
+        raise PluginError(faults[0])
     name = incarnation()
     health_check.register(conf, name)
     identity = Identity(
@@ -161,7 +170,7 @@ def main(
     agent = Agent(
         identity=identity,
         connect=lambda bound_s: connect(url, bound_s),
-        equipment=_equipment(conf, ring, preparation, name, page_fd),
+        equipment=_equipment(conf, ring, preparation, name, page_fd, log),
         patience=Patience(
             redis_timeout_s=timeout_s,
             coordinator_lost_s=conf.worker.coordinator_lost_s,
@@ -182,6 +191,9 @@ def main(
     agent.drain()
     agent.done.wait(conf.worker.drain_timeout_s)
     preparation.close(2.0)
+    if private:
+        # Celery's consumer takes up to a second to stop
+        return 0
     stop()
     health_check.forget(conf, name)
     try:
@@ -192,7 +204,12 @@ def main(
 
 
 def _equipment(
-    conf: cfg.ConfigOpts, ring: Keyring, preparation: Preparation, name: str, page_fd: int | None
+    conf: cfg.ConfigOpts,
+    ring: Keyring,
+    preparation: Preparation,
+    name: str,
+    page_fd: int | None,
+    log: LogBook,
 ) -> Equipment:
     return Equipment(
         incarnation=name,
@@ -201,8 +218,10 @@ def _equipment(
         vault=Vault(ring),
         preparation=preparation,
         refusals=Refusals(),
+        sleep=PreciseSleep(conf.worker.spin_budget),
         spool_dir=Path(conf.data_dir) / "spool",
         spool_limit_bytes=conf.worker.spool_limit_mib * 1024 * 1024,
+        log=log,
         page=WillPage(page_fd, name) if page_fd is not None else None,
     )
 
@@ -218,4 +237,4 @@ def end(code: int) -> None:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    _EXIT(code)

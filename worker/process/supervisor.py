@@ -21,6 +21,7 @@ from oslo_config import cfg
 from osbench.common.errors import UsageError
 from osbench.common.escaping import decoded, escaped
 from osbench.worker.engine.will_page import WillPage
+from osbench.worker.process.supervisor_records import supervisor_recorded
 
 if TYPE_CHECKING:
     from osbench.worker.process.will_sender import WillSender
@@ -77,11 +78,17 @@ class Supervisor:
     """One child per worker process; a child that is killed is replaced by a new incarnation."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, config_files: Sequence[str], plugin_paths: Sequence[str]
+        self,
+        conf: cfg.ConfigOpts,
+        config_files: Sequence[str],
+        plugin_paths: Sequence[str],
+        private: bool = False,
     ) -> None:
+        """`private`: the server ends with these workers."""
         self._conf = conf
         self._config_files = config_files
         self._plugin_paths = plugin_paths
+        self._private = private
         self._leave = threading.Event()
         self._children: list[_Child] = []
         #: Errors of failed starts, with their count, until all starts have succeeded or failed.
@@ -96,7 +103,7 @@ class Supervisor:
             signal.signal(number, lambda *_: self._leave.set())
         reading, writing = os.pipe()
         try:
-            with self._metrics():
+            with self._metrics(), self._recorded():
                 code = self._supervise(reading)
             if self._wills is not None:
                 self._wills.flush(FAREWELL_S)
@@ -106,8 +113,13 @@ class Supervisor:
             os.close(writing)
             os.close(reading)
 
+    def _recorded(self) -> contextlib.AbstractContextManager[None]:
+        if self._private:
+            return contextlib.nullcontext()
+        return supervisor_recorded(self._conf, process_count(self._conf))
+
     def _metrics(self) -> contextlib.AbstractContextManager[object]:
-        listen = self._conf.worker.metrics_listen
+        listen = self._conf.worker.metrics_address
         if not listen:
             return contextlib.nullcontext()
         # few have an endpoint, and these take a while to import
@@ -195,6 +207,8 @@ class Supervisor:
         for path in self._plugin_paths:
             command += ["--plugin-path", path]
         command += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
+        if self._private:
+            command.append("--private")
         # own process groups: Ctrl-C only reaches the supervisor, which then drains them
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe, page.fd), process_group=0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import yaml
 
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
+from osbench.common.yaml_documents import load_yaml
 from osbench.worker.scenarios.openstack_scenario import (
     ACCEPTED,
     OpenStackScenario,
@@ -20,10 +22,38 @@ _TEXT = {"Content-Type": "text/plain", "Accept": "*/*"}
 _CLEANED = ("mistral",)
 
 
+def _problem_of(definition: str, workflow: Any) -> str:
+    """Why a text is not the definition of a workbook with a workflow; "" if it is."""
+    try:
+        found = load_yaml(definition)
+    except yaml.YAMLError as error:
+        return f"is not YAML: {' '.join(str(error).split())}"
+    workflows = found.get("workflows") if isinstance(found, dict) else None
+    if not isinstance(workflows, dict) or not workflows:
+        return "is not a workbook with workflows"
+    if workflow and workflow not in workflows:
+        return f"has no workflow {workflow!r}, only {', '.join(map(str, workflows))}"
+    return ""
+
+
 class Mistral(OpenStackScenario):
     """Base of scenarios of Mistral."""
 
     FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
+
+    @classmethod
+    def check_files(cls, texts: Mapping[str, str], args: Mapping[str, Any]) -> list[str]:
+        """Refuse what is no workbook, or has no such workflow, and parameters that are no JSON."""
+        found = []
+        if "definition" in texts:
+            said = _problem_of(texts["definition"], args.get("workflow_name"))
+            found += [f"argument definition: {args['definition']}: {said}"] if said else []
+        for name in ("wf_input", "params"):
+            try:
+                json.loads(texts.get(name, "{}"))
+            except ValueError as error:
+                found.append(f"argument {name}: {args[name]}: is not JSON: {error}")
+        return found
 
     @action_timer("mistral.create_workbook")
     def _create_workbook(self, definition: str) -> dict[str, Any]:

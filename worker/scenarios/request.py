@@ -23,7 +23,7 @@ class OpenStack(OpenStackScenario):
         cloud.address(args["service_type"])
         for path in args.get("checks") or {}:
             try:
-                jsonpath.steps(path)
+                jsonpath.compiled(path)
             except jsonpath.BadPath as error:
                 raise DeploymentError(f"checks of OpenStack.request: {error}") from None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.will_page import WillPage
+from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.preparation import Preparation
 from osbench.worker.session.refusals import Refusals
 
@@ -22,8 +24,12 @@ class Equipment:
     vault: Vault
     preparation: Preparation
     refusals: Refusals
+    #: Wakes virtual users of open loads.
+    sleep: PreciseSleep
     #: Folder for result blocks that find no room in memory, and how many bytes do.
     spool_dir: Path
     spool_limit_bytes: int
+    #: What the process prints and logs.
+    log: LogBook = field(default_factory=LogBook)
     #: None where no supervisor reads it.
     page: WillPage | None = None

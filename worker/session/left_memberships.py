@@ -115,7 +115,12 @@ class LeftMemberships:
     def close(self) -> None:
         """Forget all, and remove their files."""
         for one in list(self._left):
-            LOG.warning("run %s: %d result blocks were not acknowledged", one.run, len(one.outbox))
+            LOG.warning(
+                "run %s: its coordinator did not confirm %d result blocks; those that it has not "
+                "received are lost",
+                one.run,
+                len(one.outbox),
+            )
             one.outbox.close()
         self._left.clear()
 

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
+import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from osbench.common.config import options
 from osbench.common.deployment.record import Deployment
-from osbench.common.errors import PluginError
-from osbench.common.plugin.plugins import Plugins
+from osbench.common.errors import OsbenchError, PluginError
+from osbench.common.plugin.loading.plugin_import import place, reason
+from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.protocol.messages import Specification
-from osbench.worker.engine.body import Body
+from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.iteration_arguments import expander
+from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.session.row_feed import RowFeed
+from osbench.worker.session.users_of import users_of
 from osbench.worker.tracing.sampler import seed_of
 from osbench.worker.tracing.span_writer import SpanWriter
 
 if TYPE_CHECKING:
+    from osbench.worker.openstack.short_way import ShortWay
     from osbench.worker.tracing.profiling import Tracer
+
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +48,15 @@ class Preparation:
         self._conf = conf
         self._plugins = plugins
         self._writer: SpanWriter | None = None
+        self._short_way: ShortWay | None = None
         self._store = ""
+        self._processes = int(conf.worker.processes or os.cpu_count() or 1)
 
     def prepare(self, specification: Specification) -> Prepared:
         """Load the scenario, build the body, warm up. The caller reports any exception.
 
-        Raises PluginError where the scenario is missing or has another version.
+        Raises PluginError where the scenario is missing or has another version, and where its
+        warm-up fails; FleetError where it is to have more virtual users than are possible.
         """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
@@ -51,20 +66,33 @@ class Preparation:
                 f"{specification.source_hash[:12]}): bring the same file here, then restart "
                 "osbench-worker"
             )
+        function = getattr(plugin.cls, plugin.method)
+        is_coroutine = inspect.iscoroutinefunction(function)
+        refuse_too_many(specification.users_each, self._processes, coroutines=is_coroutine)
         context = self._context(specification)
-        plugin.cls.warm_up(context)
+        if inspect.iscoroutinefunction(plugin.cls.warm_up):
+            raise PluginError(
+                f"warm_up of scenario {plugin.name} is `async def`: there is no event loop before "
+                "the load"
+            )
+        _warm_up(plugin, context)
         arguments = expander(specification.args, specification.run)
         feed = None
         if specification.columns:
             feed = RowFeed(specification.columns, specification.rows_key)
+        if is_coroutine and 0 < specification.users_each <= plugin.cls.THREADS_UP_TO:
+            function, is_coroutine = without_loop(function), False
+        users = users_of(specification, plugin.cls, context, is_coroutine=is_coroutine)
         body = Body(
             cls=plugin.cls,
-            function=getattr(plugin.cls, plugin.method),
+            function=function,
+            is_coroutine=is_coroutine,
             arguments=feed.over(arguments) if feed is not None else arguments,
             feed=feed.add if feed is not None else None,
             context=context,
             timeout_ns=int(specification.timeout_s * 1e9),
-            tracer=self._tracer(specification),
+            users=users,
+            tracer=self._tracer(specification, is_coroutine=is_coroutine),
         )
         return Prepared(specification=specification, body=body)
 
@@ -90,10 +118,25 @@ class Preparation:
             "timeout_s": specification.timeout_s,
         }
         if specification.deployment:
-            context["deployment"] = Deployment.from_dict(specification.deployment)
+            deployment = Deployment.from_dict(specification.deployment)
+            context["deployment"] = deployment
+            fast = self._conf.worker.openstack_transport == options.FAST
+            if fast and (deployment.admin or deployment.users):
+                self._shorten(context)
         return context
 
-    def _tracer(self, specification: Specification) -> Tracer | None:
+    def _shorten(self, context: dict[str, Any]) -> None:
+        """Have our own client send the requests of OpenStack's clients in this process."""
+        # keystoneauth1 is slow to import, and only clouds need it
+        from osbench.worker.openstack.client_sessions import ClientSessions  # noqa: PLC0415
+        from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415
+
+        if self._short_way is None:
+            self._short_way = ShortWay()
+            ClientSessions(self._short_way).install()
+        context[SHORT_WAY] = self._short_way
+
+    def _tracer(self, specification: Specification, *, is_coroutine: bool) -> Tracer | None:
         if specification.sample_rate <= 0 or not specification.deployment:
             return None
         deployment = Deployment.from_dict(specification.deployment)
@@ -101,7 +144,9 @@ class Preparation:
         if not key:
             return None
         # OSProfiler is slow to import, and many runs do not need it
-        from osbench.worker.tracing.profiling import Tracer  # noqa: PLC0415 - see above
+        from osbench.worker.tracing.iteration_profiler import IterationProfiler  # noqa: PLC0415
+        from osbench.worker.tracing.profiling import Tracer  # noqa: PLC0415
+        from osbench.worker.tracing.task_profiler import TaskProfiler  # noqa: PLC0415
 
         return Tracer(
             key,
@@ -110,6 +155,7 @@ class Preparation:
             self._writer_for(store),
             seed_of(f"{specification.run}/{specification.workload}"),
             specification.scenario,
+            kind=TaskProfiler if is_coroutine else IterationProfiler,
         )
 
     def _writer_for(self, store: str | None) -> SpanWriter | None:
@@ -121,3 +167,17 @@ class Preparation:
             self._writer = SpanWriter(store, worker.trace_expiry_s, worker.trace_queue_spans)
             self._store = store
         return self._writer
+
+
+def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
+    """Call the warm-up of a scenario. Raises PluginError, which names the place in its file."""
+    try:
+        plugin.cls.warm_up(context)
+    except OsbenchError:
+        raise
+    except BaseException as error:
+        LOG.warning("warm_up of scenario %s failed", plugin.name, exc_info=True)
+        file = str(sys.modules[plugin.cls.__module__].__file__)
+        raise PluginError(
+            f"{place(error, file)}: warm_up of scenario {plugin.name} failed: {reason(error)}"
+        ) from error

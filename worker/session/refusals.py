@@ -19,6 +19,11 @@ BAD_SEAL = "bad seal"
 SEEN_BEFORE = "seen before"
 TOO_EARLY = "too early"
 NO_RUN = "no run"
+#: What to do about some of them.
+_REMEDIES = {
+    BAD_SEAL: ". If it was the coordinator's, its key is none of [security] key_file: copy its key "
+    "file to this host"
+}
 
 
 class Refusals:
@@ -34,7 +39,8 @@ class Refusals:
             self._counts[reason] += 1
             first = self._counts[reason] == 1
         # whoever can write to Redis can cause any number of these
-        LOG.log(logging.WARNING if first else logging.DEBUG, "%s was refused: %s", what, reason)
+        level = logging.WARNING if first else logging.DEBUG
+        LOG.log(level, "%s was refused: %s%s", what, reason, _REMEDIES.get(reason, ""))
 
     def counts(self) -> dict[str, int]:
         """How many were refused since the start, by reason."""

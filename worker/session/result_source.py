@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+from array import array
 from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.intervals import Interval
+from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import Row, encode_rows
+from osbench.worker.engine.asides import ForgottenAwait
 from osbench.worker.engine.engine import Engine
 from osbench.worker.engine.failures import printable
 
 #: Most rows, and most bytes of outputs, of one block.
 BLOCK_ROWS = 50_000
 BLOCK_BYTES = 8 << 20
+
+_ACTIONS = operator.itemgetter(7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +47,15 @@ class ResultSource:
         self._returned: list[Interval] = []
         self._fresh: list[list[Any]] = []
         self._names: list[str] = []
+        self._lags = array("q")
+        self._blocked: list[list[Any]] = []
+        self._asides: list[list[Any]] = []
 
     @property
     def exhausted(self) -> bool:
         """The engine has ended, and all of it is in blocks."""
-        return self._engine.stopped and not self._engine.unsettled
+        engine = self._engine
+        return engine.stopped and not engine.unsettled and not engine.has_users_to_end
 
     def contents(self) -> Contents | None:
         """The contents of the next block; None where there is nothing to tell.
@@ -53,15 +63,16 @@ class ResultSource:
         They come again until `stored` is called.
         """
         engine = self._engine
-        waiting = len(engine.rows)
+        waiting, life = len(engine.rows), engine.life[:BLOCK_ROWS]
         # returned numbers first: no row for them can be added later
         self._returned += engine.returned()
-        rows = _first(engine.rows, bulky=engine.bulky)
+        rows = self._judged(_first(engine.rows, bulky=engine.bulky))
         failures = engine.body.failures
         # a failure is numbered before its row is appended, so none is missing here
         self._fresh += failures.fresh()
+        self._asides += engine.body.asides.fresh()
         want, late = engine.want_ns - self._want_sent, engine.started_late - self._late_sent
-        if not (rows or self._returned or self._fresh or want or late):
+        if not any((rows, self._returned, self._fresh, self._asides, want, late, life)):
             return None
         fields = {
             "workload": self.workload,
@@ -71,18 +82,47 @@ class ResultSource:
             "want_ns": want,
             "cut": failures.cut - self._cut_sent,
             "started_late": late,
+            "asides": list(self._asides),
         }
+        if life:
+            t0 = engine.t0_ns
+            fields["life"] = [[kind, who, b - t0, e - t0, why] for kind, who, b, e, why in life]
+        if rows:
+            self._lags.extend(engine.lags())
+            self._blocked += engine.blocked()
+            fields |= {"lags": self._lags.tobytes(), "blocked": list(self._blocked)}
         settled = len(rows) + sum(high - low for low, high in self._returned)
         return Contents(fields=fields, rows=len(rows), settled=settled, whole=len(rows) == waiting)
 
     def stored(self, contents: Contents) -> None:
         """These contents are in a block that is kept."""
+        if self._engine.forgotten:
+            for row in self._engine.rows[: contents.rows]:
+                self._engine.forgotten.pop(row[0], None)
         del self._engine.rows[: contents.rows]
+        del self._engine.life[: len(contents.fields.get("life", ()))]
         self._engine.shipped += contents.settled
-        self._returned, self._fresh = [], []
+        self._returned, self._fresh, self._asides = [], [], []
+        if "lags" in contents.fields:
+            self._lags, self._blocked = array("q"), []
         self._cut_sent += contents.fields["cut"]
         self._want_sent += contents.fields["want_ns"]
         self._late_sent += contents.fields["started_late"]
+
+    def _judged(self, rows: list[Row]) -> list[Row]:
+        """The rows, failed where their iteration has dropped a coroutine before it ran."""
+        forgotten = self._engine.forgotten
+        if not forgotten:
+            return rows
+        found = []
+        for row in rows:
+            iteration, outcome, due, started, ended, idle, failure, actions, extra = row
+            what = forgotten.get(iteration)
+            if what is not None and outcome == Outcome.OK:
+                failure = self._engine.body.failures.number(ForgottenAwait(what), what)
+                outcome = Outcome.FAILED
+            found.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
+        return found
 
     def _clean_names(self) -> list[str]:
         names = self._engine.action_names
@@ -93,12 +133,12 @@ class ResultSource:
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
     """The rows of the next block, limited by `BLOCK_ROWS` and `BLOCK_BYTES`."""
     found = rows[:BLOCK_ROWS]
-    if not bulky and sum(len(row[7]) for row in found) <= BLOCK_BYTES:
+    if not bulky and sum(map(len, map(_ACTIONS, found))) <= BLOCK_BYTES:
         return found
     room = BLOCK_BYTES
     for at, row in enumerate(found):
-        outputs = row[8][1] if row[8] is not None else None
-        room -= len(row[7]) + (sum(map(len, outputs)) if outputs else 0)
+        _, outputs, exchanges = row[8] or (b"", None, b"")
+        room -= len(row[7]) + len(exchanges) + (sum(map(len, outputs)) if outputs else 0)
         if room < 0 and at:
             return found[:at]
     return found

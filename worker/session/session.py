@@ -62,6 +62,7 @@ class Session:
         self._intake = Intake(
             run=offer.run, incarnation=equipment.incarnation, session=offer.session
         )
+        equipment.log.begin(offer.run)
         spool = f"{equipment.incarnation}.{offer.membership[:32]}.blocks"
         self.outbox = Outbox(equipment.spool_dir / spool, equipment.spool_limit_bytes)
         self.shipper = Shipper(
@@ -71,6 +72,7 @@ class Session:
             store=store,
             sealer=equipment.sealer,
             outbox=self.outbox,
+            log=equipment.log,
             patience_s=self._patience_s,
         )
         self.workloads = Workloads(
@@ -114,6 +116,7 @@ class Session:
             "problem": workloads.problem,
             "generation": workloads.generation,
             "busy": workloads.busy,
+            "living": workloads.living,
             "queued": workloads.queued,
         }
 
@@ -132,6 +135,7 @@ class Session:
 
     def follow(self, data: bytes | None, offset: ClockOffset) -> None:
         """Follow a control record; one that does not fit is refused and counted."""
+        self._equipment.log.clock = offset
         # the same record is read many times
         if data is None or data == self._record or self._ended:
             return
@@ -193,6 +197,7 @@ class Session:
         self._ended = True
         self.workloads.close()
         self.shipper.close()
+        self._equipment.log.end()
 
     def _patience_s(self) -> float:
         quiet = self.unheard_s() > QUIET_S

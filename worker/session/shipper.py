@@ -14,6 +14,7 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.store import Store
 from osbench.worker.engine.engine import Engine
+from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.result_source import ResultSource
 
@@ -38,6 +39,7 @@ class Shipper:
         store: Store,
         sealer: Sealer,
         outbox: Outbox,
+        log: LogBook,
         patience_s: Callable[[], float],
     ) -> None:
         self._header: dict[str, Any] = {
@@ -48,6 +50,7 @@ class Shipper:
         self._store = store
         self._sealer = sealer
         self.outbox = outbox
+        self._log = log
         self._patience_s = patience_s
         #: The engine that is served, and earlier ones that still have iterations.
         self._sources: list[ResultSource] = []
@@ -151,6 +154,9 @@ class Shipper:
         for workload in list(self._returned):
             self._put({"workload": workload, "returned": list(self._returned[workload])})
             del self._returned[workload]
+        entries, cut = self._log.take()
+        if entries or cut:
+            self._put({"workload": -1, "log": entries, "log_cut": cut})
         if self._voids:
             self._put({"workload": -1, "voids": list(self._voids)})
             self._voids.clear()

@@ -11,21 +11,30 @@ from time import monotonic_ns
 
 from osbench.common.clock import ClockOffset
 from osbench.common.errors import OsbenchError, Untrusted
-from osbench.common.masking import mask_url
+from osbench.common.masking import mask_url, secret_values
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.messages import Batch, Control, Specification
 from osbench.common.protocol.store import Store
+from osbench.worker.engine.asides import tell_forgotten_awaits
+from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine
-from osbench.worker.engine.engine import NEVER, Engine
+from osbench.worker.engine.engine import Engine, EngineSetup, Remains
 from osbench.worker.engine.failures import message_of
+from osbench.worker.engine.granted_arrivals import ArrivalSetup
+from osbench.worker.engine.open_coroutines import OpenCoroutines
 from osbench.worker.engine.open_engine import OpenEngine
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Prepared
 from osbench.worker.session.refusals import OTHER_SPECIFICATION
 from osbench.worker.session.shipper import Shipper
+from osbench.worker.session.shown_requests import ShownRequests
 
 #: How often a specification that is not there yet is asked for, seconds.
 ASK_S = 0.1
+#: Thresholds of the garbage collector: Python's own; and for thousands of coroutines, whose objects
+#: it would traverse again and again, which took half of the CPU time.
+FEW_USERS = gc.get_threshold()
+MANY_USERS = (100_000, 20, 100)
 
 
 class Workloads:
@@ -62,15 +71,16 @@ class Workloads:
         self._refused = b""
         self._found = False
         self._asked_at = float("-inf")
+        self._shown = ShownRequests(equipment.log)
         self._lock = threading.Lock()
 
     # what heartbeats tell
 
     @property
     def eager(self) -> bool:
-        """Control records change often: before the load, and while users are added."""
+        """Control records change often: before the load, while users are added, after its end."""
         engine, ready = self.engine, self._ready
-        if engine is None or ready is None:
+        if engine is None or ready is None or not (self.queued or self.busy):
             return True
         eager_ns = int(ready.specification.eager_s * 1e9)
         return monotonic_ns() < engine.t0_ns + eager_ns
@@ -79,6 +89,11 @@ class Workloads:
     def busy(self) -> int:
         """Running iterations."""
         return sum(len(engine.inflight) for engine in self._engines())
+
+    @property
+    def living(self) -> int:
+        """Virtual users that have begun and are to end by `on_stop`."""
+        return sum(len(engine.living) for engine in self._engines())
 
     @property
     def queued(self) -> int:
@@ -92,10 +107,10 @@ class Workloads:
         """Numbers of all engines that are not in a block yet."""
         return sum(engine.unsettled for engine in self._engines())
 
-    def stuck(self) -> list[threading.Thread]:
-        """Threads that are still running after their iteration timed out."""
-        threads = [thread for engine in self._engines() for thread in engine.abandoned]
-        return [thread for thread in threads if thread.is_alive()]
+    def stuck(self) -> list[Remains]:
+        """What still runs of iterations that timed out: threads, coroutines, blocking calls."""
+        found = [one for engine in self._engines() for one in engine.abandoned]
+        return [one for one in found if one.is_alive()]
 
     # granted numbers
 
@@ -143,6 +158,7 @@ class Workloads:
 
     def close(self) -> None:
         """End the engine."""
+        self._shown.end()
         if self.engine is not None:
             self.engine.close()
 
@@ -165,8 +181,10 @@ class Workloads:
             return
         if control.stop_s is not None:
             engine.stop(engine.t0_ns + int(control.stop_s * 1e9))
+        # before there are users who would start without a limit
+        engine.pacing.set_rate(control.pace)
         if control.generation != self.generation:
-            engine.set_share(min(control.share, self._equipment.capacity))
+            engine.set_share(min(control.share, self._equipment.capacity), control.numbers)
             self.generation = control.generation
 
     def fetch(self) -> None:
@@ -206,8 +224,11 @@ class Workloads:
     def _prepare(self, workload: int, data: bytes) -> None:
         ready, problem = None, ""
         try:
-            ready = self._equipment.preparation.prepare(self._specification(workload, data))
+            specification = self._specification(workload, data)
+            ready = self._equipment.preparation.prepare(specification)
+            self._shown.begin(specification.shown, ready.body.cls)
             _exempt_from_garbage_collection()
+            gc.set_threshold(*(MANY_USERS if ready.body.is_coroutine else FEW_USERS))
         except OsbenchError as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
@@ -227,6 +248,8 @@ class Workloads:
         found = Specification.parse(self._equipment.vault.decrypt(token))
         if (found.run, found.workload) != (self._run, workload):
             raise Untrusted("the specification is of another workload")
+        parts = [found.args, found.context, found.deployment, found.http, found.users]
+        self._equipment.log.hide(secret_values(parts))
         return found
 
     def _start(self, ready: Prepared, control: Control, t0_ns: int) -> None:
@@ -238,17 +261,26 @@ class Workloads:
         if specification.open:
             # without max_concurrency, or beyond the capacity, the limit is this worker's capacity
             limited = not specification.max_concurrency or control.share > equipment.capacity
-            engine = OpenEngine(
-                ready.body,
-                t0_ns,
-                NEVER,
-                self._shipper.wake,
-                max_lag_ns=int(specification.max_lag_s * 1e9),
-                at_limit=(Outcome.DROPPED_CAPACITY if limited else Outcome.DROPPED_MAX_CONCURRENCY),
-                page=page,
+            engine = (OpenCoroutines if ready.body.is_coroutine else OpenEngine)(
+                ArrivalSetup(
+                    body=ready.body,
+                    t0_ns=t0_ns,
+                    request_work=self._shipper.wake,
+                    page=page,
+                    max_lag_ns=int(specification.max_lag_s * 1e9),
+                    at_limit=Outcome.DROPPED_CAPACITY
+                    if limited
+                    else Outcome.DROPPED_MAX_CONCURRENCY,
+                    sleep=equipment.sleep,
+                )
             )
         else:
-            engine = ClosedEngine(ready.body, t0_ns, NEVER, self._shipper.wake, page=page)
+            engine = (ClosedCoroutines if ready.body.is_coroutine else ClosedEngine)(
+                EngineSetup(
+                    body=ready.body, t0_ns=t0_ns, request_work=self._shipper.wake, page=page
+                )
+            )
+        tell_forgotten_awaits(engine.forget)
         engine.set_lease(self._lease_ns)
         self.generation = -1
         self._shipper.serve(engine, control.workload, specification.ship_interval_s)
@@ -266,7 +298,9 @@ class Workloads:
         self._past = [
             engine
             for engine in self._engines()
-            if engine.unsettled or any(thread.is_alive() for thread in engine.abandoned)
+            if engine.unsettled
+            or engine.has_users_to_end
+            or any(one.is_alive() for one in engine.abandoned)
         ]
         self.engine = None
 

@@ -4,6 +4,7 @@ Further modules are imported by those who ask for them, as in `from osbench.plug
 
 - `statistics`: percentiles, and names of nested atomic actions, for SLA criteria
 - `formatting`: numbers and texts as reports print them
+- `durations`: durations in configurations, as people write them
 - `cloud`: access to an OpenStack cloud, for contexts that make objects in it
 - `errors`: what contexts raise
 

@@ -1,10 +1,12 @@
-"""Percentiles of histograms, and paths of atomic actions, for SLA criteria.
+"""Percentiles of histograms, sliding windows, and paths of atomic actions, for SLA criteria.
 
 - `percentiles(histogram, percents)`: a `PercentileEstimate` each: value and 95 % confidence
   interval, in nanoseconds
 - `least_percentile(histogram, percent, more)`: what a percentile comes to at least, whatever
   `more` further samples are; for `Sla.breach`
 - `name_paths(lines, names)`: the path, "outer > inner", of each line of `Columns.actions`
+- `Windows(over_s, from_s)`: counts over sliding windows of time, and the worst `Window` of them;
+  `OVER_S` is the JSON schema of their length
 - `unknown(path, known)`: a message on an action that no iteration had, with similar ones
 """
 
@@ -14,5 +16,15 @@ from osbench.coordinator.statistics.percentiles import (
     least_percentile,
     percentiles,
 )
+from osbench.coordinator.statistics.windows import OVER_S, Window, Windows
 
-__all__ = ["PercentileEstimate", "least_percentile", "name_paths", "percentiles", "unknown"]
+__all__ = [
+    "OVER_S",
+    "PercentileEstimate",
+    "Window",
+    "Windows",
+    "least_percentile",
+    "name_paths",
+    "percentiles",
+    "unknown",
+]

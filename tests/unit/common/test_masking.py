@@ -1,9 +1,11 @@
 """What is shown has no secrets in it."""
 
+import time
+
 import pytest
 
 from osbench.common.errors import OsbenchError, Problem, TaskError
-from osbench.common.masking import mask, mask_url
+from osbench.common.masking import MASK, mask, mask_text, mask_url, secret_values
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,62 @@ def test_values_under_telling_names_are_hidden_and_others_kept():
     assert "pw" not in str(shown)
     assert (shown["keystone"], shown["https_key"], shown["secret"]) == ("kept", "/kept.pem", None)
     assert shown["inner"] == [{"token": "***"}, ["redis://***@kept"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=planted",
+        "user_password: planted, user: kept",
+        '{"auth": {"password": "planted", "user": "kept"}}',
+        "{'admin_pass': 1, 'api_key': 'plan ted'}",
+        "X-Auth-Token: planted",
+        "Authorization: Bearer planted",
+        "authorization=Basic planted, kept",
+        "Cookie: a=1; session=planted",
+        "Set-Cookie: planted=1; Path=/",
+        "at https://u:planted@host/",
+        "token gAAAAABplantedplantedplanted",
+        "eyJhbGciOiJI.planted.planted",
+        '"{\\"secret\\": \\"planted\\"}"',
+    ],
+)
+def test_secrets_in_a_text_are_hidden(text):
+    shown = mask_text(text)
+
+    assert "planted" not in shown
+    assert "plan ted" not in shown
+    assert MASK in shown
+    assert ("kept" in shown) == ("kept" in text)
+
+
+@pytest.mark.parametrize(
+    "text", ["12 passed in 3 s", "the token is gone", "monkey: banana", '{"tokens": [1], "a": 2}']
+)
+def test_a_text_without_secrets_stays(text):
+    assert mask_text(text) == text
+
+
+def test_masking_a_long_word_takes_no_long_time():
+    begun = time.process_time()
+
+    for word in ("0" * 8000, "-" * 8000, "token" * 1600, "cookie" * 1300, "eyJ" * 2600):
+        mask_text(word)
+
+    assert time.process_time() - begun < 5
+
+
+def test_secret_values_are_found_by_their_names():
+    value = {
+        "password": "planted-1",
+        "user": "kept",
+        "auth": [{"token": "planted-2", "id": "kept"}],
+        "secret": ["planted-3", {"note": "planted-4"}],
+        "private_key": "BEGIN\nplanted-5\n-",
+        "key": "abc",
+    }
+
+    assert set(secret_values(value)) == {
+        *(f"planted-{number}" for number in range(1, 6)),
+        "BEGIN",
+    }

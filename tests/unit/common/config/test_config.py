@@ -150,7 +150,10 @@ def test_the_arguments_of_the_process_are_not_read(write, monkeypatch):
         ("[wroker]\nprocesses = 4", "[wroker]: unknown section"),
         ("[worker]\nprocesses = four", "[worker] processes = 'four': must be a whole number"),
         ("[worker]\nprocesses = -1", "[worker] processes = '-1': "),
-        ("[worker]\nship_interval_s = soon", "ship_interval_s = 'soon': must be a number"),
+        (
+            "[worker]\nship_interval_s = soon",
+            "ship_interval_s = 'soon': must be seconds, or a duration",
+        ),
         ("[worker]\nship_interval_s = nan", "ship_interval_s = 'nan': must be a finite number"),
         ("[worker]\nship_interval_s = inf", "ship_interval_s = 'inf': must be a finite number"),
         ("[benchmark]\nprofiler_sample_rate = 1.01", "profiler_sample_rate = '1.01': "),
@@ -224,3 +227,12 @@ def test_a_file_that_is_not_text_is_refused(tmp_path):
 
 def test_a_directory_is_refused(tmp_path):
     assert f"{tmp_path}: Is a directory" in refusal(str(tmp_path))
+
+
+def test_durations_have_units(write):
+    conf = config.load([write("[benchmark]\nlag_limit_s = 250ms\n[messaging]\npatience_s = 5m\n")])
+
+    assert (conf.benchmark.lag_limit_s, conf.messaging.patience_s) == (0.25, 300)
+    assert "a duration such as 30s, 5m or 1h30m" in refusal(
+        write("[messaging]\npatience_s = 5 minutes\n")
+    )

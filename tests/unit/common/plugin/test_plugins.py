@@ -2,8 +2,10 @@
 
 import hashlib
 import importlib.metadata
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -166,12 +168,28 @@ def test_a_file_that_fails_names_line_and_reason(tmp_path: Path, text: str, line
     file = tmp_path / "bad.py"
     file.write_text(text)
 
-    with pytest.raises(errors.PluginError, match=said) as caught:
-        Plugins([str(tmp_path)]).scenario_names()
+    (fault,) = Plugins([str(tmp_path)]).faults()
 
-    assert str(caught.value).startswith(f"{file}:{line}: ")
-    assert "\n" not in str(caught.value)
+    assert re.search(said, fault)
+    assert fault.startswith(f"{file}:{line}: ")
+    assert "\n" not in fault
     assert not [name for name in sys.modules if name.endswith("_bad")]
+
+
+def test_a_file_that_fails_is_logged_and_refuses_only_what_may_be_in_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    (tmp_path / "bad.py").write_text("import not_there_at_all\n")
+    (tmp_path / "good.py").write_text(SCENARIO)
+    plugins = Plugins([str(tmp_path)])
+
+    assert plugins.scenario("Mine.first").source == "native"
+    assert plugins.get("runner", "constant")
+    for look in (plugins.scenario, partial(plugins.get, "sla")):
+        with pytest.raises(errors.PluginError, match=r"'Mine.absent', .*bad\.py:1: ModuleNotFound"):
+            look("Mine.absent")
+    (said,) = caplog.messages
+    assert "bad.py:1: ModuleNotFoundError" in said
 
 
 @pytest.mark.parametrize("name", ["nowhere", "text.txt"])
@@ -215,8 +233,9 @@ def test_a_file_does_not_override_what_is_built_in(tmp_path: Path):
 def test_a_mark_on_what_is_no_scenario(tmp_path: Path, text: str):
     (tmp_path / "odd.py").write_text("from osbench.plugin import scenario\n" + text)
 
-    with pytest.raises(errors.PluginError, match=r"odd\.py: .*A.* is not a subclass"):
-        Plugins([str(tmp_path)]).scenario_names()
+    (fault,) = Plugins([str(tmp_path)]).faults()
+
+    assert re.search(r"odd\.py: .*A.* is not a subclass", fault)
 
 
 def test_a_runner_that_is_no_runner(monkeypatch: pytest.MonkeyPatch):

@@ -10,6 +10,13 @@ from osbench.common.plugin.atomic import action_timer
 from osbench.common.plugin.scenario import Scenario
 
 
+def problems(name: str, method: Callable[..., Any], args: dict[str, Any]) -> list[str]:
+    return [
+        *signature.misnamed(name, method, args),
+        *signature.mistyped(name, method, args).values(),
+    ]
+
+
 class Example(Scenario):
     def plain(self, url: str, times: int = 1, wait: float | None = None) -> None: ...
 
@@ -33,7 +40,7 @@ class Example(Scenario):
     ],
 )
 def test_arguments_that_fit(method: Callable[..., Any], args: dict[str, Any]):
-    assert signature.problems("Example.it", method, args) == []
+    assert problems("Example.it", method, args) == []
 
 
 @pytest.mark.parametrize(
@@ -61,11 +68,11 @@ def test_arguments_that_fit(method: Callable[..., Any], args: dict[str, Any]):
     ],
 )
 def test_arguments_that_do_not(method: Callable[..., Any], args: dict[str, Any], said: list[str]):
-    assert signature.problems("X.y", method, args) == said
+    assert problems("X.y", method, args) == said
 
 
 def test_annotations_that_cannot_be_read_check_nothing():
     def run(self, size: "NotThere", other: int) -> None:  # noqa: F821 - the point of the test
         """Annotated for type checkers alone."""
 
-    assert signature.problems("X.y", run, {"size": 1, "other": "x"}) == []
+    assert problems("X.y", run, {"size": 1, "other": "x"}) == []

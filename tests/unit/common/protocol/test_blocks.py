@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.exchanges import (
+    EXCHANGE_BYTES,
+    OWN,
+    PHASES,
+    pack_exchange,
+    pack_other,
+)
 
 T0 = 10**12
 PLAIN = (1, 1, T0 + 1, T0 + 2, T0 + 9, 0, 0, (), None)
 #: An action within an action, and a failed one.
 NESTED = [0, -1, T0 + 2, T0 + 8, 0, 1, 0, T0 + 3, T0 + 7, 1]
-FULL = (2, 2, T0, T0 + 2, T0 + 9, 4, 3, NESTED, (b"t" * 16, [b"out", b"put"]))
+#: In the inner action, over a new connection without TLS; then one of another client.
+REQUESTS = pack_exchange(1, OWN, 5, 7, 0, 2_500_000, 100, 120, 4096, 200) + pack_other(-1, 0)
+FULL = (2, 2, T0, T0 + 2, T0 + 9, 4, 3, NESTED, (b"t" * 16, [b"out", b"put"], REQUESTS))
 
 
 def encoded(**changes) -> dict:
@@ -50,18 +61,37 @@ def test_traces_and_outputs_are_found_by_iteration():
     assert found.outputs == ((2, (b"out", b"put")),)
 
 
+def test_requests_keep_their_row_action_client_phases_and_bytes():
+    found = decode_rows(encoded())
+
+    own, other = found.exchanges
+    assert found.exchanged.tolist() == [1, 1]
+    assert [own[phase] for phase in PHASES] == [5, 7, 0, 2_500_000, 100]
+    assert (own["action"], own["client"], own["sent"], own["received"]) == (1, -1, 120, 4096)
+    assert (other["action"], found.names[other["client"]]) == (-1, "outer")
+
+
+def test_blocks_of_workers_that_say_nothing_of_requests_are_read():
+    columns = encoded()
+    del columns["requests"], columns["exchanges"]
+
+    found = decode_rows(columns)
+
+    assert (len(found), len(found.exchanges), len(found.exchanged)) == (2, 0, 0)
+
+
 def test_columns_of_zeros_are_not_sent():
     columns = encode_rows([PLAIN], ["unused"], T0)
     found = decode_rows(columns)
 
-    assert not {"idle", "failure", "lengths", "actions", "names", "traced"} & columns.keys()
+    assert set(columns) == {"rows", "t0", "iteration", "outcome", "due", "started", "ended"}
     assert found.idle.tolist() == found.failure.tolist() == [0]
     assert found.actions.shape == (0, 6)
     assert (found.names, found.outputs, found.traces.shape) == ((), (), (0, 16))
 
 
 def test_rows_without_trace_may_have_outputs_and_the_other_way_round():
-    rows = [(1, *PLAIN[1:8], (b"", [b"x"])), (2, *PLAIN[1:8], (b"t" * 16, None))]
+    rows = [(1, *PLAIN[1:8], (b"", [b"x"], b"")), (2, *PLAIN[1:8], (b"t" * 16, None, b""))]
 
     found = decode_rows(encode_rows(rows, (), T0))
 
@@ -96,6 +126,30 @@ def test_an_iteration_may_have_very_many_actions():
         {"lengths": b"\0" * 8},
         {"actions": b"\0" * 40},
         {"actions": b"\0" * 8},
+        {"exchanges": REQUESTS[:-1]},
+        {"exchanges": REQUESTS[:EXCHANGE_BYTES]},
+        {"exchanges": None},
+        {"exchanges": pack_exchange(0, OWN, *[1] * 7, 1000) + pack_other(-1, 0)},
+        {"exchanges": pack_exchange(0, OWN, *[1] * 7, -1) + pack_other(-1, 0)},
+        {"requests": bytes([2, 0, 0, 0] + [0] * 4)},
+        {"requests": bytes(4)},
+        {"requests": b"\xff" * 8},
+        *(
+            {"exchanges": pack_exchange(*fields, 200) + pack_other(-1, 0)}
+            for fields in (
+                (2, OWN, *[1] * 5, 1, 1),
+                (-2, OWN, *[1] * 5, 1, 1),
+                (0, 2, *[1] * 5, 1, 1),
+                (0, -2, *[1] * 5, 1, 1),
+                (0, OWN, math.nan, *[1] * 4, 1, 1),
+                (0, OWN, 1, math.inf, *[1] * 3, 1, 1),
+                (0, OWN, 1, 1, -2, 1, 1, 1, 1),
+                (0, OWN, 1, 1, 1, -0.5, 1, 1, 1),
+                (0, OWN, 1, 1, 1, 1, 1e17, 1, 1),
+                (0, OWN, *[1] * 5, -1, 1),
+                (0, OWN, *[1] * 5, 1, 2**42),
+            )
+        ),
         {"names": ["outer"]},
         {"names": None},
         {"traces": b"t" * 15},

@@ -62,6 +62,7 @@ MESSAGES = [
         timeout_s=0.0,
         open=False,
         max_concurrency=0,
+        users_each=4,
         max_lag_s=1.0,
         context={},
         deployment={},

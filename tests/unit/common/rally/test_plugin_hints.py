@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def look(plugins: Plugins, kind: str, name: str) -> str:
         ("sla", "outliers@default", f"is a plug-in of Rally, {INSTALL}"),
         ("hook", "fault_injection@openstack", f"is a plug-in of Rally, {INSTALL}"),
         ("trigger", "event@rally", f"is a plug-in of Rally, {INSTALL}"),
-        ("runner", "constant@rally", "osbench has runners of its own"),
+        ("runner", "constant@rally", f"is a plug-in of Rally, {INSTALL}"),
         ("context", "users@default", f"needs Rally, {INSTALL}"),
         ("scenario", "NovaServers.bot_server", "did you mean NovaServers.boot_server"),
     ],
@@ -80,12 +81,16 @@ def test_a_plugin_file_of_rally_needs_rally(tmp_path: Path):
 @pytest.mark.parametrize(
     ("kind", "name", "release"),
     [
-        ("scenario", "SaharaJob.create_launch_job", "4.0.0"),
-        ("scenario", "NovaAgents.list_agents", "2.3.0"),
-        ("scenario", "CeilometerMeters.list_meters", "2.2.0"),
-        ("scenario", "EC2Servers.boot_server", "2.0.0"),
-        ("context", "murano_packages", "4.0.0"),
-        ("context", "profiles@openstack", "4.0.0"),
+        ("scenario", "SaharaJob.create_launch_job", "rally-openstack 4.0.0"),
+        ("scenario", "NovaAgents.list_agents", "rally-openstack 2.3.0"),
+        ("scenario", "CeilometerMeters.list_meters", "rally-openstack 2.2.0"),
+        ("scenario", "EC2Servers.boot_server", "rally-openstack 2.0.0"),
+        ("scenario", "NovaSecGroup.create_and_list_secgroups", "rally 0.10.0"),
+        ("scenario", "TempestScenario.all", "rally 0.8.0"),
+        ("scenario", "Dummy.dummy_with_scenario_output", "rally 0.7.0"),
+        ("context", "murano_packages", "rally-openstack 4.0.0"),
+        ("context", "profiles@openstack", "rally-openstack 4.0.0"),
+        ("context", "fuel_environments", "rally 0.10.0"),
     ],
 )
 def test_what_rally_has_removed_is_named_as_such(request, extra, kind, name, release):
@@ -93,12 +98,13 @@ def test_what_rally_has_removed_is_named_as_such(request, extra, kind, name, rel
 
     said = look(Plugins(), kind, name)
 
-    assert said.endswith(f"{name!r} was removed from Rally in rally-openstack {release}")
+    assert said.endswith(f"{name!r} was removed from Rally in {release}")
 
 
 def test_of_the_last_release_with_them_17_scenarios_and_9_contexts_are_gone():
+    last = "rally-openstack 4.0.0"
     gone = {
-        kind: [name for name, release in plugin_hints.removed(kind).items() if release == "4.0.0"]
+        kind: [name for name, since in plugin_hints.removed(kind).items() if since == last]
         for kind in ("scenario", "context")
     }
 
@@ -268,11 +274,29 @@ def test_plugins_that_rally_finds_by_itself(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("rally")
-def test_a_rally_plugin_that_cannot_be_imported_says_why_each_time(tmp_path: Path):
+def test_what_rally_says_of_docstrings_is_silent_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+):
+    titles = Plugins().rally.titles("scenario")
+    logging.getLogger("rally.task.scenario").warning("something else")
+
+    assert "ManilaShares.create_share_then_allow_and_deny_access@openstack" in titles
+    assert caplog.messages == ["something else"]
+
+
+@pytest.mark.usefixtures("rally")
+def test_a_rally_plugin_that_cannot_be_imported_says_why_each_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
     (tmp_path / "broken.py").write_text(THEIRS.format(beside="nowhere_at_all", name="Broken.one"))
     plugins = Plugins([str(tmp_path)])
 
     for _ in range(2):
-        with pytest.raises(PluginError, match=r"broken\.py: No module named 'nowhere_at_all'"):
+        with pytest.raises(
+            PluginError, match=r"no scenario 'Broken.one', .*broken\.py: No module named 'nowhere"
+        ):
             plugins.scenario("Broken.one")
+    # once
+    assert [text for text in caplog.messages if "broken.py" in text] == plugins.faults()
+    assert plugins.scenario("Dummy.dummy@rally").source == RALLY
     assert plugins.scenario("Dummy.dummy").source == NATIVE

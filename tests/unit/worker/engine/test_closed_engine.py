@@ -9,14 +9,26 @@ from time import monotonic_ns
 
 import pytest
 
-from helpers.engines import MS, Books, Gauge, batch, closed, steps, until
+from helpers import engines
+from helpers.engines import (
+    MS,
+    Books,
+    Gauge,
+    batch,
+    nap,
+    napping,
+    steps,
+    think,
+    until,
+    waiting,
+)
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
 
 
-def test_every_number_runs_once_on_many_threads():
+def test_every_number_runs_once_on_many_threads(closed):
     ran: list[int] = []
     with closed(lambda scenario: ran.append(scenario.context["iteration"])) as engine:
         engine.add(batch((1, 20_001)))
@@ -31,12 +43,12 @@ def test_every_number_runs_once_on_many_threads():
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}
 
 
-def test_exactly_the_share_runs_at_once_as_it_goes_up_and_down():
+def test_exactly_the_share_runs_at_once_as_it_goes_up_and_down(closed):
     gauge = Gauge()
 
-    def work(scenario):
+    async def work(scenario):
         with gauge:
-            time.sleep(0.001)
+            await nap(0.001)
 
     with closed(work) as engine:
         engine.add(batch((1, 1_000_000)))
@@ -50,13 +62,13 @@ def test_exactly_the_share_runs_at_once_as_it_goes_up_and_down():
             assert gauge.most == share
 
 
-def test_a_lowered_share_is_in_force_once_inflight_shows_it():
+def test_a_lowered_share_is_in_force_once_inflight_shows_it(closed):
     """Who reads `inflight` after lowering the share sees all that may still run."""
     gauge = Gauge()
 
-    def work(scenario):
+    async def work(scenario):
         with gauge:
-            time.sleep(0.0002)
+            await nap(0.0002)
 
     with closed(work) as engine:
         engine.add(batch((1, 1_000_000)))
@@ -71,7 +83,7 @@ def test_a_lowered_share_is_in_force_once_inflight_shows_it():
             assert gauge.most <= 4
 
 
-def test_numbers_that_wait_in_a_shared_run_survive_a_share_of_none():
+def test_numbers_that_wait_in_a_shared_run_survive_a_share_of_none(closed):
     with closed() as engine:
         engine.set_share(1)
         engine.add(batch((1, 50_001)))
@@ -87,12 +99,12 @@ def test_numbers_that_wait_in_a_shared_run_survive_a_share_of_none():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_was_claimed_is_reported_or_given_back_once(seed):
+def test_what_was_claimed_is_reported_or_given_back_once(closed, seed):
     chance = random.Random(seed)
 
-    def work(scenario):
+    async def work(scenario):
         if scenario.context["iteration"] % 97 == 0:
-            time.sleep(0.001)
+            await nap(0.001)
 
     with closed(work, t0_in_ns=10 * MS) as engine:
         books, last = Books(engine), 1
@@ -114,10 +126,10 @@ def test_what_was_claimed_is_reported_or_given_back_once(seed):
         assert engine.added == last - 1
 
 
-def test_what_is_claimed_and_not_started_is_queued_wherever_it_waits():
+def test_what_is_claimed_and_not_started_is_queued_wherever_it_waits(closed):
     go_on = threading.Event()
 
-    with closed(lambda scenario: go_on.wait(20.0)) as engine:
+    with closed(waiting(go_on)) as engine:
         engine.add(batch((1, 11), number=1))
         engine.add(batch((11, 14), number=2))
         before = engine.queued
@@ -130,7 +142,7 @@ def test_what_is_claimed_and_not_started_is_queued_wherever_it_waits():
         assert (before, during, engine.queued) == (13, 11, 0)
 
 
-def test_nothing_starts_at_or_after_the_stop_instant():
+def test_nothing_starts_at_or_after_the_stop_instant(closed):
     with closed() as engine:
         returned = Books(engine).returned
         engine.add(batch((1, 300_001)))
@@ -147,7 +159,7 @@ def test_nothing_starts_at_or_after_the_stop_instant():
     assert all(row[STARTED] < stop_ns for row in engine.rows)
 
 
-def test_nothing_starts_before_the_load_and_users_are_free_from_its_start():
+def test_nothing_starts_before_the_load_and_users_are_free_from_its_start(closed):
     with closed(t0_in_ns=80 * MS) as engine:
         engine.add(batch((1, 101)))
         engine.set_share(4)
@@ -158,8 +170,8 @@ def test_nothing_starts_before_the_load_and_users_are_free_from_its_start():
         assert min(row[DUE] for row in engine.rows) == engine.t0_ns
 
 
-def test_an_iteration_is_due_when_its_user_was_free():
-    with closed(lambda scenario: time.sleep(0.002)) as engine:
+def test_an_iteration_is_due_when_its_user_was_free(closed):
+    with closed(napping(0.002)) as engine:
         engine.add(batch((1, 21)))
         engine.set_share(1)
         until(lambda: len(engine.rows) == 20)
@@ -169,8 +181,8 @@ def test_an_iteration_is_due_when_its_user_was_free():
         assert after[STARTED] >= after[DUE]
 
 
-def test_a_user_that_comes_later_is_free_from_then_on():
-    with closed(lambda scenario: time.sleep(0.03)) as engine:
+def test_a_user_that_comes_later_is_free_from_then_on(closed):
+    with closed(napping(0.03)) as engine:
         engine.add(batch((1, 1000)))
         engine.set_share(1)
         until(lambda: engine.inflight)
@@ -184,9 +196,12 @@ def test_a_user_that_comes_later_is_free_from_then_on():
     assert all(row[DUE] >= raised_ns for row in first)
 
 
-def test_waiting_for_work_counts_once_the_work_has_come():
-    with closed() as engine:
+def test_waiting_for_work_counts_once_the_work_has_come(closed):
+    asked: list[None] = []
+    with closed(request_work=lambda: asked.append(None)) as engine:
         engine.set_share(2)
+        # once for the share, and once for each user that waits
+        until(lambda: len(asked) >= 3)
         time.sleep(0.06)
         before = engine.want_ns
         engine.add(batch((1, 2)))
@@ -201,7 +216,7 @@ def test_waiting_for_work_counts_once_the_work_has_come():
         assert row[STARTED] - row[DUE] >= 60 * MS
 
 
-def test_the_wait_at_the_end_of_all_work_does_not_count():
+def test_the_wait_at_the_end_of_all_work_does_not_count(closed):
     with closed() as engine:
         engine.add(batch((1, 101)))
         engine.set_share(1)
@@ -212,7 +227,7 @@ def test_the_wait_at_the_end_of_all_work_does_not_count():
         assert engine.want_ns == counted < 50 * MS
 
 
-def test_waiting_for_work_until_the_stop_instant_counts():
+def test_waiting_for_work_until_the_stop_instant_counts(closed):
     request_work = threading.Event()
     with closed(request_work=request_work.set) as engine:
         begin_ns = monotonic_ns()
@@ -233,7 +248,9 @@ def test_waiting_for_work_until_the_stop_instant_counts():
     assert engine.want_ns == counted
 
 
-def test_waiting_for_work_of_a_load_without_a_stop_instant_does_not_count_when_it_is_stopped():
+def test_waiting_for_work_without_a_stop_instant_does_not_count_when_it_is_stopped(
+    closed,
+):
     with closed() as engine:
         engine.set_share(2)
         time.sleep(0.03)
@@ -243,7 +260,7 @@ def test_waiting_for_work_of_a_load_without_a_stop_instant_does_not_count_when_i
     assert engine.want_ns == 0
 
 
-def test_users_that_the_share_has_no_place_for_do_not_wait_for_work():
+def test_users_that_the_share_has_no_place_for_do_not_wait_for_work(closed):
     with closed() as engine:
         engine.set_share(2)
         engine.set_share(0)
@@ -257,7 +274,7 @@ def test_users_that_the_share_has_no_place_for_do_not_wait_for_work():
         assert all(row[DUE] >= raised_ns for row in engine.rows)
 
 
-def test_users_request_work_before_they_need_it():
+def test_users_request_work_before_they_need_it(closed):
     asked = threading.Event()
     with closed(request_work=asked.set) as engine:
         engine.set_share(1)
@@ -268,10 +285,10 @@ def test_users_request_work_before_they_need_it():
         assert asked.wait(10)
 
 
-def test_actions_outputs_and_sleep_stand_in_the_row():
-    def work(scenario):
+def test_actions_outputs_and_sleep_stand_in_the_row(closed):
+    async def work(scenario):
         with ActionTimer(scenario, "outer"), ActionTimer(scenario, "inner"):
-            scenario.sleep_between(0.003)
+            await think(scenario, 0.003)
         scenario.add_output(additive={"title": "t", "chart_plugin": "Pie", "data": [["a", 1]]})
 
     with closed(work) as engine:
@@ -285,13 +302,13 @@ def test_actions_outputs_and_sleep_stand_in_the_row():
     assert (outer[0], outer[1], outer[4], inner[0], inner[1], inner[4]) == (0, -1, 0, 1, 0, 0)
     assert row[STARTED] <= outer[2] <= inner[2] < inner[3] <= outer[3] <= row[ENDED]
     assert row[IDLE] >= 3 * MS
-    trace, outputs = row[EXTRA]
-    assert trace == b""
+    trace, outputs, exchanges = row[EXTRA]
+    assert trace == exchanges == b""
     assert len(outputs) == 1
 
 
-def test_an_action_that_was_not_closed_ends_with_its_iteration():
-    def work(scenario):
+def test_an_action_that_was_not_closed_ends_with_its_iteration(closed):
+    async def work(scenario):
         ActionTimer(scenario, "open").__enter__()
 
     with closed(work) as engine:
@@ -306,8 +323,8 @@ def test_an_action_that_was_not_closed_ends_with_its_iteration():
     assert failed == 1
 
 
-def test_outputs_are_packed_at_once_and_cut_where_they_are_too_large():
-    def work(scenario):
+def test_outputs_are_packed_at_once_and_cut_where_they_are_too_large(closed):
+    async def work(scenario):
         item = {"title": "t", "chart_plugin": "Lines", "data": [1]}
         scenario.add_output(complete=item)
         item["data"] = object()
@@ -326,8 +343,8 @@ def test_outputs_are_packed_at_once_and_cut_where_they_are_too_large():
     assert engine.body.failures.cut == 1
 
 
-def test_an_attribute_named_as_ours_does_not_stop_the_load():
-    def work(scenario):
+def test_an_attribute_named_as_ours_does_not_stop_the_load(closed):
+    async def work(scenario):
         scenario._outputs = {"mine": 1}
 
     with closed(work) as engine:
@@ -338,14 +355,38 @@ def test_an_attribute_named_as_ours_does_not_stop_the_load():
     assert engine.rows[0][EXTRA] is None
 
 
-def test_users_leave_when_the_engine_is_closed():
+async def _never_awaited():
+    """Nobody runs it."""
+
+
+async def _never_read():
+    yield 1
+
+
+@pytest.mark.parametrize("made", [_never_awaited, _never_read])
+def test_what_a_scenario_returns_to_be_awaited_is_a_failure(made):
+    """It would pass without having run."""
+    with engines.closed(lambda scenario: made()) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+        ((_, etype, message, _),) = engine.body.failures.fresh()
+
+    assert engine.rows[0][OUTCOME] == Outcome.FAILED
+    assert etype == "TypeError"
+    assert "`async def`" in message
+
+
+def test_users_leave_when_the_engine_is_closed(closed, users):
     before = set(threading.enumerate())
     with closed() as engine:
         engine.set_share(12)
         ours = set(threading.enumerate()) - before
 
-    assert len(ours) == 12 + 1
+    # with the watchdog
+    assert len(ours) == 1 + (12 if users == engines.THREADS else 1)
     until(lambda: not any(thread.is_alive() for thread in ours))
+    assert engine.users == 0 or users == engines.THREADS
 
 
 def test_a_thread_that_the_system_refuses_is_tried_for_again(monkeypatch, caplog):
@@ -357,7 +398,7 @@ def test_a_thread_that_the_system_refuses_is_tried_for_again(monkeypatch, caplog
         start(self)
 
     monkeypatch.setattr(threading.Thread, "start", stingy)
-    with closed() as engine:
+    with engines.closed() as engine:
         engine.set_share(6)
         until(lambda: engine.users == 6)
 
@@ -366,9 +407,9 @@ def test_a_thread_that_the_system_refuses_is_tried_for_again(monkeypatch, caplog
     ]
 
 
-def test_unsettled_numbers_are_known_until_they_are_shipped():
+def test_unsettled_numbers_are_known_until_they_are_shipped(closed):
     go = threading.Event()
-    with closed(lambda scenario: go.wait(10)) as engine:
+    with closed(waiting(go)) as engine:
         engine.add(batch((1, 4)))
         engine.set_share(1)
         until(lambda: engine.inflight)

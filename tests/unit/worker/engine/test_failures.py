@@ -13,7 +13,7 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_engine import ClosedEngine
-from osbench.worker.engine.engine import NEVER
+from osbench.worker.engine.engine import EngineSetup
 from osbench.worker.engine.failures import DISTINCT_LIMIT, Failures, message_of
 from osbench.worker.tracing.profiling import Tracer
 
@@ -109,7 +109,7 @@ def test_a_constructor_that_raises_is_a_failed_iteration_without_frames_of_ours(
     made = Body(
         cls=Broken, function=Broken.run, arguments=lambda iteration: {}, context={"run": "r"}
     )
-    engine = ClosedEngine(made, 0, NEVER, lambda: None)
+    engine = ClosedEngine(EngineSetup(body=made, t0_ns=0, request_work=lambda: None))
     engine.add(batch((1, 3)))
     engine.set_share(1)
     until(lambda: len(engine.rows) == 2)
@@ -129,7 +129,7 @@ def test_arguments_that_do_not_fit_are_reported():
         arguments=lambda iteration: {"unknown": 1},
         context=made.context,
     )
-    engine = ClosedEngine(wrong, 0, NEVER, lambda: None)
+    engine = ClosedEngine(EngineSetup(body=wrong, t0_ns=0, request_work=lambda: None))
     engine.add(batch((1, 2)))
     engine.set_share(1)
     until(lambda: engine.rows)
@@ -163,20 +163,47 @@ def test_output_that_cannot_be_stored_is_a_failed_iteration():
     assert failure[1] == "TypeError"
 
 
+#: Messages of even iterations.
+EVEN = {0: "fourth", 2: "second"}
+
+
+def in_letters(number: int) -> str:
+    """A number as a word without digits."""
+    return str(number).translate(str.maketrans("0123456789", "abcdefghij")) + "z"
+
+
 def test_equal_failures_share_a_number_and_others_do_not():
     def work(scenario):
         iteration = scenario.context["iteration"]
         if iteration % 2:
             raise ValueError("odd")
-        raise ValueError(f"even {iteration % 4}")
+        raise ValueError(EVEN[iteration % 4])
 
     rows, failures = run(work, count=40)
 
-    assert sorted(failure[2] for failure in failures) == ["even 0", "even 2", "odd"]
+    assert sorted(failure[2] for failure in failures) == ["fourth", "odd", "second"]
     by_number = {failure[0]: failure[2] for failure in failures}
     for row in rows:
-        expected = "odd" if row[ITERATION] % 2 else f"even {row[ITERATION] % 4}"
+        expected = "odd" if row[ITERATION] % 2 else EVEN[row[ITERATION] % 4]
         assert by_number[row[FAILURE]] == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "kinds"),
+    [
+        ("item {} is not there", 1),
+        ("user 3f2504e0-4f89-11d3-9a0c-0305e82c33{:02} is gone", 1),
+        ("GET /item answered {}, expected 200", 20),
+        ("[Errno {}] refused", 20),
+    ],
+)
+def test_failures_that_differ_in_numbers_and_ids_alone_share_a_number(message, kinds):
+    def work(scenario):
+        raise ValueError(message.format(scenario.context["iteration"]))
+
+    _, failures = run(work, count=20)
+
+    assert len(failures) == kinds
 
 
 def test_the_same_message_from_two_places_is_two_failures():
@@ -192,7 +219,7 @@ def test_the_same_message_from_two_places_is_two_failures():
 
 def test_failures_beyond_the_limit_share_one_entry_and_are_counted():
     def work(scenario):
-        raise ValueError(f"request {scenario.context['iteration']}")
+        raise ValueError(f"request {in_letters(scenario.context['iteration'])}")
 
     with closed(work) as engine:
         engine.add(batch((1, DISTINCT_LIMIT + 101)))
@@ -242,7 +269,7 @@ def test_threads_that_fail_alike_at_once_share_a_number():
         gate.wait()
         for n in range(200):
             try:
-                raise ValueError(n % 5)
+                raise ValueError("abcde"[n % 5])
             except ValueError as error:
                 found.append((n % 5, failures.number(error, message_of(error))))
 

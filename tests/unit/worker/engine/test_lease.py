@@ -9,7 +9,16 @@ from time import monotonic_ns
 
 import pytest
 
-from helpers.engines import MS, Books, S, arrivals, batch, closed, opened, until
+from helpers.engines import (
+    MS,
+    Books,
+    S,
+    arrivals,
+    batch,
+    nap,
+    until,
+    waiting,
+)
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.worker.engine.engine import NEVER
@@ -30,7 +39,7 @@ def page(request):
     found.close()
 
 
-def test_nothing_starts_beyond_the_lease_and_what_waits_starts_once_it_is_renewed(page):
+def test_nothing_starts_beyond_the_lease_and_what_waits_starts_once_it_is_renewed(closed, page):
     with closed(page=page) as engine:
         engine.add(batch((1, 2_000_001)))
         lease_ns = monotonic_ns() + 30 * MS
@@ -50,7 +59,7 @@ def test_nothing_starts_beyond_the_lease_and_what_waits_starts_once_it_is_renewe
         assert all(row[STARTED] >= renewed_ns for row in engine.rows[len(within) :])
 
 
-def test_a_number_that_was_taken_as_the_lease_ended_is_started_later():
+def test_a_number_that_was_taken_as_the_lease_ended_is_started_later(closed):
     with closed() as engine:
         engine.set_lease(monotonic_ns())
         engine.add(batch((1, 11)))
@@ -65,7 +74,7 @@ def test_a_number_that_was_taken_as_the_lease_ended_is_started_later():
         assert sorted(row[ITERATION] for row in engine.rows) == list(range(1, 11))
 
 
-def test_users_that_wait_for_the_lease_leave_at_the_stop_instant():
+def test_users_that_wait_for_the_lease_leave_at_the_stop_instant(closed):
     with closed() as engine:
         books = Books(engine)
         engine.set_lease(monotonic_ns())
@@ -78,7 +87,7 @@ def test_users_that_wait_for_the_lease_leave_at_the_stop_instant():
         assert engine.rows == []
 
 
-def test_a_renewed_lease_does_not_move_the_stop_instant():
+def test_a_renewed_lease_does_not_move_the_stop_instant(closed):
     with closed() as engine:
         books = Books(engine)
         engine.stop(monotonic_ns())
@@ -90,7 +99,7 @@ def test_a_renewed_lease_does_not_move_the_stop_instant():
         assert engine.rows == []
 
 
-def test_an_open_load_starts_nothing_without_a_lease_and_drops_what_gets_late():
+def test_an_open_load_starts_nothing_without_a_lease_and_drops_what_gets_late(opened):
     with opened(t0_in_ns=0, max_lag_ns=100 * MS) as engine:
         engine.set_lease(monotonic_ns())
         engine.set_share(4)
@@ -118,7 +127,7 @@ class SlowTracer:
 
 
 @pytest.mark.parametrize(("lease_s", "late"), [(0.02, 1), (600.0, 0)])
-def test_an_iteration_whose_lease_ends_while_tracing_begins_is_counted(lease_s, late):
+def test_an_iteration_whose_lease_ends_while_tracing_begins_is_counted(closed, lease_s, late):
     with closed(tracer=SlowTracer()) as engine:
         engine.add(batch((1, 2)))
         tracer = engine.body.tracer
@@ -135,7 +144,7 @@ def test_an_iteration_whose_lease_ends_while_tracing_begins_is_counted(lease_s, 
         assert engine.started_late == late
 
 
-def test_one_batch_comes_back_and_the_others_run(page):
+def test_one_batch_comes_back_and_the_others_run(closed, page):
     with closed(page=page) as engine:
         engine.add(batch((1, 4), (10, 13), number=1))
         engine.add(batch((20, 30), number=2))
@@ -149,9 +158,9 @@ def test_one_batch_comes_back_and_the_others_run(page):
         assert {row[ITERATION] for row in engine.rows} == {1, 2, 3, 10, 11, 12, 4, 5}
 
 
-def test_a_batch_that_is_under_way_comes_back_but_for_what_has_started(page):
+def test_a_batch_that_is_under_way_comes_back_but_for_what_has_started(closed, page):
     go_on = threading.Event()
-    with closed(lambda scenario: go_on.wait(20.0), page=page) as engine:
+    with closed(waiting(go_on), page=page) as engine:
         engine.add(batch((1, 51), number=1))
         engine.add(batch((51, 53), number=2))
         engine.set_share(2)
@@ -164,7 +173,7 @@ def test_a_batch_that_is_under_way_comes_back_but_for_what_has_started(page):
         assert {row[ITERATION] for row in engine.rows} == {1, 2, 51, 52}
 
 
-def test_one_batch_of_arrivals_comes_back_and_the_others_run():
+def test_one_batch_of_arrivals_comes_back_and_the_others_run(opened):
     with opened(t0_in_ns=100 * MS, max_lag_ns=60 * S) as engine:
         engine.add(arrivals([0, 2 * MS, 4 * MS], first=1, number=1))
         engine.add(arrivals([1 * MS, 3 * MS], first=8, number=2))
@@ -176,7 +185,7 @@ def test_one_batch_of_arrivals_comes_back_and_the_others_run():
         assert {row[ITERATION] for row in engine.rows} == {1, 2, 3}
 
 
-def test_a_number_that_is_put_back_after_its_batch_was_recalled_is_given_back():
+def test_a_number_that_is_put_back_after_its_batch_was_recalled_is_given_back(closed):
     with closed() as engine:
         engine.add(batch((1, 5), number=1))
         engine.take_back(1)
@@ -187,7 +196,7 @@ def test_a_number_that_is_put_back_after_its_batch_was_recalled_is_given_back():
         assert engine.take_back() == [(8, 9)]
 
 
-def test_a_number_that_is_put_back_by_a_user_outside_the_share_is_started_by_another():
+def test_a_number_that_is_put_back_by_a_user_outside_the_share_is_started_by_another(closed):
     with closed() as engine:
         engine.set_share(2)
         engine.add(batch((1, 3), number=1))
@@ -199,7 +208,7 @@ def test_a_number_that_is_put_back_by_a_user_outside_the_share_is_started_by_ano
         until(lambda: 7 in {row[ITERATION] for row in engine.rows})
 
 
-def test_an_arrival_that_is_put_back_after_its_batch_was_recalled_is_given_back():
+def test_an_arrival_that_is_put_back_after_its_batch_was_recalled_is_given_back(opened):
     with opened() as engine:
         engine.add(arrivals([0], number=1))
         engine.take_back()
@@ -211,14 +220,14 @@ def test_an_arrival_that_is_put_back_after_its_batch_was_recalled_is_given_back(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_recalls_and_leases_beside_running_users_keep_each_number_once(seed, page):
+def test_recalls_and_leases_beside_running_users_keep_each_number_once(closed, seed, page):
     chance = random.Random(seed)
     ran: list[int] = []
 
-    def work(scenario):
+    async def work(scenario):
         ran.append(scenario.context["iteration"])
         if scenario.context["iteration"] % 101 == 0:
-            time.sleep(0.001)
+            await nap(0.001)
 
     with closed(work, page=page) as engine:
         books, last = Books(engine), 1
@@ -246,7 +255,7 @@ def test_recalls_and_leases_beside_running_users_keep_each_number_once(seed, pag
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_recalls_and_leases_beside_the_leader_keep_each_arrival_once(seed):
+def test_recalls_and_leases_beside_the_leader_keep_each_arrival_once(opened, seed):
     chance = random.Random(seed)
     with opened(t0_in_ns=0, max_lag_ns=600 * S) as engine:
         books = Books(engine)

@@ -10,8 +10,23 @@ from time import monotonic_ns
 
 import pytest
 
-from helpers.engines import MS, Books, Gauge, S, arrivals, batch, opened, until
+from helpers.engines import (
+    MS,
+    THREADS,
+    Books,
+    Cores,
+    Gauge,
+    S,
+    arrivals,
+    batch,
+    nap,
+    napping,
+    until,
+    waited_for,
+    waiting,
+)
 from osbench.common.outcomes import Outcome
+from osbench.worker.engine.precise_sleep import PreciseSleep
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED = range(5)
 DROPPED = {Outcome.DROPPED_MAX_CONCURRENCY, Outcome.DROPPED_CAPACITY, Outcome.DROPPED_LATE}
@@ -21,7 +36,7 @@ def outcomes(engine):
     return Counter(Outcome(row[OUTCOME]).name for row in engine.rows)
 
 
-def test_arrivals_start_when_due_and_not_before():
+def test_arrivals_start_when_due_and_not_before(opened):
     dues = [n * 5 * MS for n in range(40)]
     with opened(max_lag_ns=10 * S) as engine:
         engine.add(arrivals(dues))
@@ -34,12 +49,28 @@ def test_arrivals_start_when_due_and_not_before():
     assert outcomes(engine) == {"OK": 40}
 
 
-def test_arrivals_do_not_wait_for_others_to_end():
+@pytest.mark.parametrize("idle", [2.0, 0.0])
+def test_users_are_awake_before_an_arrival_where_a_core_is_idle(opened, idle):
+    sleep = PreciseSleep(1.0, Cores(idle))
+    sleep.look(monotonic_ns())
+    dues = [n * 5 * MS for n in range(40)]
+
+    with opened(max_lag_ns=10 * S) as engine:
+        engine._sleep = sleep
+        engine.add(arrivals(dues))
+        engine.set_share(8)
+        until(lambda: len(engine.rows) == 40)
+
+    assert all(row[STARTED] >= row[DUE] for row in engine.rows)
+    assert (sleep.awake_ns > 0) == (idle > 0)
+
+
+def test_arrivals_do_not_wait_for_others_to_end(opened):
     gauge, go = Gauge(), threading.Event()
 
-    def work(scenario):
+    async def work(scenario):
         with gauge:
-            go.wait(20)
+            await waited_for(go)
 
     with opened(work, max_lag_ns=20 * S) as engine:
         engine.add(arrivals([n * MS for n in range(30)]))
@@ -49,7 +80,7 @@ def test_arrivals_do_not_wait_for_others_to_end():
         until(lambda: len(engine.rows) == 30)
 
 
-def test_batches_may_come_in_any_order_and_while_the_leader_sleeps():
+def test_batches_may_come_in_any_order_and_while_the_leader_sleeps(opened):
     with opened(t0_in_ns=0, max_lag_ns=10 * S) as engine:
         engine.set_share(4)
         engine.add(arrivals([400 * MS, 410 * MS], first=3, number=1))
@@ -62,12 +93,12 @@ def test_batches_may_come_in_any_order_and_while_the_leader_sleeps():
     assert all(row[STARTED] >= row[DUE] for row in engine.rows)
 
 
-def test_users_are_started_as_needed_and_never_above_the_share():
+def test_users_are_started_as_needed_and_never_above_the_share(opened, users):
     gauge = Gauge()
 
-    def work(scenario):
+    async def work(scenario):
         with gauge:
-            time.sleep(0.02)
+            await nap(0.02)
 
     with opened(work, max_lag_ns=10 * S) as engine:
         engine.add(arrivals([n * MS for n in range(120)]))
@@ -75,12 +106,13 @@ def test_users_are_started_as_needed_and_never_above_the_share():
         at_first = engine.users
         until(lambda: len(engine.rows) == 120)
 
-        assert at_first == 3
-        assert gauge.most <= engine.users <= 9
+        assert at_first == (3 if users == THREADS else 0)
+        assert gauge.most <= 9
+        assert engine.users <= 9
     assert outcomes(engine) == {"OK": 120}
 
 
-def test_few_users_are_started_for_a_slow_load():
+def test_few_users_are_started_for_a_slow_load(opened):
     with opened(max_lag_ns=10 * S) as engine:
         engine.add(arrivals([n * 5 * MS for n in range(40)]))
         engine.set_share(500)
@@ -89,7 +121,7 @@ def test_few_users_are_started_for_a_slow_load():
         assert engine.users < 20
 
 
-def test_a_late_arrival_runs_and_its_lag_is_recorded():
+def test_a_late_arrival_runs_and_its_lag_is_recorded(opened):
     with opened(t0_in_ns=-300 * MS, max_lag_ns=60 * S) as engine:
         engine.add(arrivals([0, 100 * MS]))
         engine.set_share(2)
@@ -102,9 +134,9 @@ def test_a_late_arrival_runs_and_its_lag_is_recorded():
 
 
 @pytest.mark.parametrize("limit", [Outcome.DROPPED_MAX_CONCURRENCY, Outcome.DROPPED_CAPACITY])
-def test_arrivals_that_find_all_users_busy_for_too_long_are_dropped_in_time(limit):
+def test_arrivals_that_find_all_users_busy_for_too_long_are_dropped_in_time(opened, limit):
     go = threading.Event()
-    with opened(lambda scenario: go.wait(20), max_lag_ns=50 * MS, at_limit=limit) as engine:
+    with opened(waiting(go), max_lag_ns=50 * MS, at_limit=limit) as engine:
         engine.add(arrivals([0, 0, 10 * MS, 20 * MS]))
         engine.set_share(2)
         until(lambda: len(engine.rows) == 2)
@@ -118,9 +150,9 @@ def test_arrivals_that_find_all_users_busy_for_too_long_are_dropped_in_time(limi
         assert row[STARTED] == row[ENDED] >= row[DUE] + 50 * MS
 
 
-def test_what_was_due_while_all_were_busy_is_not_called_late_after_it():
+def test_what_was_due_while_all_were_busy_is_not_called_late_after_it(opened):
     """A user that comes back may find it before the watchdog does."""
-    with opened(lambda scenario: time.sleep(0.06), max_lag_ns=50 * MS) as engine:
+    with opened(napping(0.06), max_lag_ns=50 * MS) as engine:
         engine.look = lambda now: None
         engine.add(arrivals([0, 1 * MS, 2 * MS, 3 * MS]))
         engine.set_share(1)
@@ -129,7 +161,7 @@ def test_what_was_due_while_all_were_busy_is_not_called_late_after_it():
     assert outcomes(engine) == {"OK": 1, "DROPPED_MAX_CONCURRENCY": 3}
 
 
-def test_arrivals_that_come_too_late_to_a_worker_with_free_users_are_late():
+def test_arrivals_that_come_too_late_to_a_worker_with_free_users_are_late(opened):
     with opened(t0_in_ns=-5 * S, max_lag_ns=1 * S) as engine:
         engine.set_share(4)
         engine.add(arrivals([0, 1 * S, 6 * S]))
@@ -138,7 +170,7 @@ def test_arrivals_that_come_too_late_to_a_worker_with_free_users_are_late():
     assert outcomes(engine) == {"DROPPED_LATE": 2, "OK": 1}
 
 
-def test_nothing_starts_at_or_after_the_stop_instant_and_the_rest_comes_back():
+def test_nothing_starts_at_or_after_the_stop_instant_and_the_rest_comes_back(opened):
     # time enough to say when to stop before that
     with opened(t0_in_ns=1 * S) as engine:
         books = Books(engine)
@@ -153,12 +185,12 @@ def test_nothing_starts_at_or_after_the_stop_instant_and_the_rest_comes_back():
     assert all(row[STARTED] < stop_ns for row in engine.rows)
 
 
-def test_a_lowered_share_sends_users_away():
+def test_a_lowered_share_sends_users_away(opened):
     gauge = Gauge()
 
-    def work(scenario):
+    async def work(scenario):
         with gauge:
-            time.sleep(0.005)
+            await nap(0.005)
 
     with opened(work, max_lag_ns=20 * S) as engine:
         books = Books(engine)
@@ -175,11 +207,11 @@ def test_a_lowered_share_sends_users_away():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_arrival_is_run_dropped_or_given_back_once(seed):
+def test_every_arrival_is_run_dropped_or_given_back_once(opened, seed):
     chance = random.Random(seed)
 
-    def work(scenario):
-        time.sleep(chance.choice([0, 0.001, 0.02]))
+    async def work(scenario):
+        await nap(chance.choice([0, 0.001, 0.02]))
 
     with opened(work, t0_in_ns=10 * MS, max_lag_ns=20 * MS) as engine:
         books, last = Books(engine), 1
@@ -206,7 +238,7 @@ def test_every_arrival_is_run_dropped_or_given_back_once(seed):
         assert row[STARTED] >= row[DUE]
 
 
-def test_pushes_pops_and_taking_back_at_once_lose_nothing():
+def test_pushes_pops_and_taking_back_at_once_lose_nothing(opened):
     with opened(t0_in_ns=0, max_lag_ns=60 * S) as engine:
         books = Books(engine)
         engine.set_share(16)
@@ -226,7 +258,7 @@ def test_pushes_pops_and_taking_back_at_once_lose_nothing():
     assert set(books.settled().values()) == {1}
 
 
-def test_a_dry_engine_asks_once_for_more():
+def test_a_dry_engine_asks_once_for_more(opened):
     asked = []
     with opened(t0_in_ns=0, request_work=lambda: asked.append(1)) as engine:
         engine.set_share(2)
@@ -237,7 +269,7 @@ def test_a_dry_engine_asks_once_for_more():
         assert len(asked) == 2
 
 
-def test_users_leave_when_the_engine_is_closed():
+def test_users_leave_when_the_engine_is_closed(opened):
     before = set(threading.enumerate())
     with opened() as engine:
         engine.set_share(5)
@@ -247,6 +279,6 @@ def test_users_leave_when_the_engine_is_closed():
     assert engine.users == 0
 
 
-def test_numbers_and_dues_must_agree():
+def test_numbers_and_dues_must_agree(opened):
     with opened() as engine, pytest.raises(ValueError, match="zip"):
         engine.add(batch((1, 3), dues=b"\0" * 8))

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
+import socket
 import threading
 import time
 from time import monotonic_ns
 
+import numpy as np
 import pytest
 
-from helpers.engines import MS, Books, S, arrivals, batch, closed, opened, steps, until
+from helpers.engines import (
+    COROUTINES,
+    MS,
+    THREADS,
+    Books,
+    S,
+    arrivals,
+    batch,
+    closed,
+    opened,
+    steps,
+    until,
+)
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.protocol.exchanges import EXCHANGE, OWN, pack_kept
 from osbench.worker.engine.engine import IterationTimeout
+from osbench.worker.http.http_clients import HttpClients
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
 OVER = threading.Event()
@@ -165,6 +182,45 @@ def test_open_actions_end_with_the_timeout():
     whole, done, stuck = steps(row)
     assert [step[4] for step in (whole, done, stuck)] == [1, 0, 1]
     assert whole[3] == stuck[3] == row[ENDED]
+
+
+def test_requests_before_the_timeout_are_kept():
+    async def work(scenario):
+        scenario._recorder.note_exchange(pack_kept(-1, OWN, 5, 6, 7, 8, 200))
+        await asyncio.sleep(20)
+
+    with closed(work, users=COROUTINES, timeout_s=0.05) as engine:
+        engine.add(batch((1, 2)))
+        engine.set_share(1)
+        until(lambda: engine.rows)
+
+    assert engine.rows[0][EXTRA] == (b"", None, pack_kept(-1, OWN, 5, 6, 7, 8, 200))
+
+
+@pytest.mark.parametrize("users", [THREADS, COROUTINES])
+def test_a_request_under_way_at_the_timeout_counts_as_unanswered(users):
+    clients = HttpClients([])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+
+        def in_thread(scenario):
+            clients.blocking_status("GET", url, [], {"timeout": 5}, scenario._recorder)
+
+        async def in_loop(scenario):
+            await asyncio.gather(
+                *(clients.status("GET", url, [], {}, scenario._recorder) for _ in range(2))
+            )
+
+        work = in_thread if users == THREADS else in_loop
+        with closed(work, users=users, timeout_s=1) as engine:
+            engine.add(batch((1, 2)))
+            engine.set_share(1)
+            until(lambda: engine.rows)
+
+    found = np.frombuffer(engine.rows[0][EXTRA][2], EXCHANGE)
+    assert len(found) == (1 if users == THREADS else 2)
+    assert set(found["client"]) == {OWN}
+    assert set(found["rest"]) == {0}
 
 
 def test_what_an_abandoned_thread_does_later_changes_nothing():

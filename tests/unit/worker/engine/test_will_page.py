@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.engines import arrivals, batch, closed, opened, until
+from helpers.engines import arrivals, batch, until
 from helpers.will_writer import batches
 from osbench.common.intervals import Intervals
 from osbench.common.protocol.messages import Will
@@ -125,7 +125,7 @@ def test_names_that_the_page_has_no_room_for_leave_no_will(page, ours):
     assert page.read() is None
 
 
-def test_an_engine_covers_what_it_starts_and_not_what_waits(page, ours):
+def test_an_engine_covers_what_it_starts_and_not_what_waits(closed, page, ours):
     ours.join("run-1", MID)
     ours.serve(0, False)
     seen = []
@@ -142,7 +142,7 @@ def test_an_engine_covers_what_it_starts_and_not_what_waits(page, ours):
     assert (page.read().seq, page.read().number) == (2, 4)
 
 
-def test_an_open_engine_covers_the_arrivals_that_it_starts(page, ours):
+def test_an_open_engine_covers_the_arrivals_that_it_starts(opened, page, ours):
     ours.join("run-1", MID)
     ours.serve(0, True)
     with opened(t0_in_ns=0, max_lag_ns=10**12, page=ours) as engine:
@@ -172,11 +172,20 @@ def uncovered(found: Will, started: set[int], granted: list) -> set[int]:
 @pytest.mark.parametrize("kind", ["closed", "open"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_process_killed_at_any_moment_has_started_nothing_that_its_will_denies(
-    page, tmp_path, kind, seed
+    page, tmp_path, kind, seed, users
 ):
     log = tmp_path / "log"
     child = subprocess.Popen(
-        [sys.executable, "-m", "helpers.will_writer", str(page.fd), str(log), str(seed), kind],
+        [
+            sys.executable,
+            "-m",
+            "helpers.will_writer",
+            str(page.fd),
+            str(log),
+            str(seed),
+            kind,
+            users,
+        ],
         pass_fds=(page.fd,),
         env={**os.environ, "PYTHONPATH": str(TESTS)},
     )

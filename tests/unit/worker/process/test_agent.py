@@ -31,6 +31,7 @@ from osbench.common.protocol.messages import (
 )
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.store import RedisStore
+from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process.agent import OFFER_S, Agent, Identity, Patience
 from osbench.worker.session.equipment import Equipment
@@ -152,6 +153,7 @@ class Place:
             vault=VAULT,
             preparation=Preparing(**works),
             refusals=self.refusals,
+            sleep=PreciseSleep(0.0),
             spool_dir=folder / "spool",
             spool_limit_bytes=1 << 20,
             page=self.page,

@@ -78,3 +78,23 @@ def test_a_body_that_announces_more_than_it_holds_takes_little_memory():
 
     with bounded(8 << 20):
         assert sealed_batch(SimpleNamespace(body=nested)) == b""
+
+
+def test_a_broker_that_is_away_is_tried_every_three_seconds(monkeypatch):
+    tries = []
+
+    def retry(*given, **_):
+        # after function, errors, arguments of both kinds, callback, number: start, step, most
+        tries.append(given[6:9])
+
+    monkeypatch.setattr("kombu.connection.retry_over_time", retry)
+    app = broker.application("memory://")
+    kind = consumer_class(lambda _: None)
+    # without all that a worker process has besides
+    consumer = kind.__new__(kind)
+    consumer.app, consumer.first_connection_attempt = app, True
+    consumer.broker_connection_retry_attempt = 0
+
+    consumer.ensure_connected(app.connection_for_read())
+
+    assert tries == [(1.0, 1.0, 3.0)]

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import ipaddress
+import asyncio
 import socket
-import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from contextvars import Context, copy_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
+from helpers.certificates import self_signed
 from helpers.corpus import corpus
 from helpers.recording_server import RecordingServer, Seen, recording_server
+from osbench.common.plugin.atomic import Recorder
 from osbench.common.plugin.plugins import Plugins
-from osbench.worker.http import curl_request
+from osbench.worker.engine.body import without_loop
+from osbench.worker.http import ready_requests
 from osbench.worker.scenarios.http_requests import HttpRequests, UnexpectedStatus
 from osbench.worker.tracing.profiling import Tracer
 
@@ -42,15 +39,45 @@ def server(running: RecordingServer) -> RecordingServer:
     return running
 
 
-@pytest.fixture
-def context() -> dict[str, Any]:
-    context: dict[str, Any] = {"run": "r1", "timeout_s": 0.0}
-    HttpRequests.warm_up(context)
-    return context
+class OfThread:
+    """Runs a coroutine as the engine of threads does."""
+
+    def run(self, work: Any, context: Context | None = None) -> None:
+        (context or copy_context()).run(without_loop(lambda: work))
 
 
-def check(context: dict[str, Any], url: str, method: str = "GET", code: int = 200, **more: Any):
-    HttpRequests({**context, "iteration": 7}).check_request(url, method, code, **more)
+class OfLoop:
+    """Runs it as the engine of coroutines does."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self.run = runner.run
+
+
+@pytest.fixture(params=["thread", "loop"])
+def context(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Any]]:
+    looped = request.param == "loop"
+    # of a scenario that no engine made
+    monkeypatch.setattr(Recorder, "IN_LOOP", looped)
+    with asyncio.Runner() as runner:
+        of_kind = OfLoop(runner) if looped else OfThread()
+        context: dict[str, Any] = {"run": "r1", "timeout_s": 0.0, "runner": of_kind}
+        HttpRequests.warm_up(context)
+        yield context
+
+
+def check(
+    context: dict[str, Any],
+    url: str,
+    method: str = "GET",
+    code: int = 200,
+    *,
+    iteration: int = 7,
+    **more: Any,
+) -> None:
+    scenario = HttpRequests({**context, "iteration": iteration})
+    context["runner"].run(scenario.check_request(url, method, code, **more))
 
 
 def content(seen: list[Seen]) -> list[tuple[str, str, dict[str, str], bytes]]:
@@ -93,11 +120,11 @@ SEQUENCE: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def test_curl_makes_all_requests_but_those_that_only_requests_can():
+def test_our_client_makes_all_requests_but_those_that_only_requests_can():
     left = [
         (path, options)
         for method, path, options in SEQUENCE
-        if not curl_request.takes(method, "http://h" + path, options)
+        if ready_requests.beyond(method, "http://h" + path, options)
     ]
 
     assert left == [("/a", {"headers": {"X-Word": "caf\u00e9"}})]
@@ -119,9 +146,8 @@ def test_a_request_made_again_is_the_same(server, context, method, path, options
     expected = content(server.taken())
 
     for number in range(1, 4):
-        HttpRequests({**context, "iteration": number}).check_request(
-            server.url + path, method, answer.status_code, **options
-        )
+        url = server.url + path
+        check(context, url, method, answer.status_code, iteration=number, **options)
 
     seen = server.taken()
     assert content(seen) == expected * 3
@@ -159,16 +185,11 @@ def test_a_header_of_the_task_goes_before_ours(server, context):
     assert got == [("mine", "9")] * 4
 
 
-def test_the_connection_is_kept_and_each_thread_has_its_own(server, context):
+def test_the_connection_is_kept(server, context):
     for _ in range(3):
         check(context, server.url + "/a")
-    other = threading.Thread(target=check, args=(context, server.url + "/a"))
-    other.start()
-    other.join()
 
-    clients = [one.client for one in server.taken()]
-
-    assert clients[0] == clients[1] == clients[2] != clients[3]
+    assert len({one.client for one in server.taken()}) == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
@@ -228,7 +249,6 @@ def test_any_other_option_goes_through_requests(server, context):
     assert b"content" in second.body
     assert third.headers["cookie"] == "k=v"
     assert {one.headers["x-osbench-iteration"] for one in (first, second, third)} == {"7"}
-    assert first.client == second.client == third.client
 
 
 @pytest.mark.parametrize("more", [{}, {"stream": True}])
@@ -239,7 +259,8 @@ def test_headers_of_ours_stay_with_the_host_asked_for(server, context, more):
     try:
         for target in ("/a", server.elsewhere + "/a"):
             url = f"{server.url}/to?code=302&url={target}"
-            scenario.check_request(url, "GET", 200, headers={"X-Mine": "1"}, **more)
+            work = scenario.check_request(url, "GET", 200, headers={"X-Mine": "1"}, **more)
+            context["runner"].run(work, context=copy_context())
     finally:
         trace = tracer.end(profiler, None)
 
@@ -318,23 +339,7 @@ def test_arguments_that_no_request_can_have(context, url, options, said):
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for 127.0.0.1, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "osbench tests")])
-    now = datetime.now(UTC)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    path.write_bytes(
-        made.public_bytes(Encoding.PEM)
-        + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    )
-    return path
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 def test_certificates_are_checked_unless_the_task_says_otherwise(certificate, context, monkeypatch):
@@ -362,7 +367,8 @@ def test_a_random_request_of_a_list(server, context):
         {"url": server.url + "/a", "method": "GET"},
     ]
     for _ in range(40):
-        HttpRequests({**context, "iteration": 1}).check_random_request(choices, 200)
+        scenario = HttpRequests({**context, "iteration": 1})
+        context["runner"].run(scenario.check_random_request(choices, 200))
 
     assert {(one.method, one.path) for one in server.taken()} == {
         ("POST", "/status/201"),
@@ -373,7 +379,7 @@ def test_a_random_request_of_a_list(server, context):
 
 def test_the_action_has_rallys_name(server, context):
     scenario = HttpRequests({**context, "iteration": 1})
-    scenario.check_request(server.url + "/a", "GET", 200)
+    context["runner"].run(scenario.check_request(server.url + "/a", "GET", 200))
 
     assert scenario._recorder.names.names == ["requests.check_request"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import threading
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ import pytest
 import requests
 
 from helpers.hostile import bounded
-from osbench.common.openstack import thread_sessions
-from osbench.common.openstack.thread_sessions import plain_transport
+from osbench.common.openstack.thread_sessions import BoundedAdapter, plain_transport
+from osbench.common.plugin.atomic import Recorder
+from osbench.worker.engine.body import without_loop
 from osbench.worker.scenarios.http_requests import HttpRequests
 
 MIB = 1 << 20
@@ -51,19 +53,23 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("redirects", [0, 2])
-@pytest.mark.parametrize("more", [{}, {"auth": AUTH}], ids=["curl", "requests"])
-def test_packed_answers_are_not_unpacked(url, redirects, more):
+@pytest.mark.parametrize("more", [{}, {"auth": AUTH}], ids=["ours", "requests"])
+@pytest.mark.parametrize("in_loop", [True, False], ids=["loop", "thread"])
+def test_packed_answers_are_not_unpacked(url, redirects, more, in_loop, monkeypatch):
+    # of a scenario that no engine made
+    monkeypatch.setattr(Recorder, "IN_LOOP", in_loop)
     context: dict[str, Any] = {"run": "r1", "timeout_s": 0.0}
     HttpRequests.warm_up(context)
 
     with bounded(8 * MIB):
         for _ in range(2):
             scenario = HttpRequests({**context, "iteration": 7})
-            scenario.check_request(f"{url}/{redirects}", "GET", 200, **more)
+            work = scenario.check_request(f"{url}/{redirects}", "GET", 200, **more)
+            asyncio.run(work) if in_loop else without_loop(lambda work=work: work)()
 
 
 def test_an_answer_of_a_cloud_is_read_to_a_bound(url, monkeypatch):
-    monkeypatch.setattr(thread_sessions, "ANSWER_BYTES", 4 * MIB)
+    monkeypatch.setattr(BoundedAdapter, "answer_bytes", 4 * MIB)
     with (
         plain_transport() as transport,
         bounded(32 * MIB),
@@ -73,7 +79,7 @@ def test_an_answer_of_a_cloud_is_read_to_a_bound(url, monkeypatch):
 
 
 def test_an_answer_of_a_cloud_within_the_bound_is_there(url, monkeypatch):
-    monkeypatch.setattr(thread_sessions, "ANSWER_BYTES", 64 * MIB)
+    monkeypatch.setattr(BoundedAdapter, "answer_bytes", 64 * MIB)
     with plain_transport() as transport:
         assert transport.get(f"{url}/0").content == bytes(64 * MIB)
         with transport.get(f"{url}/0", stream=True) as streamed:

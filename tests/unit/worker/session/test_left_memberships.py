@@ -14,6 +14,7 @@ from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control
 from osbench.common.protocol.store import MemoryStore
+from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.session import left_memberships as module
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.left_memberships import LeftMemberships
@@ -64,6 +65,7 @@ class Bench:
                 vault=Vault(RING),
                 preparation=None,
                 refusals=self.refusals,
+                sleep=PreciseSleep(0.0),
                 spool_dir=folder,
                 spool_limit_bytes=1000,
             )

@@ -27,6 +27,7 @@ from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
 from osbench.common.protocol.store import MemoryStore
+from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.refusals import Refusals
@@ -59,6 +60,7 @@ class Desk:
             vault=VAULT,
             preparation=preparing,
             refusals=self.refusals,
+            sleep=PreciseSleep(0.0),
             spool_dir=folder / "spool",
             spool_limit_bytes=1 << 20,
         )
@@ -326,6 +328,17 @@ def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path):
         until(lambda: harness.workloads.busy == 3)
         assert harness.workloads.generation == 2
         go.set()
+
+
+def test_a_greatest_rate_holds_from_the_first_iteration_on(tmp_path):
+    with desk(tmp_path, Preparing(quick=lambda scenario: None)) as harness:
+        harness.prepare(0, harness.specify(0, "quick"))
+        harness.send(batch((1, 10_001)))
+        harness.start(share=8, pace=0.001)
+        until(harness.numbers)
+        time.sleep(0.05)
+
+        assert harness.numbers() == [1]
 
 
 def test_the_stop_instant_gives_the_rest_back(tmp_path):

@@ -13,7 +13,7 @@ from time import monotonic_ns
 import numpy as np
 import pytest
 
-from helpers.engines import MS, batch, closed, until
+from helpers.engines import COROUTINES, MS, batch, closed, until
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
@@ -21,10 +21,12 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.protocol import timers
 from osbench.common.protocol.blocks import decode_rows
 from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.exchanges import EXCHANGE_BYTES, OWN, pack_kept
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.store import MemoryStore
 from osbench.worker.session import result_source as module
+from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.shipper import Shipper
 
@@ -83,7 +85,9 @@ class Taken:
 
 
 @contextmanager
-def shipping(wire: Wire, folder: Path, limit: int = 1 << 30) -> Iterator[Shipper]:
+def shipping(
+    wire: Wire, folder: Path, limit: int = 1 << 30, log: LogBook | None = None
+) -> Iterator[Shipper]:
     shipper = Shipper(
         run="r",
         incarnation="w",
@@ -91,6 +95,7 @@ def shipping(wire: Wire, folder: Path, limit: int = 1 << 30) -> Iterator[Shipper
         store=wire,
         sealer=SEALER,
         outbox=Outbox(folder / "spool", limit),
+        log=log or LogBook(),
         patience_s=lambda: timers.RESEND_S,
     )
     try:
@@ -215,6 +220,26 @@ def test_large_outputs_make_smaller_blocks(tmp_path, monkeypatch):
     taken = Taken(wire)
     assert [len(rows) for rows in taken.rows] == [2, 2, 2, 1]
     assert sorted(taken.numbers()) == list(range(1, 8))
+
+
+def test_many_requests_make_smaller_blocks_and_one_keeps_the_block_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_BYTES", 1000 * EXCHANGE_BYTES)
+
+    async def work(scenario):
+        for _ in range(400 if scenario.context["iteration"] > 3 else 1):
+            scenario._recorder.note_exchange(pack_kept(-1, OWN, 5, 6, 7, 8, 200))
+
+    wire = Wire()
+    with closed(work, users=COROUTINES) as engine, shipping(wire, tmp_path) as shipper:
+        engine.add(batch((1, 8)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 7)
+        shipper.serve(engine, 0, 0.05)
+        shipper.flush()
+
+    taken = Taken(wire)
+    assert [len(rows) for rows in taken.rows] == [5, 2]
+    assert [len(rows.exchanges) for rows in taken.rows] == [803, 800]
 
 
 @pytest.mark.parametrize("trouble", ["away", "lost", "refused"])
@@ -342,6 +367,31 @@ def test_iterations_with_very_many_actions_are_shipped(tmp_path):
     assert sum(len(rows.actions) for rows in Taken(wire).rows) == 140_000
 
 
+def test_how_users_begin_and_end_is_shipped_also_after_the_load(tmp_path):
+    wire = Wire()
+    ending = threading.Event()
+
+    def on_stop(scenario):
+        ending.wait(20)
+
+    with (
+        closed(lambda scenario: None, on_start=lambda scenario: None, on_stop=on_stop) as engine,
+        shipping(wire, tmp_path) as shipper,
+    ):
+        shipper.serve(engine, 0, 0.01)
+        engine.set_share(2, [(5, 7)])
+        engine.add(batch((1, 11)))
+        until(lambda: not engine.unsettled)
+        engine.close()
+        time.sleep(0.05)
+        ending.set()
+        until(lambda: not engine.has_users_to_end)
+
+    life = [event for block in Taken(wire).blocks for event in block.life]
+    assert sorted((kind, number) for kind, number, *_ in life) == [(0, 5), (0, 6), (2, 5), (2, 6)]
+    assert all(begun <= ended for _, _, begun, ended, _ in life)
+
+
 def test_an_error_of_our_own_loses_nothing(tmp_path, monkeypatch, caplog):
     wire, broken = Wire(), threading.Event()
     seal = SEALER.seal
@@ -353,7 +403,7 @@ def test_an_error_of_our_own_loses_nothing(tmp_path, monkeypatch, caplog):
             return seal(kind, body)
 
     def work(scenario):
-        raise ValueError(scenario.context["iteration"] % 3)
+        raise ValueError("abc"[scenario.context["iteration"] % 3])
 
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
         shipper._sealer = Breaking()
@@ -505,3 +555,20 @@ def test_starts_after_the_lease_are_counted_once(tmp_path):
         shipper.flush()
 
     assert [block.started_late for block in Taken(wire).blocks if block.started_late] == [2, 1]
+
+
+def test_what_is_printed_and_logged_arrives_once_even_without_results(tmp_path):
+    wire, log = Wire(), LogBook()
+    log.begin("r")
+    with shipping(wire, tmp_path, log=log):
+        log.add("stdout", "hello")
+        log.add("stdout", "x" * (ENTRY_CHARS + 1))
+        until(lambda: sum(len(block.log) for block in Taken(wire).blocks) == 2)
+
+        blocks = Taken(wire).blocks
+    entries = [entry for block in blocks for entry in block.log]
+    assert [entry[1:] for entry in entries] == [
+        ["stdout", -1, 0, "hello"],
+        ["stdout", -1, 0, "x" * ENTRY_CHARS],
+    ]
+    assert sum(block.log_cut for block in blocks) == 1

@@ -1,0 +1,45 @@
+"""Keeps plug-ins from ending the process that they run in."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+LOG = logging.getLogger(__name__)
+
+
+def refuse_exits() -> Callable[[int], NoReturn]:
+    """Have `os._exit` raise SystemExit in this process; returns the function that really exits.
+
+    It would end the process without a word on who did it. Processes that are forked from this one
+    still end by it.
+    """
+    really, here = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != here:
+            really(status)
+        if threading.current_thread() is not threading.main_thread():
+            # Python passes over a SystemExit of a thread that the plug-in has started
+            caller = sys._getframe(1)
+            place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+            LOG.warning("os._exit(%s) was called and refused: %s", status, place)
+        raise SystemExit(f"os._exit({status}) was called: a plug-in must not end its process")
+
+    os._exit = refuse
+    return really
+
+
+@contextlib.contextmanager
+def exits_refused() -> Iterator[None]:
+    """Within it `os._exit` raises SystemExit."""
+    really = refuse_exits()
+    try:
+        yield
+    finally:
+        os._exit = really  # type: ignore[assignment]  # but for the name of its parameter

@@ -1,0 +1,94 @@
+"""HTTP requests of iterations as records of a result block, 46 bytes each.
+
+Phases are nanoseconds as 32-bit floats, exact to 17 ms and to a 16-millionth of the time beyond.
+0 stands for a phase that did not take place: connecting over a kept connection, TLS without TLS,
+the rest of an answer that did not end.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+#: Phases of a request in their order: name lookup, connecting, TLS handshake, waiting for the
+#: first bytes of the answer, and the rest of it.
+PHASES = ("lookup", "connect", "tls", "wait", "rest")
+
+#: A request. `action`: position of the innermost open action in its iteration, -1 for none.
+#: `client`: `OWN`, or the number among the names of actions of "libcurl: why" and the like; then
+#: nothing was measured. `sent`, `received`: bytes. `status`: code of the answer, 0 without one.
+EXCHANGE = np.dtype(
+    [
+        ("action", "<i4"),
+        ("client", "<i4"),
+        *((phase, "<f4") for phase in PHASES),
+        ("sent", "<i8"),
+        ("received", "<i8"),
+        ("status", "<i2"),
+    ]
+)
+EXCHANGE_BYTES = EXCHANGE.itemsize
+
+#: The client of osbench.
+OWN = -1
+
+#: Packs the fields of a request, in their order; the same of one over a kept connection, without
+#: the phases of opening one.
+pack_exchange = struct.Struct("<ii5f2qh").pack
+pack_kept = struct.Struct("<ii12x2f2qh").pack
+
+#: Neither a phase (4 months) nor the bytes of a request each way (4 TiB) reach it.
+_LONGEST_NS = 1e16
+_MOST_BYTES = 2**42
+#: Status codes have three digits.
+_LAST_STATUS = 999
+
+
+def pack_other(action: int, client: int) -> bytes:
+    """A request that another client makes, which measures nothing."""
+    return pack_kept(action, client, 0, 0, 0, 0, 0)
+
+
+def read_exchanges(
+    packed: bytes, of_rows: NDArray[np.uint32], actions: Ints, names: int
+) -> tuple[NDArray[Any], Ints]:
+    """The requests of a block, and the row of each; `of_rows` has how many each row has.
+
+    `actions` are those of all rows (`Columns.actions`), `names` is how many names there are.
+    Raises ValueError for what no worker of ours sends.
+    """
+    found: NDArray[Any] = np.frombuffer(packed, EXCHANGE)
+    if int(of_rows.sum(dtype=np.int64)) != len(found):
+        raise ValueError("rows and requests do not fit together")
+    rows: Ints = np.repeat(np.arange(len(of_rows)), of_rows)
+    if not len(found):
+        return found, rows
+    begin = action_lines(rows, actions)
+    room = np.searchsorted(actions[:, 0], rows, side="right") - begin
+    place, client = found["action"], found["client"]
+    if not ((place >= -1) & (place < room)).all():
+        raise ValueError("a request of an action that is not there")
+    if not OWN <= client.min() <= client.max() < names:
+        raise ValueError("a request of a client without a name")
+    for phase in PHASES:
+        lasted = found[phase]
+        # what is no number is neither
+        if not ((lasted >= 0) & (lasted < _LONGEST_NS)).all():
+            raise ValueError(f"the phase {phase} of a request is no time")
+    for way in ("sent", "received"):
+        if not 0 <= found[way].min() <= found[way].max() < _MOST_BYTES:
+            raise ValueError("a request with an impossible number of bytes")
+    status = found["status"]
+    if not 0 <= status.min() <= status.max() <= _LAST_STATUS:
+        raise ValueError("a request with an impossible status code")
+    return found, rows
+
+
+def action_lines(rows: Ints, actions: Ints) -> Ints:
+    """Where the actions of each of these rows begin among all of them."""
+    return np.searchsorted(actions[:, 0], rows).astype(np.int64)

@@ -1,0 +1,55 @@
+"""Exporters of Rally: their classes get a run as Rally's own results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from osbench.common.errors import ExportError
+from osbench.common.plugin.exporter import ExportedRun, Exporter
+from osbench.common.rally import importing, plugin_registry
+
+
+def exporter_class(name: str) -> type[Exporter] | None:
+    """The exporter `name`, or `name@platform`, of Rally; None where there is none."""
+    found = plugin_registry.plugin("exporter", name) if importing.load() else None
+    if found is None:
+        return None
+    body = {"RALLY": found, "NAME": found.get_name(), "FILE": found.get_name()}
+    return type(f"Rally{found.__name__}", (RallyExporter,), {**body, "__doc__": found.__doc__})
+
+
+class RallyExporter(Exporter):
+    """An exporter that is a class of Rally; the whole run has to fit in memory."""
+
+    #: Rally's class.
+    RALLY: ClassVar[Any]
+    ANY_SUFFIX: ClassVar[bool] = True
+
+    def export(self, run: ExportedRun, path: Path) -> None:
+        """Write the files that Rally's class makes for the destination `path`."""
+        made = self._made(run, str(path))
+        for name, text in made.get("files", {}).items():
+            Path(name).expanduser().write_text(text, encoding="utf-8")
+        if not path.exists() and "print" in made:
+            path.write_text(made["print"], encoding="utf-8")
+
+    def send(self, run: ExportedRun, url: str) -> str:
+        """Have Rally's class send the run."""
+        made = self._made(run, url)
+        return str(made.get("print") or f"Rally's exporter {self.NAME} has sent the run")
+
+    def _made(self, run: ExportedRun, destination: str) -> Mapping[str, Any]:
+        base = plugin_registry.base("exporter")
+        said = base.validate(
+            self.RALLY.get_fullname(),
+            context={},
+            config={},
+            plugin_cfg={"destination": destination},
+            vtype="syntax",
+        )
+        if said:
+            raise ExportError(f"the exporter {self.NAME}: {' '.join(' '.join(said).split())}")
+        made: Mapping[str, Any] = base.make(self.RALLY, run.rally_results(), destination)
+        return made

@@ -1,0 +1,106 @@
+"""Runners of Rally's plug-ins that make the load of one of its own four, as osbench's."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import inspect
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from osbench.common.errors import PluginError
+from osbench.common.plugin.entry_points import definitions
+from osbench.common.plugin.runner import Runner
+from osbench.common.rally import importing, plugin_registry
+from osbench.common.rally.adapters.hook_adapter import RallyTask
+from osbench.common.rally.adapters.shared import problems
+
+#: Rally's own runners, which osbench has under the same names: module and class.
+OWN: Mapping[str, tuple[str, str]] = {
+    "constant": ("rally.plugins.task.runners.constant", "ConstantScenarioRunner"),
+    "constant_for_duration": (
+        "rally.plugins.task.runners.constant",
+        "ConstantForDurationScenarioRunner",
+    ),
+    "rps": ("rally.plugins.task.runners.rps", "RPSScenarioRunner"),
+    "serial": ("rally.plugins.task.runners.serial", "SerialScenarioRunner"),
+}
+
+
+def runner_class(name: str) -> type[Runner] | None:
+    """The runner `name`, or `name@platform`, of Rally; None where there is none.
+
+    Raises PluginError where it makes a load that is none of `OWN`.
+    """
+    found = plugin_registry.plugin("runner", name) if importing.load() else None
+    return None if found is None else _class(found)
+
+
+@functools.cache
+def _class(found: Any) -> type[Runner]:
+    ours, theirs = _model(found)
+    if found is theirs:
+        return ours
+
+    class Derived(ours):  # type: ignore[misc, valid-type]
+        RALLY: ClassVar[Any] = found
+        NAME: ClassVar[str] = found.get_name()
+        CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = _schema(found)
+
+        def __init__(self, config: Mapping[str, Any]) -> None:
+            super().__init__(_settled(found, config))
+
+        @classmethod
+        def check(cls, config: Mapping[str, Any]) -> list[str]:
+            """What Rally's validators refuse, and then osbench's runner."""
+            said = problems("runner", found, config)
+            return said or cast(list[str], super().check(_settled(found, config)))
+
+    Derived.__doc__ = found.__doc__
+    Derived.__name__ = Derived.__qualname__ = f"Rally{found.__name__}"
+    return Derived
+
+
+def _model(found: Any) -> tuple[type[Runner], Any]:
+    """osbench's runner that makes the load of a runner, and Rally's that this derives from."""
+    for name, (module, attribute) in OWN.items():
+        theirs = getattr(importlib.import_module(module), attribute)
+        if issubclass(found, theirs):
+            changed = _changed(found, theirs)
+            if changed:
+                raise PluginError(_refusal(found, f"has a {changed} of its own"))
+            points = importlib.metadata.entry_points(group="osbench.runner")
+            ours, _ = definitions("runner", points)[name].load()
+            return cast(type[Runner], ours), theirs
+    raise PluginError(_refusal(found, f"derives from none of Rally's {', '.join(OWN)}"))
+
+
+def _changed(found: Any, theirs: Any) -> str:
+    """A method of `theirs` that a runner replaces, but its constructor; "" if there is none."""
+    for cls in found.__mro__[: found.__mro__.index(theirs)]:
+        for name, value in vars(cls).items():
+            method = inspect.isroutine(value) or isinstance(value, classmethod | staticmethod)
+            if method and name != "__init__" and hasattr(theirs, name):
+                return f"method {name}"
+    return ""
+
+
+def _refusal(found: Any, why: str) -> str:
+    return (
+        f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__} "
+        f"cannot be run: it {why}, so that it starts iterations itself, in one process; osbench "
+        "has workers start them. Use a runner of osbench, or write one (docs/plugin-guide.md)"
+    )
+
+
+def _schema(found: Any) -> Mapping[str, Any]:
+    """Rally's schema of a runner; tasks name its type as the key."""
+    schema = dict(found.CONFIG_SCHEMA)
+    required = [name for name in schema.pop("required", ()) if name != "type"]
+    return {**schema, "required": required} if required else schema
+
+
+def _settled(found: Any, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration after the runner's constructor, which may set what is not given."""
+    return dict(found(RallyTask(""), dict(config)).config)

@@ -1,0 +1,72 @@
+"""The drivers of our HTTP client behind one synchronous interface, for tests that run over both."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from osbench.worker.engine.loop.loop_thread import LoopThread
+from osbench.worker.http.on_loop.loop_client import LoopClient
+from osbench.worker.http.socket_client import SocketClient
+from osbench.worker.http.wire.http_answer import HttpAnswer
+
+#: Kinds of drivers: blocking sockets, the event loop that engines use, and that of asyncio itself,
+#: which stands in where there is no uvloop.
+SOCKETS, LOOP, PLAIN_LOOP = DRIVERS = "sockets", "loop", "asyncio"
+
+
+class LoopDriven:
+    """`LoopClient` with a loop of its own, for threads that are not the loop's."""
+
+    def __init__(self, of_run: Sequence[str], loop: asyncio.AbstractEventLoop) -> None:
+        self.client = LoopClient(of_run)
+        self.loop = loop
+
+    @property
+    def retried(self) -> int:
+        """As the client's."""
+        return self.client.retried
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        *,
+        keep_body: bool = True,
+    ) -> HttpAnswer | None:
+        """As the client's."""
+        work = self.client.request(method, url, own, options, keep_body=keep_body)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
+
+    def status(
+        self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
+    ) -> int | None:
+        """The status code alone."""
+        answer = self.request(method, url, own, options, keep_body=False)
+        return answer.status if answer is not None else None
+
+
+@contextmanager
+def driven(kind: str, of_run: Sequence[str] = ()) -> Iterator[SocketClient | LoopDriven]:
+    """A client over a kind of driver; its loop is ended when the block is left."""
+    if kind == SOCKETS:
+        yield SocketClient(of_run)
+    elif kind == LOOP:
+        thread = LoopThread(lambda _: None)
+        yield LoopDriven(of_run, thread.loop)
+        thread.stop()
+        thread._thread.join(20)
+        assert thread.loop.is_closed()
+    else:
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            loop, stop = runner.get_loop(), asyncio.Event()
+            serving = threading.Thread(target=runner.run, args=(stop.wait(),))
+            serving.start()
+            yield LoopDriven(of_run, loop)
+            loop.call_soon_threadsafe(stop.set)
+            serving.join(20)

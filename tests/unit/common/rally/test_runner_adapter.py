@@ -1,0 +1,99 @@
+"""Runners of Rally and of its plug-ins: which load osbench makes of them, and what it refuses."""
+
+import pytest
+
+from osbench.common.errors import PluginError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.runner import Totals
+from osbench.common.rally import importing
+from osbench.coordinator.runners.constant import Constant
+
+PLUGIN = '''
+from rally.plugins.task.runners import constant, rps
+from rally.task import runner
+
+
+@runner.configure(name="adapters_pairs")
+class Pairs(constant.ConstantScenarioRunner):
+    """Two at a time."""
+
+    def __init__(self, task, config, batch_size=0):
+        super().__init__(task, {"concurrency": 2, **config}, batch_size)
+
+
+@runner.configure(name="adapters_steady")
+class Steady(rps.RPSScenarioRunner):
+    def told(self):
+        """Replaces nothing."""
+
+
+@runner.configure(name="adapters_own")
+class Own(runner.ScenarioRunner):
+    def _run_scenario(self, cls, method_name, context, args):
+        pass
+
+
+@runner.configure(name="adapters_changed")
+class Changed(constant.ConstantScenarioRunner):
+    def _run_scenario(self, cls, method_name, context, args):
+        pass
+'''
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    if not importing.installed():
+        pytest.skip("the extra osbench[rally] is not installed")
+    (tmp_path / "runners.py").write_text(PLUGIN)
+    return Plugins([str(tmp_path / "runners.py")])
+
+
+def test_rallys_own_runners_are_osbenchs_with_their_platform_and_without_rally():
+    plugins = Plugins()
+
+    assert plugins.get("runner", "constant@default") is Constant
+    for name in ("constant_for_duration", "rps", "serial"):
+        assert plugins.get("runner", f"{name}@default") is plugins.get("runner", name)
+
+
+def test_runners_are_osbenchs_whatever_is_preferred(plugins):
+    assert Plugins(plugins.paths, "rally").get("runner", "constant") is Constant
+    assert plugins.get("runner", "constant@rally") is Constant
+
+
+@pytest.mark.parametrize(
+    "name", ["adapters_pairs", "adapters_pairs@default", "adapters_pairs@rally"]
+)
+def test_a_runner_that_derives_from_rallys_is_run_as_a_closed_load(plugins, name):
+    kind = plugins.get("runner", name)
+
+    runner = kind({"times": 6})
+
+    assert (kind.check({"times": 6}), kind.OPEN) == ([], False)
+    assert (runner.planned, runner.concurrency) == (6, 2)
+    assert runner.step(0.0, Totals(allotted=0, settled=0), [8]).shares == (2,)
+    assert kind.check({"times": 1}) != []
+    assert kind.CONFIG_SCHEMA["properties"]["times"]["type"] == "integer"
+
+
+def test_a_runner_that_derives_from_rallys_rps_is_run_as_an_open_load(plugins):
+    kind = plugins.get("runner", "adapters_steady")
+
+    runner = kind({"times": 4, "rps": 2})
+
+    assert kind.OPEN
+    assert list(runner.step(0.0, Totals(allotted=0, settled=0), [8]).arrivals) == [0, 0.5, 1, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("adapters_own", "derives from none of Rally's constant, constant_for_duration, rps, seri"),
+        ("adapters_changed", "has a method _run_scenario of its own"),
+    ],
+)
+def test_a_runner_that_starts_iterations_itself_is_refused_with_the_reason(plugins, name, why):
+    with pytest.raises(PluginError, match=why) as caught:
+        plugins.get("runner", name)
+
+    assert "--plugin-path" not in str(caught.value)

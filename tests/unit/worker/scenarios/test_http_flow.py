@@ -1,0 +1,263 @@
+"""Flows of a task: placeholders, steps, branches, and what is refused before a run."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from requests.structures import CaseInsensitiveDict
+
+from osbench.common.plugin.scenario import VirtualUser
+from osbench.worker.scenarios.flow.flow_steps import Flow, NothingToSave
+from osbench.worker.scenarios.flow.placeholders import MissingValue, filler, saved_names, unknown
+from osbench.worker.scenarios.http_flow import HttpFlow
+
+VALUES = {
+    "user": {"number": 3},
+    "data": {"name": "ann", "age": 31},
+    "saved": {"token": "t", "list": [1, 2]},
+    "iteration": {"iteration": 7, "run": "r", "brace": "{"},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "filled"),
+    [
+        ("/items/{iteration}", "/items/7"),
+        ("{data.age}", 31),
+        ("{saved.list}", [1, 2]),
+        ("{user.number}-{run}-{data.name}", "3-r-ann"),
+        (
+            {"a": ["{saved.token}", 1, {"b": "{iteration}"}], "c": 2},
+            {"a": ["t", 1, {"b": 7}], "c": 2},
+        ),
+        ("query{brace}items{brace}id}}", "query{items{id}}"),
+        ("{unknown} {} {{x}}", "{unknown} {} {{x}}"),
+        (5, 5),
+    ],
+)
+def test_placeholders_are_filled_in(value, filled):
+    assert filler(value)(VALUES) == filled
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{saved.absent}", "no step has saved it"),
+        ("x {data.absent}", "has no such column"),
+        ("{user.name}", "it has number"),
+    ],
+)
+def test_a_value_that_is_not_there_is_named(text, said):
+    with pytest.raises(MissingValue, match=said):
+        filler(text)(VALUES)
+
+
+def test_placeholders_that_are_none_are_found():
+    value = {"a": ["{user}", "{dta.name}", "{iteration}"], "{itration}": 1, "json": "{a b} {1}"}
+
+    assert sorted(unknown(value)) == ["{dta.name}", "{itration}", "{user}"]
+    assert list(saved_names({"x": ["{saved.a}", {"y": "{saved.b}/{saved.a}"}]})) == ["a", "b", "a"]
+
+
+class Requests:
+    """Notes what a flow asks for, and answers with what it is told to."""
+
+    def __init__(self, *documents: Any) -> None:
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+        self._documents = list(documents)
+        self.base = SimpleNamespace(url="x")
+
+    def serve(self, scenario: Any) -> Requests:
+        return self
+
+    async def request(self, method: str, path: str, **wishes: Any) -> Any:
+        self.asked.append((method, path, wishes))
+        document = self._documents.pop(0) if self._documents else {}
+        return SimpleNamespace(json=lambda: document, headers=CaseInsensitiveDict(location="/here"))
+
+
+def flow(args: dict[str, Any], requests: Requests, user: VirtualUser | None = None) -> HttpFlow:
+    made = HttpFlow.__new__(HttpFlow)
+    made._user = user or VirtualUser(3, {"name": "ann"}, lambda _: requests)
+    made.context = {"iteration": 7, "run": "r", "flow": Flow(args), "args": args}
+    return made
+
+
+def play(args: dict[str, Any], requests: Requests, method: str = "run", **more: Any) -> None:
+    asyncio.run(getattr(flow(args, requests, **more), method)())
+
+
+def test_steps_are_made_in_order_with_what_earlier_ones_saved():
+    requests = Requests({"token": "t", "items": [{"id": 5}]}, {})
+    args = {
+        "steps": [
+            {
+                "method": "POST",
+                "path": "/login",
+                "json": {"name": "{data.name}"},
+                "save": {"token": "$.token", "item": "$.items[0].id", "at": "header Location"},
+            },
+            {
+                "name": "look",
+                "path": "/item/{saved.item}",
+                "query": {"n": "{iteration}"},
+                "headers": {"X-Token": "{saved.token}"},
+                "expect": [200, 404],
+                "check": {"$.at": "{saved.at}"},
+            },
+        ]
+    }
+
+    play(args, requests)
+
+    first, second = requests.asked
+    assert first == ("POST", "/login", {"json": {"name": "ann"}})
+    assert second == (
+        "GET",
+        "/item/5",
+        {
+            "params": {"n": 7},
+            "headers": {"X-Token": "t"},
+            "expect": [200, 404],
+            "check": {"$.at": "/here"},
+            "name": "look",
+        },
+    )
+
+
+def test_what_is_saved_stays_with_the_virtual_user():
+    requests = Requests({"token": "t"})
+    user = VirtualUser(1, {}, lambda _: requests)
+    args = {"on_start": [{"path": "/login", "save": {"token": "$.token"}}]}
+    args["steps"] = [{"path": "/x/{saved.token}"}]
+
+    play(args, requests, "on_start", user=user)
+    play(args, requests, user=user)
+    play(args, requests, user=user)
+
+    assert [path for _, path, _ in requests.asked] == ["/login", "/x/t", "/x/t"]
+    other = VirtualUser(2, {}, lambda _: requests)
+    with pytest.raises(MissingValue):
+        play(args, requests, user=other)
+
+
+@pytest.mark.parametrize(
+    ("when", "made"), [("{saved.more}", 1), ("{saved.none}", 0), ("0", 0), ("false", 0), ("yes", 1)]
+)
+def test_a_step_may_depend_on_a_value_and_be_repeated(when, made):
+    requests = Requests({"more": True, "none": None, "times": 3})
+    saves = {"more": "$.more", "none": "$.none", "times": "$.times"}
+    args = {
+        "steps": [
+            {"path": "/a", "save": saves},
+            {"path": "/b", "when": when, "repeat": "{saved.times}"},
+        ]
+    }
+
+    play(args, requests)
+
+    assert [path for _, path, _ in requests.asked] == ["/a", *["/b"] * (3 * made)]
+
+
+def test_paths_and_headers_are_texts_whatever_a_placeholder_has():
+    requests = Requests({"at": 5})
+    headers = {"X-User": "{user.number}", "X-Fixed": "a"}
+    args = {
+        "steps": [
+            {"path": "/a", "save": {"at": "$.at"}},
+            {"path": "{saved.at}", "headers": headers},
+        ]
+    }
+
+    play(args, requests)
+
+    assert requests.asked[1] == ("GET", "5", {"headers": {"X-User": "3", "X-Fixed": "a"}})
+
+
+@pytest.mark.parametrize("times", [-1, "many", None, [1], float("inf")])
+def test_a_value_that_is_no_number_of_times_fails_the_iteration(times):
+    args = {
+        "steps": [
+            {"path": "/a", "save": {"n": "$.n"}},
+            {"path": "/b", "repeat": "{saved.n}"},
+        ]
+    }
+
+    with pytest.raises(ValueError, match=r"GET: repeat is .*, not a whole number from 0"):
+        play(args, Requests({"n": times}))
+
+
+def test_branches_are_drawn_by_their_weights():
+    requests = Requests()
+    args = {
+        "mix": [
+            {"name": "look", "weight": 3, "steps": [{"path": "/look"}]},
+            {"name": "buy", "steps": [{"path": "/buy"}]},
+        ]
+    }
+    made = flow(args, requests)
+
+    async def many() -> None:
+        for _ in range(2000):
+            await made.run()
+
+    asyncio.run(many())
+
+    counts = Counter(path for _, path, _ in requests.asked)
+    assert 0.65 < counts["/look"] / 2000 < 0.85
+    assert counts["/look"] + counts["/buy"] == 2000
+    assert set(made._recorder.names.names) == {"look", "buy"}
+
+
+@pytest.mark.parametrize(
+    ("document", "said"), [({}, r"nothing at \$\.token"), (None, r"nothing at \$\.token")]
+)
+def test_what_cannot_be_saved_fails_the_iteration(document, said):
+    with pytest.raises(NothingToSave, match=said):
+        play({"steps": [{"name": "s", "path": "/", "save": {"t": "$.token"}}]}, Requests(document))
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"steps": [{"path": "/{user}"}]}, "{user} is no placeholder"),
+        ({"steps": [{"path": "/{saved.tokn}"}]}, "{saved.tokn} is not saved by any step"),
+        ({"steps": [{"path": "/", "check": {"$.a[": 1}}]}, "cannot be read"),
+        ({"steps": [{"path": "/", "verify": {"status": 200}}]}, "neither a JSONPath"),
+        ({"mix": [{"name": "x", "steps": [{"path": "/", "save": {"a": "$["}}]}]}, "cannot be read"),
+        ({"steps": [{"path": "/", "repeat": "abc"}]}, "repeat is a whole number or one"),
+        ({"steps": [{"path": "/", "repeat": "-1"}]}, "repeat is a whole number or one"),
+        ({"steps": [{"path": "/", "when": "{data.a} == 1"}]}, "it is always true"),
+        ({"steps": [{"path": "/", "json": {}, "form": {"a": 1}}]}, "a request has one body"),
+        ({"steps": [{"path": "/", "think": {"min": 5, "max": 1}}]}, "less than its min: 1 and 5"),
+        ({"steps": [{"path": "/", "name": "look at {data.a}"}]}, "the same for all requests"),
+        ({"steps": [{"path": "ftp://x/{data.a}"}]}, "not 'ftp://x/{data.a}'"),
+        ({"steps": [{"path": "/", "json": [{"{data.a}": 1}]}]}, "in names none is filled in"),
+        ({"steps": [{"path": "/{user.name}"}]}, "{user.name} is nothing"),
+        ({"on_stop": [{"path": "/", "stream": True, "save": {"a": "$.a"}}]}, "of the body is kept"),
+    ],
+)
+def test_mistakes_are_told_before_the_run(args, said):
+    (message,) = HttpFlow.check_arguments("run", args)
+
+    assert said in message
+
+
+def test_a_sound_flow_has_no_mistakes():
+    args = {
+        "on_start": [{"path": "/login", "save": {"t": "$.t"}}],
+        "steps": [
+            {"path": "/{saved.t}", "check": {"text": "x", "header a": "b"}},
+            {"path": "http://x/{iteration}", "repeat": "{data.n}", "when": "{saved.t}"},
+            {"path": "/", "json": {"a{b": "{user.number}"}, "think": 1, "repeat": "2"},
+            {"path": "/", "stream": True, "check": {"header a": "b"}},
+        ],
+    }
+
+    assert HttpFlow.check_arguments("run", args) == []
+    assert inspect.iscoroutinefunction(HttpFlow.run)

@@ -1,0 +1,97 @@
+"""What goes wrong beside the iterations of a workload: counted by kind and place."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from osbench.common.errors import KindError
+
+#: Kinds that are told apart, and the name of the others.
+KINDS = 50
+OTHERS = "other things that went wrong beside the iterations"
+#: What Python says of a coroutine that was dropped before it ran.
+_NEVER_AWAITED = "was never awaited"
+#: Modules in which a scenario's own error is not raised.
+_OF_PYTHON = ("asyncio", "concurrent", "threading", "uvloop")
+
+
+class ForgottenAwait(KindError):
+    """An iteration dropped a coroutine before it ran: what it was to do was not done."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        # places in which only the line differs are of several kinds
+        self.kind = message
+
+
+class Asides:
+    """Counts of one workload in this process. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kinds: set[str] = set()
+        self._fresh: Counter[str] = Counter()
+
+    def add(self, what: str) -> None:
+        """Count one more of a kind."""
+        with self._lock:
+            if what not in self._kinds and len(self._kinds) >= KINDS:
+                what = OTHERS
+            self._kinds.add(what)
+            self._fresh[what] += 1
+
+    def fresh(self) -> list[list[Any]]:
+        """Kinds with their counts since the last call."""
+        with self._lock:
+            found, self._fresh = self._fresh, Counter()
+        return [[what, count] for what, count in found.items()]
+
+
+def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
+    """Have coroutines that are dropped before they ran told from now on: where, and which.
+
+    In place of Python's warning, which nobody reads and which comes once for each place. `tell` is
+    called in the thread, and in the task, that dropped the last reference.
+    """
+    warnings.filterwarnings("always", f".*{_NEVER_AWAITED}", RuntimeWarning)
+    show = getattr(warnings.showwarning, "otherwise", warnings.showwarning)
+
+    def told(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        text = str(message)
+        if _NEVER_AWAITED in text:
+            tell(f"{text.partition(_NEVER_AWAITED)[0]}{_NEVER_AWAITED}: {_place(filename, lineno)}")
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    told.otherwise = show  # type: ignore[attr-defined]  # what to go back to for the next workload
+    warnings.showwarning = told
+
+
+def place_of(error: BaseException) -> str:
+    """Where an exception was raised, as far as that is no module of Python: file:line."""
+    found = ""
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        module = str(frame.f_globals.get("__name__", ""))
+        if not found or module.partition(".")[0] not in _OF_PYTHON:
+            found = _place(frame.f_code.co_filename, step.tb_lineno)
+        step = step.tb_next
+    return found or "an unknown place"
+
+
+def _place(file: str, line: int) -> str:
+    return f"{Path(file).name}:{line}"

@@ -1,0 +1,161 @@
+"""Closed load on virtual users that are coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from time import monotonic_ns
+
+from osbench.worker.engine.coroutine_engine import CoroutineEngine, TaskUser, let_others_run
+from osbench.worker.engine.engine import (
+    ENDED,
+    GIVEN_UP,
+    LEASE_OVER,
+    NEVER,
+    NOT_STARTED,
+    EngineSetup,
+)
+from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
+
+
+class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
+    """Runs granted numbers on `share` coroutines. Users are for the loop's thread alone."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        self._users: dict[int, TaskUser] = {}
+        self._waiters: deque[tuple[TaskUser, asyncio.Future[None]]] = deque()
+        #: Wakes users at the stop instant.
+        self._at_stop: asyncio.TimerHandle | None = None
+        super().__init__(setup)
+
+    @property
+    def users(self) -> int:
+        return len(self._users)
+
+    def _fill(self) -> None:
+        self._loop.call(self._start_users)
+
+    def _notify(self) -> None:
+        self._loop.call(self._wake)
+
+    def _notify_of_work(self, count: int) -> None:
+        # thousands may wait: each would look for a number, and most find none
+        self._loop.call(self._wake_some, count)
+
+    def _start_users(self) -> None:
+        for number in range(self.share):
+            self._start(number, self._shared_ns)
+
+    def _start(self, number: int, free_ns: int) -> None:
+        if number in self._users or number >= self.share or self.stopped:
+            return
+        user = self._users[number] = TaskUser(number, free_ns)
+        self._begin(user, self._serve(user))
+
+    def _renew(self, user: TaskUser, now: int) -> None:
+        if self._users.get(user.number) is user:
+            del self._users[user.number]
+        self._start(user.number, now)
+
+    async def _serve(self, user: TaskUser) -> None:
+        """Run iterations until the user must end."""
+        try:
+            while (wait_ns := self.t0_ns - monotonic_ns()) > 0:
+                await asyncio.sleep(wait_ns / 1e9)
+            if not self.body.users.has_life:
+                await self._work(user)
+            elif await self._begin_life(user):
+                await self._work(user)
+                if user.number in self.living and self._users.get(user.number) is user:
+                    await self._live(user, ENDED)
+        finally:
+            self._alive.discard(user)
+            if self._users.get(user.number) is user:
+                del self._users[user.number]
+
+    async def _work(self, user: TaskUser) -> None:
+        due, seq, turn = user.free_ns, 0, 0
+        source: Iterator[int] = iter(range(0))
+        run, loop, think = self.run, self._loop, self.body.users.think
+        pacing = self.pacing
+        while True:
+            if pacing.limits:
+                turn = await self._await_turn(user, turn, due)
+            iteration = next(source, 0)
+            if iteration:
+                due, turn = max(due, turn), 0
+                self._turn = user
+                ended = await run(iteration, due, user)
+                if ended > NOT_STARTED:
+                    due = ended
+                    if think is not None:
+                        due += think()
+                        await self._pause_until(due)
+                    elif ended > loop.late_ns and self._turn is user:
+                        await let_others_run()
+                    continue
+                if ended == GIVEN_UP:
+                    return
+                if ended == LEASE_OVER:
+                    self._keep(seq, iteration)
+            found = await self._more(user, due)
+            if found is None:
+                return
+            source, seq, due = found
+
+    async def _await_turn(self, user: TaskUser, turn: int, due: int) -> int:
+        """The turn of a user whose rate is limited; 0 where it may not start anything now."""
+        turns = self.pacing.turns(turn, due)
+        while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
+            try:
+                await self._pause_until(next(turns))
+            except StopIteration as taken:
+                return int(taken.value)
+        return 0
+
+    async def _more(self, user: TaskUser, due: int) -> Found | None:
+        """Wait until the user may start an iteration; None if the user must end."""
+        wait = Wait(due, self.stop_ns)
+        while not self.stopped:
+            with self._changed:
+                found = self._offer(user, wait)
+            if found is not None:
+                return found
+            waiter = self._loop.loop.create_future()
+            # whoever changes something wakes the waiters in this thread, so not before this
+            self._waiters.append((user, waiter))
+            await waiter
+        return None
+
+    def _wake_some(self, count: int) -> None:
+        """Wake so many of the users that wait, those first that have waited longest."""
+        outside = []
+        while self._waiters and count > 0:
+            user, waiter = self._waiters.popleft()
+            if user.number >= self.share and not self.stopped and not waiter.done():
+                # the share has no place for it
+                outside.append((user, waiter))
+            elif not waiter.done():
+                waiter.set_result(None)
+                count -= 1
+        self._waiters.extend(outside)
+
+    def _wake(self) -> None:
+        """Wake all, because something else than the stock changed."""
+        if self.stopped or monotonic_ns() >= self.stop_ns:
+            self._wake_pausing()
+        for _, waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+        if self._at_stop is not None:
+            self._at_stop.cancel()
+            self._at_stop = None
+        left_ns = self.stop_ns - monotonic_ns()
+        if self.stop_ns < NEVER and left_ns > 0:
+            self._at_stop = self._loop.loop.call_later(left_ns / 1e9, self._wake)
+
+    def _end(self) -> None:
+        if self._at_stop is not None:
+            self._at_stop.cancel()

@@ -1,0 +1,394 @@
+"""Virtual users that are coroutines of one event loop: for scenarios that are `async def`.
+
+The loop's thread starts and runs the users; batches, shares and leases come from other threads and
+wake it. The watchdog has a thread of its own, so that iterations are timed out, and what blocks
+the loop is found, while the loop is blocked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import sys
+import threading
+from collections import Counter
+from collections.abc import Coroutine, Generator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic_ns
+from types import FrameType, coroutine
+from typing import Any
+
+from osbench.common.plugin.scenario import VirtualUser
+from osbench.common.protocol.blocks import pack_actions
+from osbench.worker.engine.body import refuse_awaitable
+from osbench.worker.engine.engine import (
+    BEGUN,
+    FAILED,
+    GIVEN_UP,
+    NOT_STARTED,
+    OK,
+    Engine,
+    EngineSetup,
+    HeldLoop,
+    User,
+    closed_actions,
+)
+from osbench.worker.engine.failures import Place, awaiting_places, message_of, places_of
+from osbench.worker.engine.loop.blocking_calls import BlockingCalls
+from osbench.worker.engine.loop.loop_recorder import LoopRecorder
+from osbench.worker.engine.loop.loop_thread import LoopThread
+from osbench.worker.engine.users.user_plan import pause_ns
+
+LOG = logging.getLogger(__name__)
+
+#: A loop that does not beat for so long counts as blocked, nanoseconds.
+BLOCKED_NS = 50_000_000
+#: A loop that an iteration blocks for so long after its timeout is given up, nanoseconds.
+HELD_NS = 1_000_000_000
+#: A user that may not begin yet looks again after so long, nanoseconds.
+SHORT_NS = 200_000_000
+#: Places that blocked a loop that are told apart.
+PLACES = 50
+#: Name of the places beyond.
+OTHER_PLACES = "(other places)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    """What a loop that is late was doing at an instant."""
+
+    #: When it should have beaten, and the instant, monotonic nanoseconds.
+    begin: int
+    at: int
+    task: asyncio.Task[Any] | None
+    #: CPU time of its thread, nanoseconds.
+    cpu: int
+    #: The time up to this sample is counted.
+    counted: bool = False
+
+
+class TaskUser(User):
+    """A virtual user that is a coroutine."""
+
+    __slots__ = ("task", "work")
+
+    def __init__(self, number: int, free_ns: int, state: VirtualUser | None = None) -> None:
+        super().__init__(number, free_ns, state)
+        self.work: Coroutine[Any, Any, None] | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def is_alive(self) -> bool:
+        """Whether the coroutine has not ended."""
+        return self.task is not None and not self.task.done()
+
+    @property
+    def runs(self) -> bool:
+        """The loop is within this coroutine at this moment."""
+        return bool(getattr(self.work, "cr_running", False))
+
+
+@coroutine
+def let_others_run() -> Generator[None, None, None]:
+    """Wait until the loop has had its turn."""
+    yield
+
+
+class CoroutineEngine(Engine):
+    """Base of the closed and the open engine of coroutines."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        self._loop = LoopThread(setup.body.tell_aside)
+        self._calls = BlockingCalls()
+        #: All users that have not ended, also those that were replaced; the loop keeps no
+        #: reference to their tasks.
+        self._alive: set[TaskUser] = set()
+        #: The user that began an iteration last: one that finds itself here has not let others run.
+        self._turn: TaskUser | None = None
+        #: Nanoseconds by what the loop was blocked at, and the last sample of that.
+        self._blocked: Counter[str] = Counter()
+        self._sampled: _Sample | None = None
+        self._held: HeldLoop | None = None
+        #: Users that pause: woken when nothing starts any more.
+        self._pausing: set[asyncio.Future[None]] = set()
+        super().__init__(setup)
+
+    def _renew(self, user: TaskUser, now: int) -> None:
+        """Put another user in the place of one; called in the loop's thread."""
+        raise NotImplementedError
+
+    # what the loop is like
+
+    def lags(self) -> list[int]:
+        lags = self._loop.lags
+        return [lags.popleft() for _ in range(len(lags))]
+
+    def blocked(self) -> list[list[Any]]:
+        found, self._blocked = self._blocked, Counter()
+        return [[place, lasted] for place, lasted in found.most_common()]
+
+    # users
+
+    def _begin(self, user: TaskUser, work: Coroutine[Any, Any, None]) -> None:
+        user.work = work
+        user.task = self._loop.loop.create_task(work)
+        self._alive.add(user)
+
+    # how users begin and end
+
+    async def _begin_life(self, user: TaskUser) -> bool:
+        """Begin a user, again and again if need be; False where it must end before it could."""
+        tries = 0
+        while not self.stopped and monotonic_ns() < self.stop_ns:
+            now = monotonic_ns()
+            if user.number < self.share and now < self.lease_ns:
+                ended = await self._live(user, BEGUN)
+                if ended > NOT_STARTED:
+                    user.free_ns = ended
+                    return True
+                if ended == GIVEN_UP:
+                    return False
+                tries += 1
+                now += pause_ns(tries)
+            await self._pause_until(max(now, monotonic_ns() + SHORT_NS))
+        return False
+
+    async def _live(self, user: TaskUser, kind: int) -> int:
+        """Run `on_start` or `on_stop`; returns when it ended, NOT_STARTED or GIVEN_UP.
+
+        As `ThreadEngine._live`.
+        """
+        key = self._life_key()
+        recorder = LoopRecorder(self.body.names, self._calls)
+        begun = monotonic_ns()
+        self.inflight[key] = (user, begun, begun, recorder)
+        error: BaseException | None = None
+        message = ""
+        try:
+            returned = self._call_life(kind, user, recorder)
+            if inspect.isawaitable(returned):
+                returned = await returned
+            if returned is not None:
+                refuse_awaitable(returned)
+        except BaseException as caught:
+            if isinstance(caught, GeneratorExit) and not self._is_at(user):
+                # the coroutine is closed, and may wait for nothing more
+                raise
+            error, message = caught, message_of(caught)
+        ended = monotonic_ns()
+        if self.inflight.pop(key, None) is None:
+            # breaks the reference cycle between exception and frame
+            error = None
+            return GIVEN_UP
+        failure = self.body.failures.number(error, message) if error is not None else 0
+        error = None
+        self._note_life(kind, user, begun, ended, failure)
+        return NOT_STARTED if failure else ended
+
+    async def _pause_until(self, at_ns: int) -> None:
+        """Sleep until an instant, or until nothing starts any more."""
+        loop = self._loop.loop
+        # timers of a loop are exact to a millisecond: it may be too early
+        while not self.stopped and (left_ns := min(at_ns, self.stop_ns) - monotonic_ns()) > 0:
+            over = loop.create_future()
+            timer = loop.call_later(left_ns / 1e9, _end_pause, over)
+            self._pausing.add(over)
+            try:
+                await over
+            finally:
+                self._pausing.discard(over)
+                timer.cancel()
+
+    def _wake_pausing(self) -> None:
+        """Let users that pause look whether they are to end; called in the loop's thread."""
+        for over in list(self._pausing):
+            _end_pause(over)
+
+    async def run(self, iteration: int, due: int, user: TaskUser) -> int:
+        """Run and record one iteration; returns when it ended, or a code of `engine`.
+
+        As `ThreadEngine.run`: a common part would be a call more for each iteration.
+        """
+        body = self.body
+        recorder = LoopRecorder(body.names, self._calls)
+        started = monotonic_ns()
+        self.inflight[iteration] = (user, due, started, recorder)
+        # checked after the insertion, so that after a reduction of the share `inflight` has all
+        # iterations that may still start
+        if user.number >= self.share or started >= self.until_ns:
+            return self._withdraw(iteration, user, started)
+        if body.tracer is not None:
+            self._trace(iteration, recorder)
+            started = monotonic_ns()
+            if started >= self.lease_ns:
+                self._late.append(None)
+        scenario = None
+        error: BaseException | None = None
+        message = ""
+        try:
+            scenario = body.instance(iteration, recorder, user.state or self._new_state(user))
+            arguments = body.arguments(iteration)
+            # a call without ** costs less
+            returned = await (
+                body.function(scenario, **arguments) if arguments else body.function(scenario)
+            )
+            ended = monotonic_ns()
+            if returned is not None:
+                refuse_awaitable(returned)
+        except BaseException as caught:
+            # SystemExit and the like are failures too
+            ended = monotonic_ns()
+            if isinstance(caught, GeneratorExit) and not self._is_at(user):
+                # the coroutine is closed, and may wait for nothing more
+                raise
+            error, message = caught, message_of(caught)
+        if self.inflight.pop(iteration, None) is None:
+            # breaks the reference cycle between exception and frame
+            error = None
+            return GIVEN_UP
+        outcome = OK
+        failure = idle = 0
+        outputs = extra = None
+        if scenario is not None:
+            idle, outputs = scenario._idle_ns, scenario._outputs
+        exchanges = recorder.exchanges
+        if type(exchanges) is bytes and exchanges and outputs is recorder.profiler is None:
+            # a single HTTP request, and nothing else: the same, without two calls
+            extra = (b"", None, exchanges)
+        elif exchanges or outputs is not None or recorder.profiler is not None:
+            extra = self._extras(recorder, outputs, error, message)
+        if error is not None:
+            outcome, failure = FAILED, body.failures.number(error, message)
+            error = None
+        actions = b""
+        if recorder.actions:
+            # tasks that the scenario left behind may have open ones
+            actions = pack_actions(closed_actions(recorder.actions, ended))
+        self.rows.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
+        return ended
+
+    def _running_here(self) -> int:
+        if threading.get_ident() != self._loop.ident:
+            return 0
+        task = asyncio.current_task(self._loop.loop)
+        for iteration, (user, *_) in list(self.inflight.items()):
+            if isinstance(user, TaskUser) and user.task is task is not None:
+                return iteration
+        return 0
+
+    def _is_at(self, user: TaskUser) -> bool:
+        """The loop runs this user: nobody closes its coroutine."""
+        return asyncio.current_task(self._loop.loop) is user.task
+
+    # the watchdog
+
+    @property
+    def _over(self) -> bool:
+        return super()._over and not self._alive and not any(r.is_alive() for r in self.abandoned)
+
+    def _watch_loop(self) -> None:
+        super()._watch_loop()
+        self._calls.close()
+        self._loop.call(self._end)
+        self._loop.stop()
+
+    def _end(self) -> None:
+        """Free what the loop holds; called in its thread, once no user is left."""
+
+    def _check(self) -> None:
+        # what has timed out may be found blocking the loop
+        self._look_at_loop(monotonic_ns())
+        super()._check()
+        while self._calls.left:
+            self.abandoned.append(self._calls.left.pop())
+
+    def _look_at_loop(self, now: int) -> None:
+        """Find out what keeps the loop, if it is late."""
+        overdue = self._loop.overdue_ns(now)
+        last, self._sampled = self._sampled, None
+        if overdue < BLOCKED_NS:
+            return
+        if overdue > HELD_NS and self._held is None:
+            self._see_held()
+        sample = _Sample(
+            begin=now - overdue,
+            at=now,
+            task=asyncio.current_task(self._loop.loop),
+            cpu=self._loop.cpu_ns(),
+        )
+        self._sampled = sample
+        if last is None or last.begin != sample.begin or last.task is not sample.task:
+            return
+        # a loop that waits for a core is no scenario's fault
+        busy = sample.cpu - last.cpu > (now - last.at) // 2
+        if busy or self._loop.is_asleep():
+            self._blame(now - (last.at if last.counted else last.begin))
+            self._sampled = replace(sample, counted=True)
+
+    def _blame(self, lasted: int) -> None:
+        """Count a time for which the loop was blocked where it is now."""
+        place = self._blocking_place()
+        if place:
+            known = place in self._blocked or len(self._blocked) < PLACES
+            self._blocked[place if known else OTHER_PLACES] += lasted
+
+    def _see_held(self) -> None:
+        """Take no more work while an iteration that has timed out keeps the loop."""
+        for one in self.abandoned:
+            if isinstance(one, TaskUser) and one.runs:
+                self._held = HeldLoop(one)
+                self.abandoned.append(self._held)
+                LOG.error("an iteration that timed out blocks the event loop")
+                return
+
+    def _blocking_place(self) -> str:
+        """Where the scenario blocks the loop; "" where the loop is in no code but its own."""
+        places = _scenario_places(sys._current_frames().get(self._loop.ident))
+        if not places:
+            return ""
+        module = self.body.cls.__module__
+        own = [place for place in places if place[0].f_globals.get("__name__") == module]
+        found = _shown((own or places)[0])
+        return found if not own or own[0] == places[0] else f"{found}, in {_shown(places[0])}"
+
+    def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
+        assert isinstance(user, TaskUser)
+        if user.runs:
+            return places_of(frames.get(self._loop.ident))
+        return awaiting_places(user.work)
+
+    def _replace(self, user: User, now: int) -> None:
+        assert isinstance(user, TaskUser)
+        self.abandoned.append(user)
+        # An exception is not sent to the loop's thread, as to that of a user: it could be raised
+        # in the engine's own code, and lose an iteration of another user.
+        self._loop.call(self._exchange, user, now)
+
+    def _exchange(self, user: TaskUser, now: int) -> None:
+        assert user.task is not None
+        user.task.cancel()
+        self._renew(user, now)
+
+
+def _end_pause(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
+
+
+def _scenario_places(frame: FrameType | None) -> list[Place]:
+    """Where the loop's thread is, innermost first, without the frames of the loop."""
+    places = places_of(frame)
+    while places and _of_loop(places[-1][0]):
+        places.pop()
+    return places
+
+
+def _of_loop(frame: FrameType) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.split(".", maxsplit=1)[0] in ("asyncio", "selectors", "threading", "uvloop")
+
+
+def _shown(place: Place) -> str:
+    frame, line = place
+    return f"{Path(frame.f_code.co_filename).name}:{line} ({frame.f_code.co_qualname})"

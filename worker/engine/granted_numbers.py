@@ -1,0 +1,144 @@
+"""Closed load: each virtual user starts its next iteration when its last one is over."""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Iterator
+from time import monotonic_ns
+
+from osbench.common.intervals import Interval, Intervals
+from osbench.common.protocol.messages import Batch
+from osbench.worker.engine.engine import NEVER, Engine, EngineSetup, User
+
+#: Numbers are noted on the will page in portions of this much work, nanoseconds, and of at most
+#: this many numbers: so the users themselves need not note each.
+PORTION_NS = 5_000_000
+PORTION_MOST = 8192
+
+#: A source of numbers, the batch that they are of, and the instant from which the user was free.
+Found = tuple[Iterator[int], int, int]
+
+
+class Wait:
+    """The wait of a user for an iteration that it may start."""
+
+    __slots__ = ("begin", "due", "parked", "until_stop", "waited")
+
+    def __init__(self, due: int, stop_ns: int) -> None:
+        self.begin = monotonic_ns()
+        #: Instant from which the user was free; later if it was outside the share.
+        self.due = due
+        #: The user is outside the share.
+        self.parked = False
+        self.waited = False
+        #: With a stop instant, the wait until then counts as waiting for work.
+        self.until_stop = stop_ns < NEVER
+
+
+class GrantedNumbers(Engine):
+    """Granted numbers for `share` users. A number is due when its user became free."""
+
+    def __init__(self, setup: EngineSetup) -> None:
+        #: Batch, and half-open interval of its numbers.
+        self._stock: deque[tuple[int, int, int]] = deque()
+        # one iterator is shared by all users: next() on a range iterator is atomic
+        self._source: Iterator[int] = iter(range(0))
+        #: The batch that it is of.
+        self._source_seq = 0
+        #: Last refill of the source where there is a page, and its size.
+        self._refilled_ns = 0
+        self._size = 1
+        super().__init__(setup)
+
+    def add(self, batch: Batch) -> None:
+        with self._changed:
+            self.added += len(batch)
+            self._last_seq = max(self._last_seq, batch.seq)
+            self._stock.extend((batch.seq, low, high) for low, high in batch.intervals)
+            self._notify_of_work(len(batch))
+
+    def _notify_of_work(self, count: int) -> None:
+        """Wake users for so many new numbers; called with the lock held."""
+        self._notify()
+
+    @property
+    def queued(self) -> int:
+        waiting = sum(high - low for _, low, high in self._stock.copy())
+        return waiting + operator.length_hint(self._source)
+
+    def take_back(self, seq: int | None = None) -> list[Interval]:
+        with self._changed:
+            self._recall(seq)
+            rest = Intervals((low, high) for own, low, high in self._stock if seq in (None, own))
+            self._stock = deque(part for part in self._stock if seq not in (None, part[0]))
+            if seq in (None, self._source_seq):
+                # in one step of the interpreter: no user can take a number in between
+                left = list(self._source)
+                if left:
+                    rest.add(left[0], left[-1] + 1)
+            return list(rest)
+
+    def _keep(self, seq: int, iteration: int) -> None:
+        """Put a number that was not started in front of the stock."""
+        with self._changed:
+            if self._is_recalled(seq):
+                self.give_back([(iteration, iteration + 1)])
+            else:
+                self._stock.appendleft((seq, iteration, iteration + 1))
+                # its user may be outside the share by now, and the others wait
+                self._notify_of_work(1)
+
+    def _offer(self, user: User, wait: Wait) -> Found | None:
+        """What a waiting user may start; None if it must wait on. Call with the lock held."""
+        now = monotonic_ns()
+        if user.number >= self.share:
+            wait.parked = True
+        elif now < self.stop_ns:
+            if wait.parked:
+                wait.parked = False
+                wait.begin = wait.due = self._shared_ns
+            if now < self.lease_ns:
+                if self._refill():
+                    if wait.waited:
+                        self.want_ns += max(0, monotonic_ns() - wait.begin)
+                    return self._source, self._source_seq, wait.due
+                self._request_work()
+        elif wait.until_stop:
+            wait.until_stop = False
+            if not wait.parked:
+                self.want_ns += max(0, self.stop_ns - wait.begin)
+                self._request_work()
+        wait.waited = True
+        return None
+
+    def _refill(self) -> bool:
+        """Refill the source that all users share; False where no number is granted."""
+        if operator.length_hint(self._source):
+            return True
+        if not self._stock:
+            return False
+        seq, low, high = self._stock[0]
+        end = high
+        if self._page is not None:
+            end = min(high, low + self._portion())
+            self._page.reach(seq, end - 1)
+        if end < high:
+            self._stock[0] = (seq, end, high)
+        else:
+            self._stock.popleft()
+        self._source, self._source_seq = iter(range(low, end)), seq
+        if not self._stock:
+            self._request_work()
+        return True
+
+    def _portion(self) -> int:
+        """How many numbers to put into the source: as many as users take in `PORTION_NS`.
+
+        A process that is killed counts as having started all of them.
+        """
+        now = monotonic_ns()
+        elapsed, self._refilled_ns = max(1, now - self._refilled_ns), now
+        size = min(2 * self._size, self._size * PORTION_NS // elapsed, PORTION_MOST)
+        self._size = max(1, size)
+        return self._size

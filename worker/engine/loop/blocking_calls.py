@@ -1,0 +1,80 @@
+"""Threads for calls that block, which coroutines wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from types import CoroutineType
+from typing import Any
+
+LOG = logging.getLogger(__name__)
+
+#: Calls that run at once; further ones wait for their turn.
+THREADS = 256
+
+
+class CallRemains:
+    """A blocking call whose iteration timed out."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def is_alive(self) -> bool:
+        """Whether the call still runs."""
+        return not self._future.done()
+
+
+class BlockingCalls:
+    """Runs calls in threads. Threads are started as they are needed."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="blocking")
+        #: Calls that are waited for, and whether there were ever too many.
+        self._wanted = 0
+        self._told = False
+        #: Calls that run on although nobody waits for them. Who reads them takes them from here.
+        self.left: list[CallRemains] = []
+
+    async def run(self, call: Callable[[], Any]) -> Any:
+        """Run a call in a thread, in a copy of the caller's context; returns what it returns.
+
+        Raises what the call raises.
+        """
+        self._wanted += 1
+        if self._wanted > THREADS and not self._told:
+            self._told = True
+            LOG.warning(
+                "more than %d blocking calls at once: some wait for a thread, and their "
+                "iterations take longer",
+                THREADS,
+            )
+        future = self._pool.submit(copy_context().run, _guarded, call)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            # one that has begun cannot be cancelled
+            if not future.cancel():
+                self.left.append(CallRemains(future))
+            raise
+        finally:
+            self._wanted -= 1
+
+    def close(self) -> None:
+        """Begin no call any more; those that run go on."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _guarded(call: Callable[[], Any]) -> Any:
+    try:
+        returned = call()
+    except StopIteration as error:
+        # a future does not take it, and whoever awaits the future would wait for ever
+        raise RuntimeError("the blocking call raised StopIteration") from error
+    if isinstance(returned, CoroutineType):
+        # it would count as done without having run
+        returned.close()
+        raise TypeError("`run_blocking` was given a coroutine: await that itself")
+    return returned

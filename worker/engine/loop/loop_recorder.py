@@ -1,0 +1,39 @@
+"""The recorder of an iteration that is a coroutine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from osbench.common.plugin.atomic import Names, Recorder
+from osbench.worker.engine.loop.blocking_calls import BlockingCalls
+
+#: Position of the innermost open action. Each task has its own, and begins with that of the task
+#: that created it: so actions of tasks that run side by side do not become each other's parents.
+_OPEN: ContextVar[int] = ContextVar("osbench_open_action", default=-1)
+
+
+class LoopRecorder(Recorder):
+    """A recorder whose innermost open action depends on the task."""
+
+    __slots__ = ("_calls",)
+
+    IN_LOOP = True
+
+    def __init__(self, names: Names, calls: BlockingCalls) -> None:
+        super().__init__(names)
+        self._calls = calls
+
+    @property
+    def open(self) -> int:
+        """Position of the innermost open action of this task; -1 at the top."""
+        return _OPEN.get()
+
+    @open.setter
+    def open(self, position: int) -> None:
+        _OPEN.set(position)
+
+    async def run_blocking(self, call: Callable[[], Any]) -> Any:
+        """Run a call that blocks in a thread of the engine's; returns what it returns."""
+        return await self._calls.run(call)

@@ -1,0 +1,150 @@
+"""An event loop in a thread of its own, which measures how late it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any
+
+from osbench.common.protocol import timers
+from osbench.worker.engine.asides import place_of
+
+_new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+# it is not there for every platform
+with suppress(ImportError):
+    import uvloop
+
+    _new_loop = uvloop.new_event_loop
+
+LOG = logging.getLogger(__name__)
+
+#: Between two beats of the loop, seconds and nanoseconds.
+BEAT_S = timers.LOOP_BEAT_S
+BEAT_NS = int(BEAT_S * 1e9)
+#: How late a beat may be before users that never wait let others run, nanoseconds: the timers of
+#: uvloop have a resolution of 1 ms.
+SLACK_NS = 1_500_000
+#: Latenesses that are kept until they are shipped; the oldest go first.
+LAGS_MOST = 20_000
+#: Beats that one late beat stands for at most.
+MISSED_MOST = 2_000
+#: Longest wait for tasks that scenarios left behind, seconds.
+END_S = 1.0
+
+
+class LoopThread:
+    """Runs an event loop until `stop`. All but `lags` may be used by any thread."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        """`tell` gets what failed beside the iterations; it counts equal texts."""
+        self.loop = _new_loop()
+        self._tell = tell
+        #: Identity of the thread; 0 before it runs.
+        self.ident = 0
+        self._native_id = 0
+        #: When the next beat is due, and the instant from which users that never wait let others
+        #: run, monotonic nanoseconds.
+        self.due_ns = monotonic_ns() + BEAT_NS
+        self.late_ns = self.due_ns + SLACK_NS
+        #: How late each beat was, nanoseconds. Who reads them takes them from the front.
+        self.lags: deque[int] = deque(maxlen=LAGS_MOST)
+        self._ending = False
+        self._thread = threading.Thread(target=self._serve, name="loop", daemon=True)
+        self._thread.start()
+
+    def call(self, function: Callable[..., object], *args: Any) -> None:
+        """Call a function in the loop's thread, soon; no effect after the loop's end."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(function, *args)
+
+    def stop(self) -> None:
+        """End the loop, and what scenarios left behind in it."""
+        self.call(self._stop)
+
+    def overdue_ns(self, now: int) -> int:
+        """For how long the loop should have beaten and has not, nanoseconds; 0 if it is in time."""
+        return max(0, now - self.due_ns) if self.ident else 0
+
+    def cpu_ns(self) -> int:
+        """CPU time of the thread, nanoseconds; 0 where the system does not tell."""
+        if not self.ident or not hasattr(time, "pthread_getcpuclockid"):
+            return 0
+        return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident))
+
+    def is_asleep(self) -> bool:
+        """The thread waits for something else than a core; True where the system does not tell."""
+        try:
+            stat = Path(f"/proc/self/task/{self._native_id}/stat").read_text()
+        except OSError:
+            return True
+        # behind the name, which may have blanks
+        return stat.rpartition(") ")[2][:1] != "R"
+
+    def is_alive(self) -> bool:
+        """Whether the thread still runs."""
+        return self._thread.is_alive()
+
+    def _stop(self) -> None:
+        self._ending = True
+        self.loop.stop()
+
+    def _serve(self) -> None:
+        loop = self.loop
+        loop.set_exception_handler(self._complain)
+        loop.call_soon(self._start)
+        while not self._ending:
+            try:
+                loop.run_forever()
+            except BaseException as error:  # noqa: BLE001 - a task may raise SystemExit
+                LOG.warning("the event loop was left by %s and goes on", type(error).__name__)
+        try:
+            self._finish()
+        except Exception:
+            LOG.exception("internal error at the end of an event loop")
+
+    def _start(self) -> None:
+        self.due_ns = monotonic_ns()
+        self._native_id = threading.get_native_id()
+        self.ident = threading.get_ident()
+        self._beat()
+
+    def _beat(self) -> None:
+        now = monotonic_ns()
+        lag = max(0, now - self.due_ns)
+        self.lags.append(lag)
+        if lag > BEAT_NS:
+            # the beats that were not made meanwhile: a loop that is held is late all the time
+            missed = range(lag - BEAT_NS, 0, -max(BEAT_NS, lag // MISSED_MOST))
+            self.lags.extend(missed)
+        self.due_ns = now + BEAT_NS
+        self.late_ns = self.due_ns + SLACK_NS
+        self.loop.call_later(BEAT_S, self._beat)
+
+    def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Tell what failed beside the iterations: without its text, which may have secrets."""
+        error = context.get("exception")
+        if error is None:
+            what = str(context.get("message", "see asyncio's debug mode"))
+        else:
+            what = f"{type(error).__name__}: {place_of(error)}"
+        self._tell(f"a task or callback that the scenario left behind failed with {what}")
+
+    def _finish(self) -> None:
+        loop = self.loop
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            _, left = loop.run_until_complete(asyncio.wait(left, timeout=END_S))
+        if left:
+            LOG.warning("%d tasks that a scenario left behind cannot be ended", len(left))
+            return
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()

@@ -1,0 +1,77 @@
+"""Sleeps to an instant: wakes shortly before it and looks at the clock until it has come.
+
+A sleeping thread wakes 50 to 100 us late, because the kernel has to bring an idle core back and to
+switch to the thread. A thread that is awake already does not wait for either. Being awake costs
+CPU, so it is done only while a core is idle, and within a budget (docs/adr/0020-start-lag.md).
+"""
+
+from __future__ import annotations
+
+import time
+from time import monotonic_ns
+
+from osbench.worker.engine.idle_cores import IdleCores
+
+#: How long before the instant the thread wakes: later than most wakes come.
+AHEAD_NS = 150_000
+#: Idle cores are measured this often, and this many must be idle on average.
+MEASURE_NS = 250_000_000
+LEAST_IDLE = 0.5
+#: The budget of this much time at most is saved up.
+SAVED_NS = 1_000_000_000
+
+
+class PreciseSleep:
+    """The sleep of one thread at a time; `budget` is the share of a core that it may stay awake."""
+
+    def __init__(self, budget: float, cores: IdleCores | None = None) -> None:
+        self._budget = budget
+        self._cores = cores or IdleCores()
+        #: A core was idle when that was last measured.
+        self._free = False
+        self._measured_ns = 0
+        #: Nanoseconds that the thread may stay awake, as of an instant.
+        self._left_ns = 0.0
+        self._counted_ns = monotonic_ns()
+        #: Nanoseconds that it has been awake so far.
+        self.awake_ns = 0
+
+    def until(self, due_ns: int) -> None:
+        """Return at an instant, monotonic nanoseconds; at once where it is over."""
+        now = monotonic_ns()
+        ahead_ns = self.ahead_ns(now)
+        if due_ns - now > ahead_ns:
+            time.sleep((due_ns - now - ahead_ns) / 1e9)
+        if ahead_ns:
+            self._stay_awake(due_ns)
+
+    def ahead_ns(self, now: int) -> int:
+        """How long before the next instant to be awake, nanoseconds; 0 where it must not be."""
+        return AHEAD_NS if self._free and self._may(now) else 0
+
+    def pay(self, awake_ns: int) -> None:
+        """Count time that the thread has been awake."""
+        self._left_ns -= awake_ns
+        self.awake_ns += awake_ns
+
+    def look(self, now: int) -> None:
+        """Measure, now and then, whether a core is idle; for a thread that has nothing urgent."""
+        if self._budget and now - self._measured_ns >= MEASURE_NS:
+            self._measured_ns = now
+            idle = self._cores.measure(now / 1e9)
+            self._free = idle is not None and idle >= LEAST_IDLE
+
+    def _may(self, now: int) -> bool:
+        """The budget suffices for one instant."""
+        saved_ns = self._left_ns + (now - self._counted_ns) * self._budget
+        self._left_ns = min(saved_ns, SAVED_NS * self._budget)
+        self._counted_ns = now
+        return self._left_ns >= AHEAD_NS
+
+    def _stay_awake(self, due_ns: int) -> None:
+        begun = now = monotonic_ns()
+        while now < due_ns:
+            # lets other threads of this process run in between
+            time.sleep(0)
+            now = monotonic_ns()
+        self.pay(now - begun)

@@ -1,0 +1,1 @@
+"""What virtual users are beside their iterations: how each begins, thinks and ends."""

@@ -1,0 +1,86 @@
+"""How many virtual users a worker process can have, by what its host has left for it."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from osbench.common.errors import FleetError
+
+#: Most threads: with many more the process falls silent, since they keep the interpreter's lock
+#: from the thread that sends its heartbeats.
+MOST_THREADS = 5_000
+#: Most coroutines of an event loop, for the same reason.
+MOST_COROUTINES = 100_000
+#: Memory of one, bytes: its stack or frames, and what an iteration needs.
+THREAD_BYTES = 64 * 1024
+COROUTINE_BYTES = 16 * 1024
+
+#: Limits of the container, where the process is in one (cgroup v2).
+_CGROUP = Path("/sys/fs/cgroup")
+_KERNEL = Path("/proc/sys/kernel")
+
+#: Reads the number in a file; None where it has none.
+Read = Callable[[Path], int | None]
+
+
+def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
+    """Refuse more virtual users than this process can have, as one of `processes` of its host.
+
+    Raises FleetError, which says how many are possible.
+    """
+    found = limits(processes, coroutines=coroutines)
+    possible, why = min(found, key=lambda limit: limit[0])
+    if users <= possible:
+        return
+    kind = "coroutines" if coroutines else "threads"
+    others = "" if coroutines else "; of a scenario that is `async def` more are possible"
+    raise FleetError(
+        f"{users:,} virtual users are asked of each worker process, as {kind}: possible are"
+        f" {possible:,} ({why}). Ask for fewer, or start more worker processes or hosts{others}"
+    )
+
+
+def limits(processes: int, *, coroutines: bool, read: Read | None = None) -> list[tuple[int, str]]:
+    """Virtual users of one of `processes` by each limit, and what limits them."""
+    read = read or _number
+    each = COROUTINE_BYTES if coroutines else THREAD_BYTES
+    found = [
+        (free // processes // each, f"memory: {free / 2**20:,.0f} MiB for {processes} of them")
+        for free in _memory(read)
+    ]
+    if coroutines:
+        return [*found, (MOST_COROUTINES, "coroutines of an event loop")]
+    found += [(free // processes, f"threads: {why}") for free, why in _threads(read)]
+    return [*found, (MOST_THREADS, "threads of a process")]
+
+
+def _memory(read: Read) -> Iterator[int]:
+    yield psutil.virtual_memory().available
+    most, used = read(_CGROUP / "memory.max"), read(_CGROUP / "memory.current")
+    if most is not None:
+        yield max(0, most - (used or 0))
+
+
+def _threads(read: Read) -> Iterator[tuple[int, str]]:
+    own, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if own != resource.RLIM_INFINITY:
+        yield own, f"the limit of processes of the user is {own:,}"
+    for name in ("pid_max", "threads-max"):
+        found = read(_KERNEL / name)
+        if found is not None:
+            yield found, f"kernel.{name} is {found:,}"
+    most, used = read(_CGROUP / "pids.max"), read(_CGROUP / "pids.current")
+    if most is not None:
+        yield max(0, most - (used or 0)), f"the container's limit of processes is {most:,}"
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file; None where there is none: "max" is no limit."""
+    try:
+        return int(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return None

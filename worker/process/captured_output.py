@@ -1,0 +1,76 @@
+"""Has a process's log book note what the process prints and logs, which goes on as before."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any, TextIO, cast
+
+from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
+
+#: Records of these loggers are shown without the logger's name.
+_OURS = "osbench"
+
+
+def capture(book: LogBook) -> None:
+    """Note what follows on stdout and stderr, and log records of the level that is set.
+
+    What is written to the file descriptors past Python, as by a command that a scenario starts, is
+    not seen.
+    """
+    logging.getLogger().addHandler(_BookHandler(book))
+    sys.stdout = cast(TextIO, CapturedStream(sys.stdout, "stdout", book))
+    sys.stderr = cast(TextIO, CapturedStream(sys.stderr, "stderr", book))
+
+
+class CapturedStream:
+    """A text stream whose lines are noted, too; all but `write` is that of the stream."""
+
+    def __init__(self, stream: TextIO, name: str, book: LogBook) -> None:
+        self._stream = stream
+        self._name = name
+        self._book = book
+        #: By thread: the beginning of a line.
+        self._begun: dict[int, str] = {}
+
+    def write(self, text: str) -> int:
+        """Write to the stream, and note the lines that are whole now."""
+        written = self._stream.write(text)
+        thread = threading.get_ident()
+        *lines, rest = (self._begun.pop(thread, "") + text).split("\n")
+        if len(rest) > ENTRY_CHARS:
+            lines.append(rest)
+            rest = ""
+        if rest:
+            self._begun[thread] = rest
+        for line in lines:
+            self._book.add(self._name, line)
+        return written
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of some texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _BookHandler(logging.Handler):
+    """Notes log records with their tracebacks."""
+
+    def __init__(self, book: LogBook) -> None:
+        super().__init__()
+        self._book = book
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note a record."""
+        try:
+            text = self.format(record)
+        except Exception:  # noqa: BLE001 - arguments that do not fit the message, as in logging
+            self.handleError(record)
+            return
+        ours = record.name.partition(".")[0] == _OURS
+        self._book.add(record.levelname, text if ours else f"{record.name}: {text}")

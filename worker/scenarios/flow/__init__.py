@@ -1,0 +1,1 @@
+"""Flows of HTTP requests that a task describes, without code."""

@@ -1,0 +1,98 @@
+"""JSON schema of the arguments of `HttpFlow.run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.config.durations import DURATION
+
+_CODE: Mapping[str, Any] = {"type": "integer", "minimum": 100, "maximum": 599}
+_THINK: Mapping[str, Any] = {
+    "anyOf": [
+        {**DURATION, "minimum": 0},
+        {
+            "type": "object",
+            "properties": {"min": {**DURATION, "minimum": 0}, "max": {**DURATION, "minimum": 0}},
+            "required": ["min"],
+            "additionalProperties": False,
+        },
+    ],
+    "description": "think time after the step: seconds, or {min, max}",
+}
+
+STEP: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {
+            "type": "string",
+            "minLength": 1,
+            "description": "of the atomic action; method and path by default",
+        },
+        "method": {
+            "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"],
+            "description": "GET by default",
+        },
+        "path": {"type": "string", "description": "below base, or a whole URL"},
+        "query": {"type": "object", "description": "parameters of the URL"},
+        "json": {"description": "body, sent as JSON"},
+        "form": {"type": "object", "description": "body, sent as a form"},
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+        "expect": {
+            "anyOf": [_CODE, {"type": "array", "minItems": 1, "items": _CODE}],
+            "description": "status code, or several; less than 400 by default",
+        },
+        "check": {
+            "type": "object",
+            "description": "values by JSONPath, text, or header NAME; the iteration fails by them",
+        },
+        "verify": {"type": "object", "description": "the same, but only counted"},
+        "save": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "string",
+                "pattern": "^(\\$|[Hh][Ee][Aa][Dd][Ee][Rr] .)",
+            },
+            "description": "{NAME: JSONPath, or header NAME}: {saved.NAME} of later steps",
+        },
+        "think": _THINK,
+        "when": {"type": "string", "description": "the step is made where this is not empty or 0"},
+        "repeat": {
+            "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}],
+            "description": "how often; 1 by default",
+        },
+        "stream": {"type": "boolean", "description": "keep nothing of the body"},
+        "timeout": {**DURATION, "exclusiveMinimum": 0, "description": "seconds"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+_STEPS: Mapping[str, Any] = {"type": "array", "items": STEP}
+
+ARGUMENTS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "base": {"type": "string", "pattern": "^https?://[^/]"},
+        "on_start": {**_STEPS, "description": "once a virtual user, before its iterations"},
+        "on_stop": {**_STEPS, "description": "once a virtual user, after its iterations"},
+        "steps": {**_STEPS, "description": "of every iteration"},
+        "mix": {
+            "type": "array",
+            "minItems": 1,
+            "description": "an iteration makes the steps of one of these, by their weights",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "minLength": 1},
+                    "weight": {"type": "number", "exclusiveMinimum": 0, "description": "1"},
+                    "steps": {**_STEPS, "minItems": 1},
+                },
+                "required": ["name", "steps"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "anyOf": [{"required": ["steps"]}, {"required": ["mix"]}],
+    "additionalProperties": False,
+}

@@ -1,0 +1,130 @@
+"""Values in braces: `{user.number}`, `{data.name}`, `{saved.token}`, `{iteration}`, `{run}`.
+
+`{brace}` is a brace that opens, where a text has to have one before a letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+_PLACEHOLDER = re.compile(r"\{(?:(user|data|saved)\.([A-Za-z_][\w-]*)|(iteration|run|brace))\}")
+#: What looks like a placeholder and may be one that was mistyped.
+_LIKE = re.compile(r"\{[A-Za-z_]+(?:\.[\w.-]*)?\}")
+
+#: Values by kind: of the user, its row, what steps have saved, and the iteration.
+Values = Mapping[str, Mapping[str, Any]]
+Fill = Callable[[Values], Any]
+
+
+class MissingValue(LookupError):
+    """A placeholder has no value now."""
+
+
+def filler(value: Any) -> Fill:
+    """A function that returns `value` with its placeholders filled in; others stay as they are.
+
+    A text that is one placeholder becomes the value itself, of whatever type. The function raises
+    MissingValue.
+    """
+    made = _filler(value)
+    return made if made is not None else lambda values: value
+
+
+def saved_names(value: Any) -> Iterator[str]:
+    """Names of `{saved.NAME}` anywhere in a value."""
+    for text in _texts(value):
+        for kind, name, _ in _PLACEHOLDER.findall(text):
+            if kind == "saved":
+                yield name
+
+
+def unknown(value: Any) -> Iterator[str]:
+    """What is in braces anywhere in a value, looks like a placeholder, and is none."""
+    for text in _texts(value):
+        for found in _LIKE.findall(text):
+            if not _PLACEHOLDER.fullmatch(found):
+                yield found
+
+
+def are_in(text: str) -> bool:
+    """Whether a text has placeholders."""
+    return _PLACEHOLDER.search(text) is not None
+
+
+def is_one(text: str) -> bool:
+    """Whether a text is a placeholder and nothing else."""
+    return _PLACEHOLDER.fullmatch(text) is not None
+
+
+def of_user(value: Any) -> Iterator[str]:
+    """Names of `{user.NAME}` anywhere in a value."""
+    for text in _texts(value):
+        for kind, name, _ in _PLACEHOLDER.findall(text):
+            if kind == "user":
+                yield name
+
+
+def names(value: Any) -> Iterator[str]:
+    """Names of all mappings within a value."""
+    if isinstance(value, Mapping):
+        yield from map(str, value)
+        for inner in value.values():
+            yield from names(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from names(inner)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(key)
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _filler(value: Any) -> Fill | None:
+    """None where there is nothing to fill in."""
+    if isinstance(value, str):
+        return _text_filler(value)
+    if isinstance(value, Mapping):
+        inner = {key: fill for key, item in value.items() if (fill := _filler(item)) is not None}
+        if inner:
+            return lambda values: {
+                **value,
+                **{key: fill(values) for key, fill in inner.items()},
+            }
+    if isinstance(value, list | tuple):
+        fills = [_filler(item) for item in value]
+        if any(fill is not None for fill in fills):
+            pairs = list(zip(fills, value, strict=True))
+            return lambda values: [item if fill is None else fill(values) for fill, item in pairs]
+    return None
+
+
+def _text_filler(text: str) -> Fill | None:
+    whole = _PLACEHOLDER.fullmatch(text)
+    if whole is not None:
+        return lambda values: _value(whole, values)
+    if _PLACEHOLDER.search(text) is None:
+        return None
+    return lambda values: _PLACEHOLDER.sub(lambda found: str(_value(found, values)), text)
+
+
+def _value(found: re.Match[str], values: Values) -> Any:
+    kind, name, single = found.groups()
+    try:
+        return values["iteration"][single] if single else values[kind][name]
+    except KeyError:
+        why = {
+            "saved": "no step has saved it",
+            "data": "the data file of users has no such column",
+            "user": "the virtual user has no such value; it has number",
+        }.get(kind, "")
+        raise MissingValue(f"{found.group()} has no value: {why}") from None

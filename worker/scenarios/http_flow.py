@@ -1,0 +1,100 @@
+"""A flow of HTTP requests that the task describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from osbench.common.plugin.scenario import Scenario, configure
+from osbench.worker.scenarios.flow import flow_schema, placeholders
+from osbench.worker.scenarios.flow.flow_checks import mistakes
+from osbench.worker.scenarios.flow.flow_steps import Flow, played
+from osbench.worker.scenarios.flow.placeholders import Values
+
+#: Keys of the context and of the virtual user.
+FLOW, SAVED = "flow", "flow_saved"
+
+
+class HttpFlow(Scenario):
+    """Requests of a web user: logs in once, then makes steps, or one of several branches."""
+
+    ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": flow_schema.ARGUMENTS}
+
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Placeholders that are none, values that no step saves, and steps that cannot work."""
+        found = [
+            f"{name} is no placeholder: those are {{user.NAME}}, {{data.COLUMN}}, {{saved.NAME}}, "
+            "{iteration} and {run}; write {brace} for a brace that is to stay"
+            for name in dict.fromkeys(placeholders.unknown(dict(args)))
+        ]
+        steps = list(_all_steps(args))
+        saved = {name for step in steps for name in step.get("save", {})}
+        for name in dict.fromkeys(placeholders.saved_names(dict(args))):
+            if name not in saved:
+                found.append(f"{{saved.{name}}} is not saved by any step")
+        return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
+
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """Compile the steps."""
+        context[FLOW] = Flow(context["args"])
+
+    async def on_start(self) -> None:
+        """The task's steps `on_start`."""
+        await played(self._flow.on_start, self, self._values())
+
+    async def on_stop(self) -> None:
+        """The task's steps `on_stop`."""
+        await played(self._flow.on_stop, self, self._values())
+
+    @configure(name="HttpFlow.run")
+    async def run(
+        self,
+        steps: Sequence[Mapping[str, Any]] = (),
+        mix: Sequence[Mapping[str, Any]] = (),
+        base: str = "",
+        on_start: Sequence[Mapping[str, Any]] = (),
+        on_stop: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Make the steps, then those of one branch of `mix`, drawn by their weights.
+
+        `base` comes before paths; the key `http` of the workload does the same. `on_start` and
+        `on_stop` are made once a virtual user. Texts may hold {user.number}, {data.COLUMN},
+        {saved.NAME}, {iteration} and {run}; {brace} is a brace that is to stay one.
+        """
+        await self._flow.play(self, self._values())
+
+    @property
+    def _flow(self) -> Flow:
+        flow: Flow = self.context[FLOW]
+        return flow
+
+    def _values(self) -> Values:
+        user, context = self.user, self.context
+        kept = vars(user)
+        if SAVED not in kept:
+            kept[SAVED] = {}
+            http = self.http
+            if self._flow.base and not http.base.url:
+                http.base = replace(http.base, url=self._flow.base)
+        return {
+            "user": {"number": user.number},
+            "data": user.data,
+            "saved": kept[SAVED],
+            "iteration": {"iteration": context["iteration"], "run": context["run"], "brace": "{"},
+        }
+
+
+def _all_steps(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for key in ("on_start", "steps", "on_stop"):
+        yield from _mappings(args.get(key))
+    for branch in _mappings(args.get("mix")):
+        yield from _mappings(branch.get("steps"))
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings of a list; what else is in a wrong task is told by the schema."""
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, Mapping))

@@ -1,0 +1,141 @@
+"""What the process prints and logs during a run: bounded, masked, with its iteration."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from types import FrameType
+from typing import Any
+
+from osbench.common.clock import ClockOffset
+from osbench.common.masking import MASK, mask_text, secret_values
+from osbench.worker.engine.coroutine_engine import CoroutineEngine
+from osbench.worker.engine.failures import printable
+from osbench.worker.engine.thread_engine import ThreadEngine
+
+#: Characters of an entry that are kept.
+ENTRY_CHARS = 8000
+#: Characters that a run may take at once, how many more each second, and in all.
+BURST_CHARS = 256 << 10
+CHARS_PER_S = 8 << 10
+TOTAL_CHARS = 4 << 20
+
+#: So many secret values are looked for anywhere in a text: it takes time for each.
+ANYWHERE = 100
+_WORD = re.compile(r"""[^\s"'=,;&<>()\[\]{}]+""")
+
+#: What runs an iteration.
+_RUNS = (ThreadEngine.run.__code__, CoroutineEngine.run.__code__)
+
+#: Redis time in seconds since 1970, source, workload, iteration, text: an entry of `Block.log`.
+#: The source is stdout, stderr or a level of logging; outside iterations the workload is -1 and
+#: the iteration 0.
+Entry = list[Any]
+
+
+class LogBook:
+    """Entries that wait to be shipped. Thread-safe; keeps nothing while there is no run."""
+
+    def __init__(self) -> None:
+        #: Redis time on this host's clock.
+        self.clock: ClockOffset | None = None
+        self._run = ""
+        self._entries: list[Entry] = []
+        self._cut = 0
+        #: Masked wherever they stand, and as whole words.
+        self._secrets: tuple[str, ...] = ()
+        self._words: frozenset[str] = frozenset()
+        self._room = 0.0
+        self._left = 0
+        self._at_s = 0.0
+        self._lock = threading.Lock()
+
+    def begin(self, run: str) -> None:
+        """Keep what is printed and logged from now on, for a run."""
+        with self._lock:
+            self._run, self._entries, self._cut = run, [], 0
+            self._secrets, self._words = (), frozenset()
+            self._room, self._left, self._at_s = BURST_CHARS, TOTAL_CHARS, time.monotonic()
+
+    def end(self) -> None:
+        """Keep nothing any more."""
+        with self._lock:
+            self._run, self._entries, self._cut = "", [], 0
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Mask these values, too, in what follows; beyond `ANYWHERE` of them as whole words."""
+        with self._lock:
+            # longer ones first: one may be part of another
+            fresh = sorted({*secrets} - {*self._secrets}, key=lambda one: (-len(one), one))
+            room = ANYWHERE - len(self._secrets)
+            anywhere = [*self._secrets, *fresh[:room]]
+            self._secrets = tuple(sorted(anywhere, key=lambda one: (-len(one), one)))
+            self._words |= frozenset(fresh[room:])
+
+    def add(self, source: str, text: str) -> None:
+        """Keep what was printed or logged where the caller is. What is too much is counted."""
+        if not self._run or not text.strip():
+            return
+        with self._lock:
+            fits = self._take_room(min(len(text), ENTRY_CHARS))
+            self._cut += not fits or len(text) > ENTRY_CHARS
+            secrets, words, run = self._secrets, self._words, self._run
+        if not fits:
+            return
+        of_run, workload, iteration, arguments = _place()
+        if of_run not in ("", run):
+            # a thread that an earlier run has left behind
+            return
+        shown = text
+        for secret in (*secrets, *secret_values(arguments)):
+            shown = shown.replace(secret, MASK)
+        if words:
+            shown = _WORD.sub(lambda found: MASK if found[0] in words else found[0], shown)
+        shown = printable(mask_text(shown)[:ENTRY_CHARS])
+        entry: Entry = [self._now_s(), source, workload, iteration, shown]
+        with self._lock:
+            if self._run == run:
+                self._entries.append(entry)
+
+    def take(self) -> tuple[list[Entry], int]:
+        """The entries since the last call, and how many were left out or cut."""
+        if not self._entries and not self._cut:
+            return [], 0
+        with self._lock:
+            found = self._entries, self._cut
+            self._entries, self._cut = [], 0
+        return found
+
+    def _take_room(self, chars: int) -> bool:
+        now_s = time.monotonic()
+        self._room = min(BURST_CHARS, self._room + (now_s - self._at_s) * CHARS_PER_S)
+        self._at_s = now_s
+        if chars > min(self._room, self._left):
+            return False
+        self._room -= chars
+        self._left -= chars
+        return True
+
+    def _now_s(self) -> float:
+        clock = self.clock
+        return clock.now_s() if clock is not None else time.time()
+
+
+def _place() -> tuple[str, int, int, Mapping[str, Any]]:
+    """Run, workload, iteration and arguments that the calling thread is at.
+
+    "", -1, 0 and no arguments where it runs no iteration.
+    """
+    # found on the stack: to note it for each iteration would slow down those that print nothing
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if any(frame.f_code is code for code in _RUNS):
+            local = frame.f_locals
+            context = local["self"].body.context
+            run, workload = context.get("run", ""), context.get("workload", -1)
+            return run, workload, local["iteration"], local.get("arguments") or {}
+        frame = frame.f_back
+    return "", -1, 0, {}

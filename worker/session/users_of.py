@@ -1,0 +1,115 @@
+"""What the virtual users of a workload are like, from its specification."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from osbench.common.plugin.scenario import Scenario, VirtualUser
+from osbench.common.protocol.messages import Specification
+from osbench.worker.engine.users.think_time import thinking
+from osbench.worker.engine.users.user_plan import UserPlan
+from osbench.worker.http.deadlines import request_limit_s
+from osbench.worker.http.user.request_base import Reach, Token
+
+
+def users_of(
+    specification: Specification,
+    scenario: type[Scenario],
+    context: Mapping[str, Any],
+    *,
+    is_coroutine: bool,
+) -> UserPlan:
+    """The plan of the users. Requests tokens where `http` names a service of the catalogue.
+
+    Raises DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
+    """
+    wish = specification.users
+    run = specification.run
+    return UserPlan.of(
+        scenario,
+        rows=wish.get("rows", ()),
+        order=wish.get("order", "sequential"),
+        unique=wish.get("unique", False),
+        seed=f"{run}/{specification.workload}/users",
+        think=thinking(specification.think),
+        open_http=_sessions(specification, scenario, context, is_coroutine=is_coroutine),
+    )
+
+
+def _sessions(
+    specification: Specification,
+    scenario: type[Scenario],
+    context: Mapping[str, Any],
+    *,
+    is_coroutine: bool,
+) -> Callable[[VirtualUser], Any]:
+    """A function that opens the HTTP session of a user."""
+    wish = specification.http
+    service = wish.get("service", "")
+    reach = _reach(service, specification, context) if service else None
+    lock = threading.Lock()
+    made: list[Callable[[VirtualUser], Any]] = []
+
+    def opened(user: VirtualUser) -> Any:
+        with lock:
+            if not made:
+                made.append(_opener(specification, reach, is_coroutine=is_coroutine))
+        return made[0](user)
+
+    if wish or _names_http(scenario):
+        # in the first iteration the import would hold an event loop up
+        made.append(_opener(specification, reach, is_coroutine=is_coroutine))
+    return opened
+
+
+def _names_http(scenario: type[Scenario]) -> bool:
+    """Whether the code of a scenario speaks of `http`; it may do so in other modules, too."""
+    functions = [one for _, one in inspect.getmembers(scenario, inspect.isfunction)]
+    return any(
+        "http" in one.__code__.co_names
+        for one in functions
+        if one.__module__ != Scenario.__module__
+    )
+
+
+def _opener(
+    specification: Specification, reach: Reach | None, *, is_coroutine: bool
+) -> Callable[[VirtualUser], Any]:
+    # the clients are slow to import, and many scenarios make no request
+    from osbench.worker.http.http_clients import HttpClients  # noqa: PLC0415
+    from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession  # noqa: PLC0415
+    from osbench.worker.http.user.request_base import Bases  # noqa: PLC0415
+
+    clients = HttpClients([f"X-Osbench-Run: {specification.run}"])
+    bases = Bases(specification.http, reach)
+    kind = LoopHttpSession if is_coroutine else HttpSession
+    return lambda user: kind(clients, bases.of(user.number))
+
+
+def _reach(service: str, specification: Specification, context: Mapping[str, Any]) -> Reach:
+    """How virtual users reach a service of the catalogue: each as a user of the deployment."""
+    # only clouds need them, and they are slow to import
+    from osbench.common.openstack.cloud import Cloud  # noqa: PLC0415
+    from osbench.common.openstack.cloud_users import openstack_of  # noqa: PLC0415
+    from osbench.worker.openstack.user_selector import UserSelector  # noqa: PLC0415
+
+    deployment = openstack_of(context.get("deployment"), specification.scenario)
+    selector = context.get("user_selector")
+    if selector is None:
+        selector = UserSelector(context, deployment, request_limit_s(context))
+        selector.warm(admin=False, users=True)
+
+    def reached(number: int) -> tuple[str, Mapping[str, str], Token]:
+        account = selector.user(number)
+        cloud = Cloud(account, selector.sessions.session, selector.versions)
+
+        def token() -> Mapping[str, str]:
+            found: Mapping[str, str] = cloud.session().get_auth_headers(account.login) or {}
+            return found
+
+        return cloud.address(service), cloud.headers(service), token
+
+    return reached
