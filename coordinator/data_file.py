@@ -66,10 +66,19 @@ class DataFile:
         return next(data_rows.RowReader(self.header).read(text))
 
     @property
+    def size(self) -> int:
+        """Bytes of all rows."""
+        return self._offsets[-1] - self._offsets[0]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The arguments of each row, in order."""
+        text = self._content[self._offsets[0] : self._offsets[-1]].decode("utf-8")
+        return data_rows.RowReader(self.header).read(text)
+
+    @property
     def batch_limit(self) -> int:
         """Rows that a batch should carry at most."""
-        size = self._offsets[-1] - self._offsets[0]
-        return max(1, BATCH_BYTES * len(self) // max(1, size))
+        return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
     def sealed(self, numbers: Intervals) -> bytes:
         """The rows of some iterations, in their order, as a batch carries them."""

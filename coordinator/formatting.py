@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from osbench.common.escaping import escaped
@@ -65,6 +67,17 @@ def size(number: int) -> str:
     while scaled >= 999.5 and len(units) > 1:
         scaled, units = scaled / 1000, units[1:]
     return f"{three_digits(scaled)} {units[0]}"
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names; those that are there several times with their place among these, from 0."""
+    several = Counter(names)
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        found.append(f"{name} [{seen[name]}]" if several[name] > 1 else name)
+        seen[name] += 1
+    return found
 
 
 def plain(text: str, limit: int = 200) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from keyword import iskeyword
 
 import click
 
@@ -39,20 +40,27 @@ COMMANDS = {
     "compare": ("compare", "Compare runs: the first side is before, the second after."),
     "completion": ("init", "Print the script that completes commands in your shell."),
     "config": ("init", "Look at the configuration."),
+    "control": ("runs", "Change the load of a run while it goes on."),
     "deployment": ("deployment", "Keep records of the clouds and services under test."),
     "duel": ("duel", "Run two task files in turn and compare them."),
-    "init": ("init", "Write a commented sample task to FILE (task.yaml)."),
+    "import": ("past.imported_runs", "Make runs of results that Rally has written."),
+    "init": ("init", "Write a task to FILE (task.yaml): a sample, or a flow of requests."),
     "keys": ("keys", "Make the keys that coordinator and workers share."),
+    "logs": ("results", "Print what the workers of a run printed and logged."),
     "plugin": ("plugin", "List and describe scenarios, runners and other plug-ins."),
     "report": ("report", "Write the results of a run to files, or send them to a server."),
     "results": ("results", "Print the results of a run; `report` writes them to files."),
+    "rerun": ("past.rerun", "Run the task of a run again, with the same arguments and options."),
     "resume": ("run", "Go on with a run whose coordinator was killed, to its report."),
     "run": ("run", "Run a task file, or one scenario, and print the report."),
     "runs": ("runs", "List, show, delete and prune the runs in the data directory."),
+    "sla": ("past.verdicts", "Print the verdicts of a run, and exit with its exit code."),
     "status": ("runs", "Show the progress of a run, or how it ended."),
     "trace": ("trace", "Show what iterations spent their time on."),
     "trends": ("trends", "Show percentiles over runs, and where they changed for good."),
+    "use": ("past.default_use", "Make a deployment record the one that commands use."),
     "validate": ("validate", "Check task files without running them; `-` is standard input."),
+    "wait": ("runs", "Wait for a run to end, and exit with its code."),
     "web": ("web", "Show the runs of the data directory in a browser until Ctrl-C."),
     "workers": ("workers", "List the worker processes, or free those of a run."),
 }
@@ -72,7 +80,8 @@ class Commands(Group):
 def command(name: str) -> click.Command:
     """A command of `COMMANDS`, imported."""
     module = importlib.import_module(f"osbench.coordinator.cli.commands.{COMMANDS[name][0]}")
-    found: click.Command = getattr(module, name)
+    # no function can have the name of a keyword
+    found: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)
     return found
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from osbench.common.errors import UsageError
 from osbench.common.yaml_documents import load_yaml
+from osbench.coordinator.cli.base import DurationType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,17 @@ class Adhoc:
     def given(self) -> bool:
         """A scenario is named."""
         return self.scenario is not None
+
+    @property
+    def without_effect(self) -> list[str]:
+        """Options that were given and mean nothing without a scenario."""
+        return [f"--{name}" for name, value in vars(self).items() if value not in (None, ())]
+
+    @property
+    def load_given(self) -> bool:
+        """A rate, a duration, a number of iterations or users is given."""
+        given = (self.rps, self.duration, self.times, self.concurrency)
+        return any(one is not None for one in given)
 
     def document(self) -> dict[str, Any]:
         """The task document. Raises UsageError for options that do not go together."""
@@ -90,7 +102,7 @@ def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--rps", type=click.FloatRange(0, min_open=True), metavar="N", help="Arrivals per second."
     )
     @click.option(
-        "--duration", type=click.FloatRange(0), metavar="SECONDS", help="For how long it runs."
+        "--duration", type=DurationType(), metavar="DURATION", help="For how long it runs."
     )
     @click.option("--times", type=click.IntRange(1), metavar="N", help="How often it runs.")
     @click.option(
@@ -100,7 +112,7 @@ def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Virtual users, without --rps; default: 1.",
     )
     @click.option(
-        "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Timeout of an iteration."
+        "--timeout", type=DurationType(), metavar="DURATION", help="Timeout of an iteration."
     )
     @functools.wraps(command)
     def collected(*args: Any, **given: Any) -> Any:

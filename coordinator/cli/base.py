@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 from oslo_config import cfg
@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from osbench.common.config import config
+from osbench.common.config.durations import seconds
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.cli.group import FILES, config_option
+from osbench.coordinator.cli.group import FILES, config_option, let_go
 from osbench.coordinator.deployments.registry import Deployments
 
 #: Width of a table, and of text, that is written to a file or a pipe.
@@ -29,6 +30,27 @@ _TEXT_WIDE = 200
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class DurationType(click.ParamType[float]):
+    """A duration on the command line, such as 30, 30s or 5m; its value is in seconds."""
+
+    name = "duration"
+
+    def __init__(self, least_s: float = 0.0) -> None:
+        self._least_s = least_s
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds of a text. A number is a default that is seconds already."""
+        try:
+            found = seconds(value) if isinstance(value, str) else float(value)
+        except ValueError as error:
+            self.fail(f"{value!r} {error}", param, ctx)
+        if found < self._least_s:
+            self.fail(f"{value!r} must be at least {self._least_s:g} s", param, ctx)
+        return found
 
 
 class CommandSettings:
@@ -79,22 +101,39 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
     return config_option(wrapped)
 
 
+class PipedConsole(Console):
+    """A console whose command goes on where nobody reads it any more, as in `run | head`."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing else. Rich itself would end the command here, with exit code 1."""
+        self.quiet = True
+        let_go(self.file)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line; the command goes on where nobody reads it any more."""
+    try:
+        click.echo(text, err=err)
+    except BrokenPipeError:
+        let_go(sys.stderr if err else sys.stdout)
+
+
 def warn_of_plugins(plugins: Plugins) -> Plugins:
     """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError."""
     for note in plugins.notes():
-        click.echo(escaped(f"Warning: {note}"), err=True)
+        echo(escaped(f"Warning: {note}"), err=True)
     return plugins
 
 
 def echo_table(table: Table) -> None:
     """Print a table: folded to the width of a terminal; one line per row elsewhere."""
     width = None if sys.stdout.isatty() else _WIDE
-    Console(width=width, markup=False, highlight=False).print(table)
+    PipedConsole(width=width, markup=False, highlight=False).print(table)
 
 
 def console() -> Console:
     """A console for text: as wide as the terminal; wide for files and pipes."""
-    return Console(width=None if sys.stdout.isatty() else _TEXT_WIDE)
+    return PipedConsole(width=None if sys.stdout.isatty() else _TEXT_WIDE)
 
 
 def write_file(path: Path, content: str) -> None:

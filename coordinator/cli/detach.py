@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from osbench.common.errors import OsbenchError
+from osbench.coordinator.storage.data_directory import check_writable
 
 #: Longest wait for the run to begin, seconds.
 BEGIN_S = 20.0
@@ -17,8 +18,9 @@ def start_detached(data_dir: str, run_id: str) -> str:
     """Start this command again in the background; returns the run's id once it has begun.
 
     Its output goes to `<data_dir>/detached/RUN.log`. Raises OsbenchError, with the end of that
-    file, where the run does not begin.
+    file, where the run does not begin, and ConfigError where the data directory cannot be written.
     """
+    check_writable(data_dir)
     log = Path(data_dir) / "detached" / f"{run_id}.log"
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from oslo_config import cfg
@@ -13,7 +13,9 @@ from oslo_config import cfg
 from osbench.common.errors import UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.base import warn_of_plugins
-from osbench.coordinator.report.exporting import Export, exporter_of
+
+if TYPE_CHECKING:
+    from osbench.coordinator.report.exporting import Export
 
 #: Exporter -> what its file is. Each has an option of its own.
 FORMATS = {
@@ -52,12 +54,24 @@ class ExportOptions:
         return bool(self.files or self.exports)
 
     def chosen(self, conf: cfg.ConfigOpts, plugin_path: Sequence[str]) -> list[Export]:
-        """The exports, with their options and targets checked. Raises OsbenchError."""
+        """The exports, with their options and targets checked.
+
+        Raises PluginError where a plug-in path cannot be used, OsbenchError.
+        """
         if not self.given:
             if self.options:
                 raise UsageError(f"{self.options[0]} is an option of an exporter: name one")
             return []
-        plugins = warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *plugin_path)))
+        return self._of(warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *plugin_path))))
+
+    def own(self) -> list[Export]:
+        """The exports by osbench's own exporters, whatever plug-in paths there are.
+
+        Raises OsbenchError where another one is wanted.
+        """
+        return self._of(Plugins(()))
+
+    def _of(self, plugins: Plugins) -> list[Export]:
         asked = [(name, path, True) for name, path in self.files.items()]
         for text in self.exports:
             name, equals, target = text.partition("=")
@@ -65,6 +79,14 @@ class ExportOptions:
                 raise UsageError(f"--export {text}: name a file, a folder or a URL after =")
             asked.append((name, target or self.folder, False))
         by_exporter = self._divided([name for name, *_ in asked])
+        if not asked:
+            return []
+        # it takes a while to import, and most runs export nothing
+        from osbench.coordinator.report.exporting import (  # noqa: PLC0415 - see above
+            Export,
+            exporter_of,
+        )
+
         found = []
         for name, target, exact in asked:
             exporter = exporter_of(plugins, name, by_exporter.get(name, ()))
@@ -158,7 +180,7 @@ def run_export_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--metrics",
         metavar="[ADDR:]PORT",
         help="Serve metrics of the run for Prometheus while it goes on; on 127.0.0.1 without ADDR. "
-        "Default: [coordinator] metrics_listen.",
+        "Default: [coordinator] metrics_address.",
     )
     @functools.wraps(command)
     def wrapped(

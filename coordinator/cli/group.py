@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any
 
 import click
 
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
 from osbench.common.escaping import escaped
-
-#: Exit code of a command that was interrupted.
-INTERRUPTED = 130
 
 #: Where a context of click keeps the files of `--config-file`.
 FILES = "osbench.config_files"
@@ -52,6 +50,21 @@ class Group(click.Group):
             interrupted.exit_code = INTERRUPTED
             code = _print_error(as_json, interrupted, "interrupted")
         sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. That whoever reads has enough, as `head`, is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            let_go(sys.stdout)
+            return 0
+
+
+def let_go(file: IO[str]) -> None:
+    """Send what else goes to stdout or stderr nowhere: nobody reads it any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, file.fileno())
+    os.close(nowhere)
 
 
 def _print_error(as_json: bool, error: OsbenchError, text: str) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -16,19 +17,21 @@ from osbench.common.errors import TaskError, UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc
-from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.cli.base import CommandSettings, warn_of_plugins
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.web_options import live_view
 from osbench.coordinator.run.connection import connected
-from osbench.coordinator.run.lifecycle import Run
-from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
-from osbench.coordinator.run.resumption import plan_file
-from osbench.coordinator.run.run_load import RunInterface
+from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.storage import resumable
+from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.taskfile import checked, rally_validation
+from osbench.coordinator.taskfile import checked, rally_validation, semantics
+from osbench.coordinator.taskfile.one_iteration import once
 from osbench.coordinator.web.address import Address
+
+if TYPE_CHECKING:
+    from osbench.coordinator.run.lifecycle import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,31 @@ class Interrupts:
             yield
 
 
+class _Relay:
+    """Passes interrupts on to a run, also those that come before there is one."""
+
+    def __init__(self) -> None:
+        self._count = self._passed = 0
+        self._run: Run | None = None
+
+    def note(self) -> int:
+        """One more; returns how many there were."""
+        self._count += 1
+        self._pass()
+        return self._count
+
+    def begin(self, one: Run) -> Run:
+        """Have a run that takes them."""
+        self._run = one
+        self._pass()
+        return one
+
+    def _pass(self) -> None:
+        while self._run is not None and self._passed < self._count:
+            self._passed += 1
+            self._run.interrupt()
+
+
 def resume_once(
     settings: CommandSettings, directory: RunDirectory, progress: Progress, wait_s: float | None
 ) -> dict[str, Any]:
@@ -80,6 +108,8 @@ def resume_once(
     refusal = resumable.refusal(directory)
     if refusal:
         raise UsageError(refusal)
+    from osbench.coordinator.run.resumption import plan_file  # noqa: PLC0415 - takes a while
+
     # two that begin at once both come here, and one goes on
     directory.lock()
     try:
@@ -90,9 +120,9 @@ def resume_once(
     plan = saved.plan
     if wait_s is not None:
         plan = replace(plan, options=replace(plan.options, wait_s=wait_s))
-    one = Run(plan, RunInterface(progress=progress, say=progress.say))
     with (
-        _interruptible(one, progress, Interrupts()),
+        contextlib.redirect_stdout(sys.stderr),
+        _interruptible(progress, Interrupts()) as relay,
         contextlib.closing(directory),
         connected(
             conf,
@@ -105,7 +135,7 @@ def resume_once(
         progress,
     ):
         progress.say(f"run {plan.run_id}: resumed")
-        return one.resume(connection, directory, saved.started_at)
+        return relay.begin(_run_of(plan, progress)).resume(connection, directory, saved.started_at)
 
 
 def run_once(
@@ -116,29 +146,68 @@ def run_once(
 ) -> dict[str, Any]:
     """Run a task to its end and return the JSON object of the run. Raises OsbenchError.
 
-    `interrupts` counts those of this run as well, also one that came too late to end it.
+    `interrupts` counts those of this run as well, also one that came too late to end it. What
+    plug-ins print meanwhile goes to stderr: stdout may be read by a program.
     """
+    logs.begin(settings.conf.log_level)
+    check_writable(settings.conf.data_dir)
+    _, plan = checked_plan(settings, wanted)
+    return _executed(plan, progress, interrupts or Interrupts(), wanted.web)
+
+
+def rerun_once(
+    settings: CommandSettings, before: RunDirectory, progress: Progress, run_id: str
+) -> dict[str, Any]:
+    """Run what was asked of a run once more, as run `run_id`; returns its JSON object.
+
+    Raises OsbenchError where it is not known, or the task does not fit any more.
+    """
+    from osbench.coordinator.run.resumption import run_request  # noqa: PLC0415 - takes a while
+
     conf = settings.conf
     logs.begin(conf.log_level)
-    task, plan = checked_plan(settings, wanted)
-    one = Run(plan, RunInterface(progress=progress, say=progress.say))
+    check_writable(conf.data_dir)
+    asked = run_request.load(before, conf)
+    plugins = warn_of_plugins(Plugins(asked.plugin_paths, asked.prefer))
+    deployment = None if asked.deployment is None else settings.deployments.get(asked.deployment)
+    problems = semantics.check(asked.task, plugins)
+    problems = problems or rally_validation.check(asked.task, plugins, deployment)
+    if problems:
+        raise TaskError(asked.task.source, problems)
+    options = replace(asked.options, run_id=run_id)
+    return _executed(
+        plan_run(asked.task, plugins, deployment, conf, options), progress, Interrupts()
+    )
+
+
+def _executed(
+    plan: RunPlan, progress: Progress, interrupts: Interrupts, web: Address | None = None
+) -> dict[str, Any]:
     with (
-        _interruptible(one, progress, interrupts or Interrupts()),
-        live_view(wanted.web, conf.data_dir, plan.run_id),
+        contextlib.redirect_stdout(sys.stderr),
+        _interruptible(progress, interrupts) as relay,
+        live_view(web, plan.conf.data_dir, plan.run_id),
         connected(
-            conf,
+            plan.conf,
             processes=plan.local_processes,
             virtual_users=plan.local_users,
-            plugin_paths=[*conf.coordinator.plugin_path, *wanted.options.plugin_path],
+            plugin_paths=plan.plugins.paths,
         ) as connection,
         progress,
     ):
         where = "local mode" if connection.local else "shared workers"
-        count = len(task.workloads)
+        count = len(plan.task.workloads)
         progress.say(
             f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
         )
-        return one.execute(connection)
+        return relay.begin(_run_of(plan, progress)).execute(connection)
+
+
+def _run_of(plan: RunPlan, progress: Progress) -> Run:
+    # half a second of imports, in which the workers of local mode start
+    from osbench.coordinator.run.lifecycle import Run  # noqa: PLC0415 - see above
+
+    return Run(plan, RunInterface(progress=progress, say=progress.say))
 
 
 def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPlan]:
@@ -149,6 +218,9 @@ def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPl
     problems = rally_validation.check(task, plugins, deployment)
     if problems:
         raise TaskError(task.source, problems)
+    if wanted.run_options.shown:
+        task = once(task)
+        conf.set_override("profiler_sample_rate", 1.0, "benchmark")
     return task, plan_run(task, plugins, deployment, conf, wanted.run_options)
 
 
@@ -162,16 +234,18 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 
 @contextlib.contextmanager
-def _interruptible(one: Run, progress: Progress, interrupts: Interrupts) -> Iterator[None]:
+def _interruptible(progress: Progress, interrupts: Interrupts) -> Iterator[_Relay]:
     """First Ctrl-C (or SIGTERM) drains, the second stops."""
+
+    relay = _Relay()
 
     def note(number: int, frame: FrameType | None) -> None:
         interrupts.note()
-        if one.interrupt() == 1:
+        if relay.note() == 1:
             progress.say("stopping: running iterations end; Ctrl-C again stops at once")
 
     with _handling(note):
-        yield
+        yield relay
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from osbench.common.errors import UsageError
 from osbench.common.rally.adapters.records import outputs
+from osbench.coordinator.cli.base import console
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report import text_extras
 from osbench.coordinator.report.chart_text import chart_text
@@ -33,18 +34,18 @@ def show_summed(summary: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"outputs": found}, indent=1))
         return
-    console = Console()
+    terminal = console()
     for one in found:
-        _heading(console, one["workload"], one["name"], "")
+        _heading(terminal, one["workload"], one["name"], "")
         for label, text in text_extras.output_lines({"outputs": {**one, "additive": []}}):
-            console.print(Text(f"{label:<10}").append_text(text), markup=False, highlight=False)
-        _charts(console, one["additive"])
+            terminal.print(Text(f"{label:<10}").append_text(text), markup=False, highlight=False)
+        charts(terminal, one["additive"])
 
 
 def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
     """Print the charts of the iterations with a number. Raises UsageError where none ran."""
     asked = directory.read("run.json") or {"workloads": []}
-    names = [one["scenario"] for one in asked["workloads"]]
+    names = [one.get("name", one["scenario"]) for one in asked["workloads"]]
     found = [
         {"workload": number, "name": names[number], "iteration": iteration, **made}
         for number, made in sorted(_of_iteration(directory, iteration))
@@ -54,10 +55,10 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
     if as_json:
         click.echo(json.dumps({"outputs": found}, indent=1, default=str))
         return
-    console = Console()
+    terminal = console()
     for one in found:
-        _heading(console, one["workload"], one["name"], f"  iteration {count(iteration)}")
-        _charts(console, [*one["additive"], *one["complete"]])
+        _heading(terminal, one["workload"], one["name"], f"  iteration {count(iteration)}")
+        charts(terminal, [*one["additive"], *one["complete"]])
 
 
 def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
@@ -69,15 +70,16 @@ def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int
             yield number, outputs(dict(columns.outputs).get(iteration, ()))
 
 
-def _heading(console: Console, number: int, name: str, more: str) -> None:
-    console.print(Text(f"{number + 1}. {plain(name)}{more}", style="bold"), highlight=False)
+def _heading(terminal: Console, number: int, name: str, more: str) -> None:
+    terminal.print(Text(f"{number}. {plain(name)}{more}", style="bold"), highlight=False)
 
 
-def _charts(console: Console, charts: list[dict[str, Any]]) -> None:
-    for chart in charts:
-        console.print()
+def charts(terminal: Console, made: list[dict[str, Any]]) -> None:
+    """Print charts, or that there are none."""
+    for chart in made:
+        terminal.print()
         text = Padding(chart_text(chart, ROWS), (0, 0, 0, 3))
-        console.print(text, markup=False, highlight=False)
-    if not charts:
-        console.print(Text("   no charts"), highlight=False)
-    console.print()
+        terminal.print(text, markup=False, highlight=False)
+    if not made:
+        terminal.print(Text("   no charts"), highlight=False)
+    terminal.print()

@@ -7,10 +7,10 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.live import Live
 
 from osbench.common.escaping import escaped
+from osbench.coordinator.cli.base import PipedConsole
 from osbench.coordinator.cli.live_table import contexts_line, live_table
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.progress import Snapshot
@@ -24,7 +24,7 @@ class Progress:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._console = Console(stderr=True, highlight=False)
+        self._console = PipedConsole(stderr=True, highlight=False)
         self._live: Live | None = None
         #: By workload: when it was last printed; elapsed time and settled iterations of its last
         #: snapshot; for the live display, its last snapshot and the time of it.

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from osbench.common.config.config import limits, written
+from osbench.common.config.durations import is_duration
 from osbench.common.config.options import OPTIONS
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.report.exit_code import MEANINGS
@@ -23,8 +24,9 @@ Written from the schemas that check task files, by
 
     python -m osbench.coordinator.cli.reference > docs/task-reference.md
 
-Keys in bold are required. `osbench-coord plugin show KIND NAME` shows the same for any plug-in,
-including your own. The [user guide](user-guide.md) says what to use when."""
+Keys in bold are required. A duration is a number of seconds, or a text such as `30s`, `5m`, `500ms`
+or `1h30m`; its units are ms, s, m, h and d. `osbench-coord plugin show KIND NAME` shows the same
+for any plug-in, including your own. The [user guide](user-guide.md) says what to use when."""
 
 #: Heading of a kind of plug-ins, and the sentence below it.
 _KINDS = {
@@ -152,6 +154,8 @@ def _kind(schema: Mapping[str, Any]) -> str:
     branches = schema.get("anyOf") or schema.get("oneOf")
     if branches and "type" not in schema:
         return " or ".join(_kind(branch) for branch in branches)
+    if is_duration(schema):
+        return "a duration" + _range(schema)
     words = {
         "object": "an object",
         "array": "a list",

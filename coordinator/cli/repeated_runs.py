@@ -7,13 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import click
-from rich.console import Console
-
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import INTERRUPTED, OsbenchError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings
-from osbench.coordinator.cli.group import INTERRUPTED
+from osbench.coordinator.cli.base import CommandSettings, console, echo
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run
@@ -58,17 +54,17 @@ def run_repeatedly(
     codes = [summary["exit_code"] for summary in summaries]
     if failure is not None:
         codes.append(failure.exit_code)
-        click.echo(escaped(f"Error: {failure}", breaks=True), err=True)
+        echo(escaped(f"Error: {failure}", breaks=True), err=True)
     elif len(summaries) < times:
         codes.append(INTERRUPTED)
     if as_json:
         document = {"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": summaries}
-        click.echo(json.dumps(document))
+        echo(json.dumps(document))
     elif summaries:
         runs = compared(settings, [summary["run_id"] for summary in summaries])
-        show_spread(runs, Console())
-        click.echo(f"\nTag of these runs: {tag}")
-        click.echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
+        show_spread(runs, console())
+        echo(f"\nTag of these runs: {tag}")
+        echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
     return worst(codes)
 
 

@@ -1,4 +1,7 @@
-"""What `run` exports: at the end, where it could not start, and while it is under load."""
+"""What `run` exports: at the end, where it could not start, and while it is under load.
+
+What exports need takes a while to import: that is done where there are any.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,44 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
+from oslo_config import cfg
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.masking import mask_url
 from osbench.common.plugin.exporter import LiveExporter
+from osbench.coordinator.cli.base import echo
+from osbench.coordinator.cli.export_options import ExportOptions
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.report.exporting import Export, failure_of
-from osbench.coordinator.report.stored_run import LiveRun, StoredRun
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import read_timeline
+
+if TYPE_CHECKING:
+    from osbench.coordinator.report.exporting import Export
+
+#: Exit code of Python after an exception that nobody has caught.
+ACCIDENT = 1
+
+
+def chosen_exports(
+    wanted: ExportOptions,
+    conf: cfg.ConfigOpts,
+    plugin_path: Sequence[str],
+    directory: RunDirectory,
+    say: Callable[[str], None],
+) -> list[Export]:
+    """The exports of a run; a plug-in path that cannot be used is exported as its failure.
+
+    Raises OsbenchError.
+    """
+    try:
+        return wanted.chosen(conf, plugin_path)
+    except PluginError as error:
+        # what the user's own exporters would have written nobody can
+        with contextlib.suppress(OsbenchError):
+            RunExports(wanted.own(), directory, say).write_failure(error)
+        raise
 
 
 class RunExports:
@@ -50,7 +79,12 @@ class RunExports:
             with self._endpoint():
                 yield
         except OsbenchError as error:
-            self._write_failure(error)
+            self.write_failure(error)
+            raise
+        except Exception as error:
+            accident = OsbenchError(f"internal error: {type(error).__name__}: {error}")
+            accident.exit_code = ACCIDENT
+            self.write_failure(accident)
             raise
         finally:
             for pusher in pushers:
@@ -59,9 +93,9 @@ class RunExports:
     def _endpoint(self) -> contextlib.AbstractContextManager[object]:
         if not self._metrics:
             return contextlib.nullcontext()
-        # few runs have one, and these take a while to import
         from osbench.common.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
         from osbench.coordinator.exporters.openmetrics import families  # noqa: PLC0415 - see above
+        from osbench.coordinator.report.stored_run import LiveRun  # noqa: PLC0415 - see above
 
         def collect() -> Iterable[Any]:
             timeline = read_timeline(self._directory)
@@ -71,11 +105,20 @@ class RunExports:
 
     def write(self, summary: Mapping[str, Any]) -> None:
         """Export a run that has ended."""
+        if not self._exports:
+            return
+        from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - see above
+
         stored = StoredRun(self._directory, summary)
         for export in self._exports:
             self._attempt(export, partial(export.write, stored))
 
-    def _write_failure(self, error: OsbenchError) -> None:
+    def write_failure(self, error: OsbenchError) -> None:
+        """Export that the run could not begin, or why it broke off."""
+        if not self._exports:
+            return
+        from osbench.coordinator.report.exporting import failure_of  # noqa: PLC0415 - see above
+
         manifest: Mapping[str, Any] = {}
         with contextlib.suppress(OsbenchError):
             manifest = self._directory.read("run.json") or {}
@@ -118,6 +161,8 @@ class _Pusher:
         self._over.set()
 
     def _loop(self) -> None:
+        from osbench.coordinator.report.stored_run import LiveRun  # noqa: PLC0415 - see above
+
         pushed_at = 0.0
         reported = False
         while not self._over.wait(self._exporter.INTERVAL_S):
@@ -134,4 +179,4 @@ class _Pusher:
 
 def _warn(name: str, text: str) -> None:
     shown = plain(mask_url(text), 1000)
-    click.echo(f"Warning: export {name} failed: {shown}", err=True)
+    echo(f"Warning: export {name} failed: {shown}", err=True)

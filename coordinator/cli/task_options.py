@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 from oslo_config import cfg
 
+from osbench.common.escaping import escaped
 from osbench.common.plugin.plugin_names import NATIVE, SOURCES
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
-from osbench.coordinator.cli.base import warn_of_plugins
-from osbench.coordinator.taskfile import load, read_args
+from osbench.coordinator.cli.base import echo, warn_of_plugins
+from osbench.coordinator.taskfile import checked, read_args
+from osbench.coordinator.taskfile.args import TaskArguments
+from osbench.coordinator.taskfile.loading import TaskTemplate
 from osbench.coordinator.taskfile.selection import Selection
 
 
@@ -85,8 +88,8 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--workload",
         multiple=True,
-        metavar="SCENARIO|N",
-        help="Run only this workload, by scenario or position from 0; may be repeated.",
+        metavar="NAME|SCENARIO|N",
+        help="Run only this workload, by name, scenario or position from 0; may be repeated.",
     )
     @plugin_path_option
     @prefer_option
@@ -128,18 +131,23 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
     """
     plugins = read_plugins(conf, options)
     args = read_args(options.task_args, options.task_args_file)
-    return read_with(source, plugins, args, options), plugins
+    template = TaskTemplate(source)
+    warn_of_unused(args, [template.names()])
+    return read_with(template, plugins, args, options), plugins
 
 
-def read_with(source: str, plugins: Plugins, args: Mapping[str, Any], options: TaskOptions) -> Task:
-    """The checked task of a path, or of standard input, with arguments that have been read.
+def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | None]) -> None:
+    """Warn of arguments of files that no template has. Raises UsageError for those of options."""
+    for note in args.refuse_unused(templates):
+        echo(escaped(f"Warning: {note}"), err=True)
+
+
+def read_with(
+    template: TaskTemplate, plugins: Plugins, args: TaskArguments, options: TaskOptions
+) -> Task:
+    """The checked task of a template, with arguments that have been read.
 
     Raises UsageError if the options select what the task does not have, and TaskError.
     """
-    return load(
-        source,
-        args=args,
-        plugins=plugins,
-        overrides=options.overrides,
-        selection=options.selection,
-    )
+    value = template.filled(args.values)
+    return checked(value, template.source, plugins, options.overrides, options.selection)

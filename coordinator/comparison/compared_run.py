@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import LEFT_BEHIND
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import summary_of
@@ -69,13 +69,7 @@ class ComparedRun:
 
     @cached_property
     def _names(self) -> list[str]:
-        seen: Counter[str] = Counter()
-        names = []
-        for workload in self.summary["workloads"]:
-            name = str(workload["name"])
-            seen[name] += 1
-            names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-        return names
+        return distinct([str(workload["name"]) for workload in self.summary["workloads"]])
 
     @cached_property
     def fingerprint(self) -> str:

@@ -38,6 +38,15 @@ class Workbooks(PerProjectContext):
         "examples": [{"definition": "workbook.yaml", "workbooks_per_tenant": 2}],
     }
 
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Refuse a definition that cannot be read, or is no workbook."""
+        try:
+            _definition(config["definition"])
+        except ContextError as error:
+            return [str(error)]
+        return []
+
     def setup(self) -> None:
         """Make the workbooks."""
         self._definition = _definition(self.config["definition"])
@@ -63,7 +72,8 @@ def _definition(path: str) -> dict[str, Any]:
     try:
         found = load_yaml(Path(path).expanduser().read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ContextError(f"the definition {path} cannot be read: {error}") from None
+        said = " ".join(str(error).split())
+        raise ContextError(f"the definition {path} cannot be read: {said}") from None
     if not isinstance(found, dict):
         raise ContextError(f"the definition {path} is not a workbook")
     return found

@@ -13,6 +13,10 @@ from osbench.coordinator.dispatch.batches import Batches, Grant
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
 
+#: A worker gets a batch of any size when it has less work than this beside what runs, seconds: of
+#: long iterations of many users more than half of what it has runs.
+RESERVE_S = 0.25
+
 
 class ClosedLoad:
     """The load of a closed runner."""
@@ -95,7 +99,9 @@ class ClosedLoad:
                 size = batch_sizes.batch_size(worker, left, len(workers), self._limit)
                 room = min(worker.room(), most.get(worker, worker.room())) - held[worker]
                 # small batches cost a message each, and are of use only where work runs out
-                small = room < min(size, worker.room() // 2) and held[worker] > worker.share
+                waiting = held[worker] - worker.share
+                runs_out = waiting <= (worker.rate or 0.0) * RESERVE_S
+                small = room < min(size, worker.room() // 2) and not runs_out
                 if left == 0 or room <= 0 or small:
                     takers.remove(worker)
                     continue

@@ -83,6 +83,16 @@ class Dispatcher:
         if isinstance(self._load, OpenLoad):
             self._load.restore(first, dues)
 
+    def cut(self, elapsed_s: float) -> tuple[float, int]:
+        """Something else is to be offered: forget what is planned and was not given out.
+
+        Returns from when on the new load holds, seconds after t0, and how many arrivals of an
+        open load were planned before.
+        """
+        if isinstance(self._load, OpenLoad):
+            return self._load.cut(elapsed_s)
+        return elapsed_s, 0
+
     def skip(self, step: Step, until_s: float) -> None:
         """Drop the arrivals that were due while there was no coordinator."""
         if isinstance(self._load, OpenLoad):

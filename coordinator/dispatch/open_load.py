@@ -50,6 +50,8 @@ class OpenLoad:
         self._coming = np.empty(0, np.int64)
         #: Arrivals planned after the warm-up, and when the first and last of them are due.
         self._arrivals = self._first_due = self._last_due = 0
+        #: When the last arrival that was given out is due.
+        self._given_ns = 0
 
     @property
     def planned(self) -> int:
@@ -67,6 +69,13 @@ class OpenLoad:
         """Arrivals that were given out before this coordinator began, from number `first` on."""
         self._dues.add(first, dues)
         self._count(dues)
+
+    def cut(self, elapsed_s: float) -> tuple[float, int]:
+        """Forget the arrivals that come after those that were given out, see `Dispatcher.cut`."""
+        at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9 if self._arrivals else 0.0)
+        # what is due by now and waits for a worker stays in the plan
+        self._coming = self._coming[self._coming < int(at_s * 1e9)]
+        return at_s, self.planned
 
     def skip(self, step: Step, until_s: float) -> None:
         """Drop what was due while there was no coordinator: it is never made up."""
@@ -117,6 +126,8 @@ class OpenLoad:
         return due
 
     def _count(self, dues: Ints) -> None:
+        if len(dues):
+            self._given_ns = max(self._given_ns, int(dues[-1]))
         warm = dues[dues >= self._warmup_ns]
         if len(warm):
             if not self._arrivals:

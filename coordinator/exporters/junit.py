@@ -22,9 +22,9 @@ class Junit(exporter.Exporter):
     """Writes junit.xml: a test suite with a test case for each workload, and one for the run.
 
     A workload is a failure if its SLA failed, and an error if iterations were lost or not
-    started; the exceptions of its iterations are its error output. The run is an error if the
-    load was not as requested, for example because the generator was the limit, and if it could
-    not start: then it is the only test case.
+    started; soft checks are its output, the exceptions of its iterations its error output. The run
+    is an error if the load was not as requested, for example because the generator was the limit,
+    and if it could not start: then it is the only test case.
     """
 
     NAME: ClassVar[str] = "junit"
@@ -46,7 +46,9 @@ class Junit(exporter.Exporter):
         """Write a suite whose only case is the run, with its error."""
         error = failure["error"]
         lines = [error["message"]]
-        lines += [f"{one['place']}: {one['message']}" for one in error["problems"]]
+        for one in error["problems"]:
+            # a problem of the whole file has no place
+            lines.append(f"{one['place']}: {one['message']}" if one["place"] else one["message"])
         case = _case("osbench", "the run", 0.0)
         _add(case, "error", f"exit code {failure['exit_code']}", lines)
         properties = {"run_id": failure["run_id"], "exit_code": str(failure["exit_code"])}
@@ -102,10 +104,20 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
         _add(case, "error", "accounting", [", ".join(missing), *details])
     elif details:
         _add(case, "failure", "sla", details)
+    # runs of older releases have no checks
+    checks = workload.get("checks", {})
+    if checks:
+        shown = ElementTree.SubElement(case, "system-out")
+        shown.text = _legal("\n".join(map(_check, checks, checks.values())))
     if workload["errors"] or workload["other_errors"]:
         output = ElementTree.SubElement(case, "system-err")
         output.text = _legal("\n".join(_errors(workload)))
     return case
+
+
+def _check(name: str, counts: Mapping[str, int]) -> str:
+    failed, held = counts["failed"], counts["held"]
+    return f"check {name}: failed {failed} times, held {held} times"
 
 
 def _errors(workload: Mapping[str, Any]) -> Iterator[str]:

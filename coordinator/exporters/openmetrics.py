@@ -22,7 +22,7 @@ from osbench.plugin import exporter
 #: Upper bounds of the buckets of a histogram, seconds.
 BOUNDS = (*(step * 10.0**power for power in range(-4, 3) for step in (1, 2, 5)), 1000.0)
 
-_LABELS = ("workload", "scenario", "subtask")
+_LABELS = ("workload", "name", "scenario", "subtask")
 _HISTOGRAMS = (
     ("osbench_service_seconds", "service", "Time from start to end of iterations."),
     ("osbench_response_seconds", "response", "Time from the due instant to the end."),
@@ -79,7 +79,12 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
     about.add_metric((), {"run_id": summary["run_id"], "task": summary["task"]}, timestamp=at)
     yield about
     labels = [
-        (str(number), workload["name"], workload["subtask"])
+        (
+            str(number),
+            workload["name"],
+            workload.get("scenario", workload["name"]),
+            workload["subtask"],
+        )
         for number, workload in enumerate(summary["workloads"])
     ]
     counts = CounterMetricFamily(

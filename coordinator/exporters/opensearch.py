@@ -127,12 +127,15 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
     summary = run.summary
     common = {name: summary[name] for name in ("run_id", "task", "tags")}
     names = [workload["name"] for workload in summary["workloads"]]
+    # runs of older releases have only the one
+    scenarios = [one.get("scenario", one["name"]) for one in summary["workloads"]]
     for number, workload in enumerate(summary["workloads"]):
         found = common | {
             "@timestamp": instant(run.at),
             "exit_code": summary["exit_code"],
             "workload": number,
-            "scenario": workload["name"],
+            "name": workload["name"],
+            "scenario": scenarios[number],
             "subtask": workload["subtask"],
             "sla_passed": all(verdict["success"] for verdict in workload["sla"]),
             **{name: workload["accounting"][name] for name in ("planned", *exporter.STATES)},
@@ -145,7 +148,8 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
         at = run.t0_at[row.workload] + (row.started_s or row.due_s or 0.0)
         found = common | {
             "@timestamp": instant(at),
-            "scenario": names[row.workload],
+            "name": names[row.workload],
+            "scenario": scenarios[row.workload],
             **_fields(row),
         }
         yield _document(f"{prefix}-iterations", document_id, found)

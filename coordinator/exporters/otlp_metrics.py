@@ -96,7 +96,8 @@ def _begun(
         t0_at = snapshot.t0_at[number]
         about = {
             "osbench.workload": number,
-            "osbench.scenario": workload["name"],
+            "osbench.name": workload["name"],
+            "osbench.scenario": workload.get("scenario", workload["name"]),
             "osbench.subtask": workload["subtask"],
         }
         yield (

@@ -8,6 +8,7 @@ from typing import Any
 
 import requests
 
+from osbench.plugin.durations import DURATION
 from osbench.plugin.errors import ExportError
 from osbench.plugin.formatting import mask_url, plain
 
@@ -19,7 +20,7 @@ PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 #: Schema of the option `pause_s`.
 PAUSE: Mapping[str, Any] = {
-    "type": "number",
+    **DURATION,
     "minimum": 0,
     "default": PAUSE_S,
     "description": "seconds before something is sent again; they double each time",

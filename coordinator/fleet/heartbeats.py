@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import redis
 
+from osbench import __version__
 from osbench.common.errors import Untrusted
 from osbench.common.escaping import decoded
 from osbench.common.protocol import redis_keys
@@ -14,6 +18,10 @@ from osbench.common.protocol.store import read_records, wrong_type
 
 #: Names that are looked at, at most: who can write to Redis could add any number.
 NAMES_MOST = 10_000
+#: Names of workers whose heartbeats could not be verified that are kept.
+UNVERIFIED_MOST = 100
+#: State of a worker of another version of osbench, of which no more is known than who it is.
+OTHER_VERSION = "other version"
 
 
 class HeartbeatReader:
@@ -30,6 +38,8 @@ class HeartbeatReader:
         #: Heartbeats that could not be verified: in all, and when all were last read.
         self.refused = 0
         self.unverified = 0
+        #: Names of the latter, at most `UNVERIFIED_MOST`.
+        self.unverified_names: list[str] = []
 
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
         """The valid heartbeats of all workers, by name.
@@ -44,9 +54,8 @@ class HeartbeatReader:
         heard = {name for name, (_, beat) in self._known.items() if beat is not None}
         names = sorted(heard.union(map(decoded, listed)))
         found = self.of(names)
-        self.unverified = sum(
-            1 for name in names if name in self._known and self._known[name][1] is None
-        )
+        unknown = [name for name in names if name in self._known and self._known[name][1] is None]
+        self.unverified, self.unverified_names = len(unknown), unknown[:UNVERIFIED_MOST]
         gone = [one for one in listed if decoded(one) not in self._known]
         if gone and relist:
             with reached():
@@ -77,10 +86,18 @@ class HeartbeatReader:
 
     def _verified(self, name: str, data: bytes) -> Heartbeat | None:
         try:
-            beat = Heartbeat.parse(self._sealer.open(Heartbeat.KIND, data))
+            beat = Heartbeat.parse(_readable(self._sealer.open(Heartbeat.KIND, data)))
             if beat.incarnation != name:
                 raise Untrusted("the heartbeat of another worker")
         except Untrusted:
             self.refused += 1
             return None
         return beat
+
+
+def _readable(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What can be read of a verified heartbeat: of another version, which worker it is."""
+    if body.get("version") == __version__:
+        return body
+    who = {name: body.get(name) for name in ("incarnation", "host", "pid", "label", "version")}
+    return {**who, "beat": 0, "capacity": 0, "state": OTHER_VERSION}

@@ -10,10 +10,15 @@ from typing import Protocol
 
 from osbench.common.errors import FleetError, StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
-from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
-from osbench.coordinator.fleet.worker_request import Shortage, WorkerRequest, processes
+from osbench.coordinator.fleet.worker_request import (
+    Shortage,
+    WorkerRequest,
+    other_version,
+    processes,
+)
 
 #: A poll that comes later than this after the previous one counts as this long: a coordinator
 #: that slept declares no worker lost.
@@ -61,7 +66,13 @@ class WorkerPool:
         self.workers: dict[str, WorkerHandle] = {}
         #: By incarnation.
         self._invited: dict[str, _Invitation] = {}
+        #: The membership that was offered to each worker last, by incarnation.
+        self._asked: dict[str, str] = {}
         self._free: list[Heartbeat] = []
+        #: Workers of another version of osbench: they are never invited.
+        self._strangers: list[Heartbeat] = []
+        #: When workers with another key were last told, monotonic.
+        self._told_at = 0.0
         #: Workers of an earlier coordinator that were heard and do not follow this one yet.
         self.hesitant = 0
         #: Runs that hold other workers, when workers were last read.
@@ -92,12 +103,11 @@ class WorkerPool:
 
     @property
     def invited(self) -> dict[str, str]:
-        """Workers that are asked to join, by incarnation, and the memberships they would have."""
-        return {
-            name: one.membership
-            for name, one in self._invited.items()
-            if one.session == one.membership
-        }
+        """Workers that were asked to join and have not, and the memberships they would have.
+
+        By incarnation. Who fell silent since, too: it may have read the offer before.
+        """
+        return {name: mid for name, mid in self._asked.items() if mid not in self.workers}
 
     # gathering
 
@@ -123,6 +133,7 @@ class WorkerPool:
             try:
                 self.poll()
                 self.invite(None if request.count is None else request.count - len(self._joined))
+                self._tell_unverified()
             except StoreAway:
                 now = time.monotonic()
                 away_since = now if away_since is None else away_since
@@ -141,6 +152,8 @@ class WorkerPool:
             if met_s is not None and (not self._invited or waited_s - met_s > STRAGGLERS_S):
                 if said:
                     say(f"{processes(shortage.got)} after {waited_s:.0f} s: going on")
+                elif self._strangers:
+                    say(other_version(self._strangers))
                 return
             # none of those taken is exchanged for a larger one
             full = request.count is not None and shortage.got >= request.count
@@ -164,6 +177,7 @@ class WorkerPool:
             carried=sum(worker.beat.capacity for worker in joined),
             holders=self._holders,
             unverified=self._heartbeats.unverified,
+            strangers=self._strangers,
         )
 
     def invite(self, count: int | None) -> None:
@@ -181,7 +195,7 @@ class WorkerPool:
         for name, beat in free.items():
             if name not in self._invited and asked < lacking:
                 asked += 1
-                session = secrets.token_hex(16)
+                session = self._asked[name] = secrets.token_hex(16)
                 self._invited[name] = _Invitation(
                     challenge=beat.challenge, session=session, membership=session
                 )
@@ -190,6 +204,30 @@ class WorkerPool:
         ]
         if offers:
             self._port.offer(offers)
+
+    def _tell_unverified(self) -> None:
+        """Send workers whose heartbeats cannot be verified an offer that they cannot follow.
+
+        It is the only way to let them log that their key is another one. Raises StoreAway.
+        """
+        now = time.monotonic()
+        if now - self._told_at < SILENT_S:
+            return
+        self._told_at = now
+        names = self._heartbeats.unverified_names
+        if names:
+            self._port.offer([self._hint(name) for name in names])
+
+    def _hint(self, incarnation: str) -> Offer:
+        return Offer(
+            run=self._run,
+            epoch=self.epoch,
+            incarnation=incarnation,
+            challenge="",
+            session="",
+            membership="",
+            answers=0,
+        )
 
     def _offer(self, beat: Heartbeat, one: _Invitation) -> Offer:
         return Offer(
@@ -235,13 +273,15 @@ class WorkerPool:
         since_s = min(now - self._polled_at, LONGEST_POLL_S)
         self._polled_at = now
         self.watched_s += since_s
-        self._free, self._holders = [], set()
+        self._free, self._strangers, self._holders = [], [], set()
         self.hesitant = 0
         for beat in beats.values():
             if beat.run == self._run:
                 self._follow(beat, now)
             elif beat.run:
                 self._holders.add(beat.run)
+            elif beat.state == OTHER_VERSION:
+                self._strangers.append(beat)
             elif beat.state == "idle":
                 self._free.append(beat)
         for worker in self.workers.values():

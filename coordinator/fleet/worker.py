@@ -61,6 +61,10 @@ LASTING = {LeaveReason.UNREADABLE, LeaveReason.UNREACHABLE}
 _LEAVES = {reason.value: reason for reason in (LeaveReason.DRAINING, LeaveReason.STUCK)}
 
 
+#: `WorkerHandle.granted` before there is a control record.
+NOT_GRANTED = (-1, None, 0.0)
+
+
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
     """Mutable: one object per membership. Equal only to itself."""
@@ -87,8 +91,10 @@ class WorkerHandle:
     lost_share: int = 0
     #: How often it was declared lost.
     losses: int = 0
-    #: Generation and stop instant of the control record last written.
-    granted: tuple[int, float | None] = (-1, None)
+    #: Most iterations that it may start a second; 0 is no limit.
+    pace: float = 0.0
+    #: Generation, stop instant and pace of the control record last written.
+    granted: tuple[int, float | None, float] = NOT_GRANTED
     #: Batches that it is to give back.
     recall: set[int] = field(default_factory=set)
     #: Some of them are not in a control record yet.
@@ -152,6 +158,13 @@ class WorkerHandle:
         beat, known = self.beat, self.membership
         undelivered = beat.got < known.seq or beat.made > known.acknowledged
         return bool(beat.busy or beat.queued or undelivered)
+
+    @property
+    def undelivered(self) -> int:
+        """Blocks that it had made, by its last heartbeat, and that are not on disk."""
+        known = self.membership
+        here = sum(1 for number in known.have if number <= self.beat.made)
+        return max(0, self.beat.made - known.acknowledged - here)
 
     def age_s(self, now: float) -> float:
         """Seconds since its last sign of life; `now` is monotonic."""
@@ -241,7 +254,7 @@ class WorkerHandle:
         self.workload = workload
         self.readiness = Readiness.PENDING
         self.generation = 0
-        self.granted = (-1, None)
+        self.granted, self.pace = NOT_GRANTED, 0.0
         self.target = self.share = self.held = 0
         self.rate = 0.0
         self.stock = self.blind_s = None

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from osbench import __version__
+from osbench.common.protocol.messages import Heartbeat
+from osbench.coordinator.formatting import plain
+
+#: Workers of another version that are named.
+NAMED = 5
 
 
 def processes(count: int) -> str:
@@ -15,6 +22,17 @@ def unverified(count: int) -> str:
     """A sentence on heartbeats that were refused."""
     subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
     return f"{subject} with another key: copy the coordinator's key file to every worker."
+
+
+def other_version(beats: Sequence[Heartbeat]) -> str:
+    """A sentence on workers of another version of osbench, which are not used."""
+    shown = [plain(f"{one.host}:{one.pid} has {one.version}") for one in beats[:NAMED]]
+    more = f" and {len(beats) - NAMED} more" if len(beats) > NAMED else ""
+    return (
+        f"{processes(len(beats))} of another version of osbench than {__version__} "
+        f"{'is' if len(beats) == 1 else 'are'} not used ({', '.join(shown)}{more}): install the "
+        "same version there."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +67,8 @@ class Shortage:
     #: Runs that hold other workers, and workers whose heartbeats could not be verified.
     holders: Iterable[str] = ()
     unverified: int = 0
+    #: Workers of another version.
+    strangers: Sequence[Heartbeat] = ()
 
     def waiting(self) -> str:
         """What the run waits for."""
@@ -91,4 +111,5 @@ class Shortage:
         """Sentences on workers that are there and cannot be taken; "" where there are none."""
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are held by run {held}." if held else ""
-        return others + (f" {unverified(self.unverified)}" if self.unverified else "")
+        others += f" {unverified(self.unverified)}" if self.unverified else ""
+        return others + (f" {other_version(self.strangers)}" if self.strangers else "")

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import IO, Any, ClassVar
 
 from osbench.plugin import hook
+from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import mask_url
 
 #: Default timeout of a command, seconds.
@@ -39,7 +40,7 @@ class SysCall(hook.Hook):
                 "properties": {
                     "command": {"type": "string", "minLength": 1},
                     "timeout": {
-                        "type": "number",
+                        **DURATION,
                         "exclusiveMinimum": 0,
                         "default": TIMEOUT_S,
                         "description": "seconds after which the command is ended",

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from osbench.common.protocol import broker, redis_keys
+from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import connect, reached
 from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.lifeline import CLEAR_S
@@ -52,6 +52,9 @@ def forget_workers(url: str) -> None:
 
     Raises StoreAway, StoreError.
     """
+    # Celery takes a while to import, and a run that is not resumed begins without it
+    from osbench.common.protocol import broker  # noqa: PLC0415 - see above
+
     with connect(url, _REPLY_S) as client:
         with reached():
             names: set[bytes] = cast(Any, client.smembers(redis_keys.WORKERS))

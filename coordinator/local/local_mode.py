@@ -23,8 +23,9 @@ from osbench.coordinator.local.settings import worker_environment, write_config
 
 LOG = logging.getLogger(__name__)
 
-#: -P keeps the user's working directory, which could hide modules, out of the import path.
-WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
+#: -P keeps the user's working directory, which could hide modules, out of the import path. Workers
+#: need not look for the server that is made for them, nor tidy it up.
+WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--private")
 #: Seconds in addition to the workers' own drain time before they are killed.
 _DRAIN_MARGIN_S = 8.0
 
@@ -174,7 +175,7 @@ class LocalMode:
             ("messaging", "broker_url"): self.broker_url,
             ("security", "key_file"): key_file,
             # they are part of the run, and the port may be that of the host's own workers
-            ("worker", "metrics_listen"): "",
+            ("worker", "metrics_address"): "",
         }
         write_config(self.config_file, self._conf, changes)
 

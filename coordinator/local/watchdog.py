@@ -133,8 +133,17 @@ def end(
             heads = left.intersection(leaders) or _heads(left)
             _send_all(heads - asked, signal.SIGTERM)
             asked |= heads
-        time.sleep(pause_s)
+        _await_end(left.intersection(leaders), pause_s)
         pause_s = min(pause_s * factor, longest_s)
+
+
+def _await_end(leaders: set[Process], limit_s: float) -> None:
+    """Wait until one of them has ended, or for so long; to look at all processes takes longer."""
+    deadline = time.monotonic() + limit_s
+    while (left_s := deadline - time.monotonic()) > 0:
+        time.sleep(min(left_s, POLL_S[0]))
+        if any(find(one.pid, zombie=False) is None for one in leaders):
+            return
 
 
 def _heads(processes: set[Process]) -> set[Process]:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from osbench.common.task import Task
+from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.report.generator_limits import generator_limits
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.requests.requests_summary import other_clients
+from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.traces.collection.collector import Collected
 
 
@@ -18,8 +21,7 @@ from osbench.coordinator.traces.collection.collector import Collected
 class RunEnd:
     """How a run ended, apart from its workloads."""
 
-    #: Why a context refused the rest of the task, and why the run could not go on; "" if not.
-    refused: str = ""
+    #: Why the run could not go on; "" if it could.
     broken: str = ""
     interrupted: bool = False
     #: The SLA criterion that stopped the load, and why; "" if none did.
@@ -47,14 +49,22 @@ class ReportBuilder:
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
     ) -> RunReport:
         """The report of a run that is over."""
-        limits = [f"{one.name}: {limit}" for one in outcomes for limit in self._limits(one)]
-        notes = [reason for reason in (end.refused, end.broken) if reason]
+        names = distinct([workload.name for workload in self.task.workloads])
+        named = list(zip(names, outcomes, strict=False))
+        limits = [f"{name}: {limit}" for name, one in named for limit in self._limits(one)]
+        notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
+        notes += [end.broken] if end.broken else []
         if end.interrupted and not any(one.begun for one in outcomes):
             notes.append("interrupted before there was load")
-        notes += self._aborted(outcomes, end.breach)
+        notes += self._stopped(outcomes, end)
         notes += [*end.losses, *end.remarks, *limits, *collected.notes]
         notes += left_behind(self.run_id, end.left_behind)
-        notes += [f"{one.name}: {remark}" for one in outcomes for remark in one.remarks]
+        notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
+        notes += [
+            f"{name}: {said}"
+            for name, one in named
+            for said in other_clients(one.statistics.requests)
+        ]
         return RunReport(
             run_id=self.run_id,
             title=self.task.title,
@@ -66,10 +76,10 @@ class ReportBuilder:
                 broken=bool(end.broken),
                 interrupted=end.interrupted,
                 aborted=bool(end.breach),
-                accountings=[one.accounting for one in outcomes],
+                accountings=[_asked_for(one) for one in outcomes],
                 limited=bool(limits),
                 verdicts=[verdict for one in outcomes for verdict in one.verdicts],
-                refused=bool(end.refused),
+                refused=any(one.error for one in outcomes),
                 left_behind=bool(end.left_behind),
             ),
             workloads=tuple(
@@ -83,13 +93,21 @@ class ReportBuilder:
             outcome.accounting, outcome.offered, outcome.statistics, self.lag_limit_s
         )
 
-    def _aborted(self, outcomes: Sequence[WorkloadOutcome], breach: str) -> list[str]:
-        if not breach:
-            return []
+    def _stopped(self, outcomes: Sequence[WorkloadOutcome], end: RunEnd) -> list[str]:
         # outcomes are those of the first workloads of the task, in its order
-        left = [workload.scenario for workload in list(self.task.workloads)[len(outcomes) :]]
-        rest = f"; workloads not started: {', '.join(left)}" if left else ""
-        return [f"aborted for a failed SLA: {breach}{rest}"]
+        left = [workload.name for workload in list(self.task.workloads)[len(outcomes) :]]
+        rest = f"workloads not started: {', '.join(left)}" if left else ""
+        if end.breach:
+            return [f"aborted for a failed SLA: {end.breach}{'; ' if rest else ''}{rest}"]
+        failed = bool(outcomes) and bool(outcomes[-1].error)
+        return [f"ended for a workload that could not begin; {rest}"] if failed and rest else []
+
+
+def _asked_for(outcome: WorkloadOutcome) -> Accounting:
+    """The accounting without what the workload's own rule did not let start."""
+    if outcome.offered.cut_short != "abort":
+        return outcome.accounting
+    return replace(outcome.accounting, not_started=0)
 
 
 def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ NOT_MADE = ("worker_lost", "coordinator_gone")
 
 MEANINGS = {
     0: "everything ran and every SLA holds",
-    1: "an SLA failed",
+    1: "an SLA failed, or a workload was aborted",
     2: "the command, task, configuration or deployment is wrong",
     3: "iterations were lost, dropped with a worker or the coordinator, or not started",
     4: "the load generator was the limit: the load was not the one asked for",
@@ -48,7 +48,7 @@ def exit_code(
 ) -> int:
     """The first that applies: 2, 130, 3, 4, 1, 5, 0.
 
-    `refused`: a later workload could not begin. `left_behind`: contexts could not be undone.
+    `refused`: a workload could not begin. `left_behind`: contexts could not be undone.
     `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
     started.
     """

@@ -17,6 +17,7 @@ from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.report.html_exporter import HtmlPage
 from osbench.coordinator.report.summary_json import to_error_json
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.taskfile.schema_durations import in_seconds
 from osbench.coordinator.taskfile.schema_errors import validate
 
 #: Exit code of runs that lost iterations.
@@ -41,7 +42,9 @@ class Export:
         if not self._is_url and not writes:
             raise UsageError(f"the exporter {self.name} sends results: give {self.name}=URL")
         path = Path(target).expanduser()
-        is_file = exact or Path(target).suffix == Path(exporter.FILE).suffix
+        suffix = Path(target).suffix
+        is_file = exact or suffix == Path(exporter.FILE).suffix
+        is_file = is_file or bool(exporter.ANY_SUFFIX and suffix)
         self._path = path / exporter.FILE if exporter.FILE and not is_file else path
 
     @property
@@ -137,6 +140,7 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
             config[key] = load_yaml(value)
         except yaml.YAMLError:
             raise UsageError(f"option {option}: {value} is not YAML") from None
+    config = in_seconds(config, kind.CONFIG_SCHEMA)
     problems = validate(config, kind.CONFIG_SCHEMA, f"exporter {name}")
     if problems:
         raise UsageError("; ".join(map(str, problems)))

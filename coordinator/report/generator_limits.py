@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from osbench.common.protocol import timers
 from osbench.coordinator.results.totals import Accounting, Offered
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -9,6 +10,8 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 DROPS_ALLOWED = 0.01
 #: Share of the asked user-seconds that must not be spent waiting for work.
 HELD_ASKED = 0.98
+#: Share of the load's time for which a scenario may block the event loops of workers.
+BLOCKED_ALLOWED = 0.01
 
 
 def generator_limits(
@@ -34,6 +37,7 @@ def generator_limits(
             f"p99 start lag is {lag_s:.3f} s, above lag_limit_s ({lag_limit_s:g} s): "
             "the workers could not keep up"
         )
+    found += _loop_limits(statistics, lag_limit_s)
     held, waited_s = offered.concurrency_held, offered.waited_s or 0.0
     # in a load of milliseconds the wait for the first batches is a large share and means nothing
     if held is not None and held < HELD_ASKED and waited_s > lag_limit_s:
@@ -42,3 +46,26 @@ def generator_limits(
             "or had no worker"
         )
     return found
+
+
+def _loop_limits(statistics: WorkloadStatistics, lag_limit_s: float) -> list[str]:
+    """The same for virtual users that share an event loop."""
+    lag = statistics.loop_lag
+    if not lag.count:
+        return []
+    blocked_s = statistics.blocked.total() / 1e9
+    # in a load of seconds what a scenario imports first is a large share and means nothing
+    if blocked_s > max(BLOCKED_ALLOWED * lag.count * timers.LOOP_BEAT_S, lag_limit_s):
+        ((place, lasted),) = statistics.blocked.most_common(1)
+        return [
+            f"the scenario blocked the event loop of its workers for {blocked_s:.2f} s, of that "
+            f"{lasted / 1e9:.2f} s at {place}: all virtual users of a process waited meanwhile; "
+            "await what blocks, or call it by `await self.run_blocking(...)`"
+        ]
+    late_s = lag.percentile(99) / 1e9
+    if late_s > lag_limit_s:
+        return [
+            f"the event loops of the workers were late by {late_s:.3f} s at p99, above lag_limit_s "
+            f"({lag_limit_s:g} s): add workers, or take fewer virtual users"
+        ]
+    return []

@@ -23,11 +23,11 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 _WORDS = {int(outcome): outcome.name.lower() for outcome in Outcome}
 _RAN = frozenset(int(outcome) for outcome in RAN)
-_NO_ERROR = ("", "")
+_NO_ERROR = ("", "", "")
 #: No arrival is due before this, nanoseconds after t0: the instant was not known any more.
 _LONG_PAST = -(1 << 59)
-#: Error type and message by the number in a worker's failure table.
-Errors = dict[int, tuple[str, str]]
+#: Error type, message and traceback by the number in a worker's failure table.
+Errors = dict[int, tuple[str, str, str]]
 
 
 class Reported(NamedTuple):
@@ -66,6 +66,34 @@ def iterations(
             yield from _rows_of_dropped(one, warmup_ns)
 
 
+def one_iteration(
+    directory: RunDirectory, number: int
+) -> Iterator[tuple[IterationRow, Reported | None]]:
+    """The iterations of a number, one a workload, with the block that settled each.
+
+    The block holds one row; there is none where the coordinator dropped the iteration. Workers
+    are called by incarnation. Raises OsbenchError.
+    """
+    warmups = _warmups(directory)
+    found: list[Reported | _Dropped] = []
+    for one in _settled(directory):
+        numbers = one.columns.iteration if isinstance(one, Reported) else one.iterations
+        here = numbers == number
+        if not here.any():
+            continue
+        if isinstance(one, Reported):
+            found.append(one._replace(columns=select(one.columns, here)))
+        else:
+            found.append(one._replace(iterations=one.iterations[here], dues=one.dues[here]))
+    # an error may be described in a later block than its row
+    for one in found:
+        warmup_ns = warmups.get(one.workload, 0)
+        if isinstance(one, Reported):
+            yield next(_rows(one.workload, one.worker, one.columns, one.errors, warmup_ns)), one
+        else:
+            yield next(_rows_of_dropped(one, warmup_ns)), None
+
+
 def counted(directory: RunDirectory) -> Iterator[Reported]:
     """The rows that count of each result block, in their order."""
     return (one for one in _settled(directory) if isinstance(one, Reported))
@@ -100,8 +128,8 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
         known = errors.setdefault((number, worker), {0: _NO_ERROR})
         try:
             known.update(
-                (int(failure), (str(etype), str(message)))
-                for failure, etype, message, _ in body["failures"]
+                (int(failure), (str(etype), str(message), str(traceback)))
+                for failure, etype, message, traceback in body["failures"]
             )
             columns = decode_rows(body["columns"]) if body["columns"] else None
         except (Untrusted, TypeError, ValueError):
@@ -169,7 +197,7 @@ def _rows_of_dropped(dropped: _Dropped, warmup_ns: int) -> Iterator[IterationRow
             None,
             None,
             0,
-            *_NO_ERROR,
+            *_NO_ERROR[:2],
             "",
             "",
             warm,
@@ -193,7 +221,7 @@ def _rows(
             started if ran else None,
             ended if ran else None,
             idle,
-            *error,
+            *error[:2],
             trace_of(iteration, ""),
             worker,
             (started if ran else due) < warmup_ns,

@@ -55,6 +55,12 @@ class StoredRun(ExportedRun):
         while some := list(itertools.islice(traces, _TRACES)):
             yield to_otlp(some)
 
+    def rally_results(self) -> list[dict[str, Any]]:
+        """What Rally makes of its own JSON before it exports that."""
+        from osbench.coordinator.report.rally import rally_results  # noqa: PLC0415 - it reads runs
+
+        return rally_results.of(self.directory, self.summary)
+
     @cached_property
     def _durations(self) -> list[dict[str, DurationCounts]]:
         timeline = read_timeline(self.directory)
@@ -113,7 +119,7 @@ def _add(kinds: Mapping[str, LatencyMatrix], columns: Columns, warmup_ns: int) -
     ok = ran & (columns.outcome == Outcome.OK)
     kinds["start_lag"].add(columns.due[ran], (columns.started - columns.due)[ran])
     kinds["service"].add(columns.due[ok], (columns.ended - columns.started - columns.idle)[ok])
-    kinds["response"].add(columns.due[ok], (columns.ended - columns.due)[ok])
+    kinds["response"].add(columns.due[ok], columns.response[ok])
 
 
 def _by_kind(

@@ -13,6 +13,7 @@ from osbench.common.histogram import Histogram, rank
 from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import instant
 from osbench.coordinator.hooks.executor import HookReport, Result
@@ -20,16 +21,22 @@ from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.error_groups import ErrorGroup
 from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.requests.requests_summary import requests_summary
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
 from osbench.coordinator.statistics.action_paths import NESTED
 from osbench.coordinator.statistics.block_intervals import block_intervals
+from osbench.coordinator.statistics.histogram_times import times_of
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.statistics.percentiles import REPORTED
 from osbench.coordinator.storage.summary_file import FORMAT
 
 #: Bins at most of the load profile.
 PROFILE_BINS = 120
+
+#: Criterion, by Rally's name, of a workload that could not begin: it has failed, whatever the
+#: task asks for.
+WENT_WRONG = "something_went_wrong"
 
 #: Errors at most that are described; the run directory has all.
 ERRORS = 100
@@ -84,12 +91,14 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
     paths = sorted(statistics.actions, key=lambda path: path.split(NESTED))
     return {
         "name": outcome.name,
+        "scenario": outcome.scenario,
         "source": outcome.source,
         "subtask": outcome.title,
         "subtask_description": outcome.subtask_description,
         "subtask_tags": list(outcome.subtask_tags),
         "position": outcome.position,
         "description": outcome.description,
+        "error": outcome.error or None,
         "runner": {"type": outcome.runner.name, "config": outcome.runner.config},
         "accounting": _accounting(outcome.accounting),
         "warmup": dataclasses.asdict(outcome.warmup),
@@ -100,7 +109,15 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "actions": {
             path: _timings(statistics.actions[path], over_time.actions.get(path)) for path in paths
         },
+        "stages": [dataclasses.asdict(stage) for stage in outcome.stages],
+        "requests": requests_summary(statistics.requests),
         "start_lag": _times(statistics.start_lag, over_time.start_lag),
+        "loops": _loops(statistics),
+        "users": statistics.lives.to_dict(),
+        "checks": {
+            name: {"held": held, "failed": failed}
+            for name, (held, failed) in statistics.checks.items()
+        },
         "offered": dataclasses.asdict(outcome.offered),
         "throughput": _throughput(statistics),
         "tracing": dataclasses.asdict(outcome.tracing),
@@ -133,10 +150,14 @@ def _error(group: ErrorGroup, statistics: WorkloadStatistics) -> dict[str, Any]:
 
 def _sla(outcome: WorkloadOutcome) -> list[dict[str, Any]]:
     sources = outcome.sla_sources or (NATIVE,) * len(outcome.verdicts)
-    return [
+    found = [
         {**dataclasses.asdict(verdict), "source": source}
         for verdict, source in zip(outcome.verdicts, sources, strict=True)
     ]
+    if outcome.error:
+        wrong = Verdict(criterion=WENT_WRONG, success=False, detail=outcome.error)
+        found.append({**dataclasses.asdict(wrong), "source": NATIVE})
+    return found
 
 
 def _hook(report: HookReport) -> dict[str, Any]:
@@ -227,6 +248,18 @@ def _times(histogram: Histogram, over_time: LatencyMatrix | None) -> dict[str, A
         "ci": dict(zip(_NAMES, intervals, strict=True)),
         "blocks": found.blocks if found else 0,
         "block_s": found.block_s if found else 0.0,
+    }
+
+
+def _loops(statistics: WorkloadStatistics) -> dict[str, Any] | None:
+    """How late event loops were, and what blocked them; None where users were threads."""
+    if not statistics.loop_lag.count:
+        return None
+    blocked = sorted(statistics.blocked.items(), key=lambda one: (-one[1], one[0]))
+    return {
+        "lag": times_of(statistics.loop_lag),
+        "blocked_s": statistics.blocked.total() / 1e9,
+        "blocked": [{"place": place, "seconds": lasted / 1e9} for place, lasted in blocked],
     }
 
 

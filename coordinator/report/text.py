@@ -18,24 +18,18 @@ from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.text_extras import (
     CHARTS,
     Line,
+    check_lines,
     context_lines,
     hook_lines,
+    loop_lines,
     output_lines,
     outputs,
+    request_lines,
+    stage_lines,
+    user_lines,
 )
-from osbench.coordinator.statistics.action_paths import NESTED
+from osbench.coordinator.report.times_table import times_lines
 
-#: Columns of the table of times: heading, key, whether it is a percentile.
-_COLUMNS = (
-    ("min", "min", False),
-    ("p50", "p50", True),
-    ("p90", "p90", True),
-    ("p95", "p95", True),
-    ("p99", "p99", True),
-    ("max", "max", False),
-    ("mean", "mean", False),
-)
-_DOUBT = "* too few iterations, or too short a load, to be sure of this percentile"
 #: Counts in addition to the sum, and what one of them is.
 _BESIDES = (
     ("reruns", "rerun"),
@@ -46,6 +40,9 @@ _BESIDES = (
 )
 _SLOWEST = 3
 _ERRORS = 5
+_MORE_ON_ERRORS = (
+    "tracebacks: osbench-coord results RUN --errors; printed and logged: osbench-coord logs RUN"
+)
 _HOSTS = 4
 _LOST = 6
 
@@ -56,7 +53,7 @@ def render(summary: Mapping[str, Any], console: Console) -> None:
     _show(console, Text(f"{summary['started_at']} to {summary['finished_at']}"))
     if summary["tags"]:
         _show(console, Text(f"tags: {', '.join(map(plain, summary['tags']))}"))
-    for number, workload in enumerate(summary["workloads"], 1):
+    for number, workload in enumerate(summary["workloads"]):
         _show(console, Text())
         _render_workload(workload, number, console)
     _show(console, Text())
@@ -71,6 +68,8 @@ def _render_workload(workload: Mapping[str, Any], number: int, console: Console)
     heading = Text(f"{number}. {plain(workload['name'])}", style="bold")
     # runs of older releases do not say
     of = " (Rally's)" if workload.get("source") == RALLY else ""
+    if workload.get("scenario", workload["name"]) != workload["name"]:
+        heading.append(f"  {plain(workload['scenario'])}", style="not bold")
     heading.append(f"{of}  {plain(workload['runner']['type'])}", style="not bold")
     if workload["subtask"] not in ("", workload["name"]):
         heading.append(f"  ({plain(workload['subtask'])})", style="not bold")
@@ -78,19 +77,18 @@ def _render_workload(workload: Mapping[str, Any], number: int, console: Console)
     for line in _sum_lines(workload["accounting"]):
         _show(console, Text(f"   {line}"))
     _show(console, Text())
-    _show(console, Padding(_times_table(workload), (0, 0, 0, 3)))
-    if _doubtful(workload):
-        _show(console, Text(f"   {_DOUBT}", style="italic"))
+    for text in times_lines(workload, console.width - 3):
+        _show(console, Padding(text, (0, 0, 0, 3), expand=False))
     _show(console, Text())
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(min_width=10, no_wrap=True)
     grid.add_column(overflow="fold")
     for label, text in _lines(workload):
         grid.add_row(label, text)
-    _show(console, Padding(grid, (0, 0, 0, 3)))
+    _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
     for chart in outputs(workload)["additive"][:CHARTS]:
         _show(console, Text())
-        _show(console, Padding(chart_text(chart), (0, 0, 0, 3)))
+        _show(console, Padding(chart_text(chart), (0, 0, 0, 3), expand=False))
 
 
 def _show(console: Console, what: Any) -> None:
@@ -117,56 +115,6 @@ def _sum_lines(accounting: Mapping[str, Any]) -> tuple[str, str]:
     return head.rstrip(), body.rstrip()
 
 
-def _rows(workload: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """What the table of times shows, in order; failures under what succeeded, if any."""
-    latency = workload["latency"]
-    yield from _state_rows("service time", latency["service"])
-    yield from _state_rows("response time", latency["response"])
-    yield "start lag", workload["start_lag"]
-    for path, timings in workload["actions"].items():
-        depth = path.count(NESTED)
-        name = plain(path.split(NESTED)[-1], 80)
-        yield from _state_rows(f"{'  ' * depth}{'> ' if depth else ''}{name}", timings)
-
-
-def _state_rows(name: str, timings: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    yield name, timings["ok"]
-    indent = " " * (len(name) - len(name.lstrip(" >")))
-    for state in ("failed", "timed_out"):
-        if timings[state]["count"]:
-            yield f"{indent}  {state.replace('_', ' ')}", timings[state]
-
-
-def _times_table(workload: Mapping[str, Any]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("time", overflow="fold", min_width=13)
-    table.add_column("count", justify="right", no_wrap=True)
-    for heading, _, is_percentile in _COLUMNS:
-        # the mark of doubt is outside the column, so that digits stay aligned
-        table.add_column(f"{heading} " if is_percentile else heading, justify="right", no_wrap=True)
-    for name, times in _rows(workload):
-        cells = [_cell(times, key, is_percentile) for _, key, is_percentile in _COLUMNS]
-        table.add_row(name, count(times["count"]), *cells)
-    return table
-
-
-def _cell(times: Mapping[str, Any], key: str, is_percentile: bool) -> str:
-    text = duration(times[key])
-    if not is_percentile:
-        return text
-    doubtful = times["count"] and times["ci"][key] is None
-    return f"{text}{'*' if doubtful else ' '}"
-
-
-def _doubtful(workload: Mapping[str, Any]) -> bool:
-    return any(
-        times["count"] and times["ci"][key] is None
-        for _, times in _rows(workload)
-        for _, key, is_percentile in _COLUMNS
-        if is_percentile
-    )
-
-
 def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     accounting = workload["accounting"]
     if accounting["dropped"]:
@@ -189,6 +137,8 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     if throughput["ok_per_s"] is not None:
         rate, span = three_digits(throughput["ok_per_s"]), duration(throughput["span_s"])
         yield "throughput", Text(f"{rate} ok/s over {span}")
+    yield from stage_lines(workload)
+    yield from request_lines(workload)
     yield from _tracing_lines(workload)
     yield from _error_lines(workload)
     label = "SLA"
@@ -203,6 +153,9 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     yield from hook_lines(workload)
     yield from context_lines(workload)
     yield from output_lines(workload)
+    yield from loop_lines(workload)
+    yield from user_lines(workload)
+    yield from check_lines(workload)
     if workload["workers"]:
         yield "workers", Text(_workers(workload["workers"]))
     lost = [worker for worker in workload["workers"] if worker.get("lost")]
@@ -292,6 +245,9 @@ def _error_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     rest += workload["other_errors"]
     if rest:
         yield label, Text(f"{count(rest)} x other errors")
+        label = ""
+    if not label:
+        yield label, Text(_MORE_ON_ERRORS, style="dim")
 
 
 def _workers(workers: Iterable[Mapping[str, Any]]) -> str:

@@ -8,10 +8,15 @@ from typing import Any
 
 from rich.text import Text
 
-from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.formatting import count, duration, plain, size, three_digits
+from osbench.coordinator.results.totals import is_open_load
 
 #: Charts that are described; the JSON object has all.
 CHARTS = 10
+#: Soft checks that did not always hold which are listed.
+CHECKS = 10
+#: Stages that have a line each.
+STAGES = 20
 #: Of outputs that are in no chart: key, and what one of them is.
 _CUT = (
     ("charts", "item of too many charts", "items of too many charts"),
@@ -60,6 +65,120 @@ def context_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
 def _span_s(step: Mapping[str, Any]) -> float:
     begun, ended = (datetime.fromisoformat(step[key]) for key in ("started_at", "finished_at"))
     return (ended - begun).total_seconds()
+
+
+def stage_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """A line a stage of the load, where it has several."""
+    # runs of older releases do not say
+    stages = workload.get("stages") or []
+    unit = "/s" if is_open_load(workload["offered"]) else " users"
+    label = "stages"
+    for stage in stages[:STAGES]:
+        begin, end = stage["begin"], stage["end"]
+        asked = f"{end:g}{unit}" if begin == end else f"{begin:g} to {end:g}{unit}"
+        parts = [f"{three_digits(stage['ok_per_s'])} ok/s"]
+        parts += [
+            f"{count(stage[state])} {state.replace('_', ' ')}"
+            for state in ("failed", "timed_out", "dropped")
+            if stage[state]
+        ]
+        if stage["ok"]:
+            parts += [f"{key} {duration(stage[f'{key}_s'])}" for key in ("p50", "p95", "p99")]
+        span = f"{stage['from_s']:.4g} s to {stage['to_s']:.4g} s"
+        yield label, Text(f"{span}, {asked}: {', '.join(parts)}")
+        label = ""
+    if len(stages) > STAGES:
+        yield "", Text(f"and {count(len(stages) - STAGES, 'more stage')}")
+
+
+def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """A line on the phases, connections and bytes of HTTP requests, where there were any."""
+    # runs of older releases do not say
+    requests = (workload.get("requests") or {}).get("total")
+    if not requests or not requests["requests"]:
+        return
+    phases = {name: duration(times["mean"]) for name, times in requests["phases"].items()}
+    opened = ""
+    if requests["new_connections"]:
+        tls = f", TLS {phases['tls']}" if requests["phases"]["tls"]["count"] else ""
+        opened = f" (lookup {phases['lookup']}, connect {phases['connect']}{tls})"
+    text = f"{count(requests['requests'])}: "
+    if requests["phases"]["wait"]["count"]:
+        text += f"first bytes after {phases['wait']}, the rest {phases['rest']} on average; "
+    text += (
+        f"{count(requests['new_connections'], 'new connection')}{opened}, "
+        f"{count(requests['reused_connections'])} reused"
+    )
+    statuses = requests.get("statuses") or {}
+    if statuses:
+        text += f"; status {', '.join(f'{code} x {count(n)}' for code, n in statuses.items())}"
+    if requests["unanswered"]:
+        text += f"; {count(requests['unanswered'])} without an answer"
+    sent, received = size(requests["sent_bytes"]), size(requests["received_bytes"])
+    yield "requests", Text(f"{text}; {sent} sent, {received} received")
+
+
+def loop_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """A line on how late the event loops of virtual users were, and what blocked them most."""
+    # runs of older releases do not say
+    loops = workload.get("loops")
+    if not loops:
+        return
+    lag = loops["lag"]
+    told = [f"{duration(lag[key])} at {key}" for key in ("p50", "p99") if lag[key] is not None]
+    told.append(f"{duration(lag['max'])} at most")
+    text = f"late by {', '.join(told)}"
+    if loops["blocked"]:
+        worst = loops["blocked"][0]
+        text += (
+            f"; the scenario blocked them for {duration(loops['blocked_s'])}, of that "
+            f"{duration(worst['seconds'])} at {plain(worst['place'])}"
+        )
+    yield "loops", Text(text)
+
+
+def user_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """A line on how virtual users began and ended, and one an error of that."""
+    # runs of older releases do not say
+    users = workload.get("users")
+    if not users:
+        return
+    parts = [f"{count(users['started'])} started{_took(users['start_s'])}"]
+    if users["start_failures"]:
+        parts.append(f"{count(users['start_failures'])} attempts to start failed")
+    if users["stopped"]:
+        parts.append(f"{count(users['stopped'])} stopped{_took(users['stop_s'])}")
+    if users["stop_failures"]:
+        parts.append(f"{count(users['stop_failures'])} failed to stop")
+    if users["replaced"]:
+        parts.append(f"{count(users['replaced'])} replaced after a timeout")
+    yield "users", Text("; ".join(parts))
+    for error in users["errors"][:3]:
+        said = f"{error['what']}: {error['type']}: {error['message']}".partition("\n")[0]
+        yield "", Text(f"{count(error['count'])} x {plain(said)}")
+
+
+def _took(times: Mapping[str, float] | None) -> str:
+    if times is None:
+        return ""
+    return f" (in {duration(times['p50'])} at p50, {duration(times['max'])} at most)"
+
+
+def check_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """A line a soft check that did not always hold, and one for all others."""
+    checks = workload.get("checks") or {}
+    broken = {name: one for name, one in checks.items() if one["failed"]}
+    lines = [
+        f"{plain(name)}: failed {count(one['failed'])} of "
+        f"{count(one['held'] + one['failed'])} times"
+        for name, one in sorted(broken.items(), key=lambda item: -item[1]["failed"])
+    ]
+    if len(lines) > CHECKS:
+        lines[CHECKS - 1 :] = [f"and {len(lines) - CHECKS + 1} others that did not always hold"]
+    if len(checks) > len(broken):
+        lines.append(f"{count(len(checks) - len(broken))} always held")
+    for label, line in zip(["checks", *[""] * len(lines)], lines, strict=False):
+        yield label, Text(line)
 
 
 def output_lines(workload: Mapping[str, Any]) -> Iterable[Line]:

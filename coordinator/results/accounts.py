@@ -7,6 +7,7 @@ and has the same state.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from osbench.common.protocol.messages import Block, Will
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.results.ledger import BEYOND, Ledger
 from osbench.coordinator.results.merging import groups, join
+from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -56,16 +58,23 @@ class Accounts:
         self.results: dict[int, WorkloadResults] = {}
         #: When the load of a workload began, seconds since 1970, Redis time.
         self.t0_at: dict[int, float] = {}
+        #: How the load of a workload was changed while it went on, oldest first.
+        self.changes: defaultdict[int, list[LoadChange]] = defaultdict(list)
         #: Workloads whose ledger is closed.
         self.closed: set[int] = set()
         #: Blocks of workloads that are not registered.
         self.refused = 0
+        #: What workers printed and logged, characters, and entries of it that were left out or cut.
+        self.log_chars = 0
+        self.log_cut = 0
         #: Numbers and due instants by workload, member and batch, while the batch is open.
         self._dues: dict[tuple[int, str], dict[int, tuple[Ints, Ints]]] = {}
         self._appliers: dict[str, Callable[[Record], None]] = {
             "open": self._open,
             "member": self._enrol,
             "start": self._start,
+            "users": self._number,
+            "control": self._control,
             "cut": self._cut,
             "lost": self._lose,
             "heard": self._hear,
@@ -161,6 +170,12 @@ class Accounts:
         if workload in self.results:
             self.results[workload].t0_at = t0_at
 
+    def _control(self, record: Record) -> None:
+        workload, change = int(record["workload"]), LoadChange.of(record)
+        self.changes[workload].append(change)
+        if workload in self.results:
+            self.results[workload].change(change)
+
     def _cut(self, record: Record) -> None:
         member = self.memberships[record["mid"]]
         workload, seq = int(record["workload"]), int(record["seq"])
@@ -178,6 +193,12 @@ class Accounts:
             held[seq] = (numbers.members(), dues)
             if len(dues) != len(numbers):
                 raise ValueError(f"{len(dues)} due instants of {len(numbers)} arrivals")
+
+    def _number(self, record: Record) -> None:
+        results = self.results.get(int(record["workload"]))
+        if results is not None:
+            numbers = [(int(low), int(high)) for low, high in record["numbers"]]
+            results.users.give(str(record["mid"]), numbers)
 
     def _lose(self, record: Record) -> None:
         member = self.memberships[record["mid"]]
@@ -202,6 +223,8 @@ class Accounts:
         results = self.results.get(int(record["workload"]))
         if results is not None:
             results.ledger.give_back(member.name, _intervals(record["intervals"]))
+            # its process has ended
+            results.users.free(member.mid)
 
     def _drop(self, record: Record) -> None:
         results = self.results.get(int(record["workload"]))
@@ -235,6 +258,8 @@ class Accounts:
             if key not in seen and not self._member_of(block).has(block.number):
                 seen.add(key)
                 fresh.append(block)
+                self.log_chars += sum(map(_chars, block.log))
+                self.log_cut += block.log_cut
         return [arrival for group in groups(fresh) for arrival in self._count(group)]
 
     def _member_of(self, block: Block) -> Membership:
@@ -271,6 +296,8 @@ class Accounts:
         member.note(block.number)
         if block.final:
             member.final = block.number
+            for results in self.results.values():
+                results.users.free(member.mid)
         # most blocks say nothing of the ledgers
         if not block.voids and not member.whole:
             return
@@ -296,6 +323,11 @@ class Accounts:
             except _MALFORMED as error:
                 reason = f"{type(error).__name__}: {error}"
                 raise OsbenchError(f"{entry.place} cannot be read: {reason}") from None
+
+
+def _chars(entry: Sequence[Any]) -> int:
+    """Characters of an entry of `Block.log`."""
+    return sum(len(part) for part in entry if isinstance(part, str))
 
 
 def _inheritance(will: Will, workload: int, back: Intervals) -> Record:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from osbench.common.errors import kind_of
 from osbench.common.protocol.blocks import Failure
 
 #: Exception type, message and traceback.
@@ -38,13 +39,14 @@ class ErrorGroups:
     Workers number their own failures; `learn` says what a number means, `add` counts rows.
     """
 
-    __slots__ = ("_groups", "_meaning", "_texts", "_waiting", "other")
+    __slots__ = ("_groups", "_meaning", "_shown", "_waiting", "other")
 
     def __init__(self) -> None:
-        #: Texts -> [count, lowest iteration]; the texts again, as one object for all.
+        #: Kind -> [count, lowest iteration]; a kind is texts without numbers and ids.
         self._groups: dict[Texts, list[int]] = {}
-        self._texts: dict[Texts, Texts] = {}
-        #: worker -> its failure number -> texts, that object
+        #: The texts that stand for a kind: the least, in whatever order they come.
+        self._shown: dict[Texts, Texts] = {}
+        #: worker -> its failure number -> kind
         self._meaning: dict[str, dict[int, Texts]] = {}
         #: (worker, failure number) that is not described yet, for blocks come in any order ->
         #: [count, lowest iteration]. They are counted in `other`, too.
@@ -57,17 +59,20 @@ class ErrorGroups:
         meaning = self._meaning.setdefault(worker, {})
         for failure in failures:
             texts = (failure.etype, failure.message, failure.traceback)
-            if self._group(texts) is not None:
-                meaning[failure.number] = self._texts.setdefault(texts, texts)
+            kind = (failure.etype, kind_of(failure.message), kind_of(failure.traceback))
+            group = self._group(kind)
+            if group is not None:
+                self._shown[kind] = min(texts, self._shown.get(kind, texts))
+                meaning[failure.number] = kind
                 waited = self._waiting.pop((worker, failure.number), None)
                 if waited is not None:
                     self.other -= waited[0]
-                    self._count(self._groups[texts], *waited)
+                    self._count(group, *waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
         """Type, message and traceback by failure number of a worker, as far as they are kept."""
         meaning = self._meaning.get(worker, {})
-        return {n: meaning[n] for n in np.unique(numbers).tolist() if n in meaning}
+        return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}
 
     def types(self, worker: str, numbers: NDArray[np.uint32]) -> list[str]:
         """Type of the error of each failure number; `UNKNOWN` where there is none."""
@@ -77,22 +82,27 @@ class ErrorGroups:
     def add(self, worker: str, numbers: NDArray[np.uint32], iterations: NDArray[np.int64]) -> None:
         """Count failed iterations by the failure number that their worker gave them."""
         meaning = self._meaning.get(worker, {})
-        for number in np.unique(numbers).tolist():
+        for number in _distinct(numbers):
             found = iterations[numbers == number]
             group = self._groups.get(meaning[number]) if number in meaning else None
-            count, first = len(found), int(found.min())
+            count, first = len(found), int(np.minimum.reduce(found))
             self._count(group, count, first)
             if group is None and number:
                 self._await_description((worker, number), count, first)
 
     def groups(self) -> list[ErrorGroup]:
         """All groups, the most frequent first."""
-        order = sorted(self._groups.items(), key=lambda item: (-item[1][0], item[1][1], item[0]))
+        found = [(self._shown[kind], n, at) for kind, (n, at) in self._groups.items()]
+        order = sorted(found, key=lambda one: (-one[1], one[2], one[0]))
         return [
-            ErrorGroup(etype=key[0], message=key[1], traceback=key[2], count=n, iteration=first)
-            for key, (n, first) in order
+            ErrorGroup(etype=texts[0], message=texts[1], traceback=texts[2], count=n, iteration=at)
+            for texts, n, at in order
             if n
         ]
+
+    def counts(self) -> dict[Texts, int]:
+        """Failed iterations by type, message and traceback."""
+        return {self._shown[kind]: n for kind, (n, _) in self._groups.items() if n}
 
     def _group(self, key: Texts) -> list[int] | None:
         group = self._groups.get(key)
@@ -112,3 +122,11 @@ class ErrorGroups:
         else:
             group[1] = min(group[1], iteration) if group[0] else iteration
             group[0] += count
+
+
+def _distinct(numbers: NDArray[np.uint32]) -> list[int]:
+    """The failure numbers among some, ascending. In most blocks all of them are 0."""
+    found = set(numbers[numbers.nonzero()].tolist())
+    if np.count_nonzero(numbers) < len(numbers):
+        found.add(0)
+    return sorted(found)

@@ -74,7 +74,7 @@ class LatencyOverTime:
         part.ok += ok
         part.failed += failed
         part.timed_out += timed_out
-        due, lag, response = columns.due, columns.started - columns.due, columns.ended - columns.due
+        due, lag, response = columns.due, columns.started - columns.due, columns.response
         if ok < len(columns):
             ran = columns.outcome <= Outcome.TIMED_OUT
             if ran.any():

@@ -50,7 +50,7 @@ class _Holding:
         """Drop the oldest batches once all their numbers are reported or given back."""
         while self.batches:
             oldest = next(iter(self.batches))
-            if self.open.intersection(self.batches[oldest]):
+            if self.open.meets(self.batches[oldest]):
                 return
             del self.batches[oldest]
 
@@ -178,7 +178,7 @@ class Ledger:
     def open_batches(self, member: str) -> list[int]:
         """Batches of a member that it has numbers of open, newest first."""
         held = self._held.get(member, _Holding())
-        found = [seq for seq, numbers in held.batches.items() if held.open.intersection(numbers)]
+        found = [seq for seq, numbers in held.batches.items() if held.open.meets(numbers)]
         return found[::-1]
 
     def batch(self, member: str, seq: int) -> Intervals:

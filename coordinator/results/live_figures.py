@@ -12,7 +12,8 @@ from osbench.common.masking import mask_url
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.storage.progress import CriterionState, WorkerProgress
+from osbench.coordinator.statistics.recent_times import RecentTimes, Sums
+from osbench.coordinator.storage.progress import CriterionState, RecentProgress, WorkerProgress
 
 #: Over how many seconds rates are, and how often all is computed anew.
 RATE_S = 5.0
@@ -54,6 +55,7 @@ class LiveFigures:
         self._results = results
         self._is_open = is_open
         self._rates = RecentRates()
+        self._recent = RecentTimes()
         self._computed_s = -math.inf
         self._fields: dict[str, Any] = {}
 
@@ -71,6 +73,7 @@ class LiveFigures:
         if self._results.t0_at:
             # before, there is no load that could have a rate
             self._rates.add(now_s, {**counters, "": self._results.ledger.settled})
+            self._recent.add(self._sums(now_s))
         sla = self._criteria()
         times = statistics.response if self._is_open else statistics.service
         histogram, lag = times.ok, statistics.start_lag
@@ -83,10 +86,39 @@ class LiveFigures:
             "rate": self._rates.rate(""),
             **dict(zip(("p50_s", "p95_s", "p99_s"), found, strict=True)),
             "lag_p99_s": lag.percentile(99.0) / 1e9 if lag.count else None,
+            "start_failures": statistics.lives.start_failures,
+            "recent": self._recent_progress(),
             "sla": sla,
             "failing": tuple(criterion.name for criterion in sla if not criterion.met),
             "rows": tuple(self._row(worker) for worker in workers),
         }
+
+    def _sums(self, now_s: float) -> Sums:
+        statistics = self._results.statistics
+        times = statistics.response if self._is_open else statistics.service
+        return Sums(
+            at_s=now_s,
+            ran=statistics.ran,
+            failed=statistics.count("failed") + statistics.count("timed_out"),
+            times=times.ok.copy(),
+            errors=statistics.errors.counts(),
+        )
+
+    def _recent_progress(self) -> RecentProgress | None:
+        recent = self._recent
+        if not recent.span_s:
+            return None
+        p50_s, p95_s = recent.percentiles_s(50.0, 95.0)
+        error = recent.most_frequent_error()
+        return RecentProgress(
+            span_s=recent.span_s,
+            rate=recent.ran / recent.span_s,
+            p50_s=p50_s,
+            p95_s=p95_s,
+            failed=recent.failed,
+            failed_share=recent.failed / recent.ran if recent.ran else 0.0,
+            error="" if error is None else f"{error[0]}: {plain(error[1])}",
+        )
 
     def _criteria(self) -> tuple[CriterionState, ...]:
         statistics = self._results.statistics
@@ -99,7 +131,7 @@ class LiveFigures:
                 # a plug-in that raises may tell an address with a password in it
                 detail=plain(mask_url(verdict.detail)),
             )
-            for verdict in self._results.sla.judge(statistics)
+            for verdict in self._results.judge()
         )
 
     def _row(self, worker: WorkerHandle) -> WorkerProgress:

@@ -12,6 +12,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.protocol.blocks import raw_bytes
+from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Block
 
 #: Most rows that blocks are joined to: of more the fixed cost of a block is a small part.
@@ -19,9 +20,10 @@ LIMIT = 10_000
 
 #: Bytes of a row in each column, those first that are never left out.
 _REQUIRED = {"iteration": 8, "outcome": 1, "due": 8, "started": 8, "ended": 8}
-_SPARSE = {"idle": 8, "failure": 4, "lengths": 4}
-_PLAIN = ("actions", "traced", "traces")
-_ACTION_BYTES = 8 * WIDTH
+_SPARSE = {"idle": 8, "failure": 4, "lengths": 4, "requests": 4}
+_PLAIN = ("actions", "exchanges", "traced", "traces")
+#: Columns with some entries for each row, where it stands how many, and bytes of an entry.
+_COUNTED = (("actions", "lengths", 8 * WIDTH), ("exchanges", "requests", EXCHANGE_BYTES))
 
 
 def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
@@ -63,6 +65,10 @@ def join(blocks: Sequence[Block]) -> Block:
             want_ns=sum(block.want_ns for block in blocks),
             cut=sum(block.cut for block in blocks),
             started_late=sum(block.started_late for block in blocks),
+            lags=b"".join([block.lags for block in blocks]),
+            blocked=[place for block in blocks for place in block.blocked],
+            life=[event for block in blocks for event in block.life],
+            asides=[aside for block in blocks for aside in block.asides],
         )
     except (
         AttributeError,
@@ -93,8 +99,8 @@ def _columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for name in _PLAIN:
         if any(name in part for part in parts):
             found[name] = b"".join([part.get(name, b"") for part in parts])
-    if "actions" in found:
-        found["names"] = _names([part["names"] for part in parts if "actions" in part])
+    if "actions" in found or "exchanges" in found:
+        found["names"] = _names([part["names"] for part in parts if "names" in part])
     if any("outputs" in part for part in parts):
         found["outputs"] = [one for part in parts for one in part.get("outputs", ())]
     return found
@@ -119,9 +125,10 @@ def _check(part: Mapping[str, Any]) -> None:
     for name, size in _SPARSE.items():
         if name in part and len(raw_bytes(part[name])) != rows * size:
             raise ValueError(f"column {name} is not of {rows} rows")
-    if "actions" in part:
-        count = int(np.add.reduce(np.frombuffer(part["lengths"], "<u4"), dtype=np.int64))
-        if len(part["actions"]) != count * _ACTION_BYTES:
-            raise ValueError(f"there are not {count} actions")
+    for name, counts, size in _COUNTED:
+        if name in part:
+            count = int(np.add.reduce(np.frombuffer(part[counts], "<u4"), dtype=np.int64))
+            if len(raw_bytes(part[name])) != count * size or "names" not in part:
+                raise ValueError(f"there are not {count} {name}, with their names")
     if len(part.get("traces", b"")) != 2 * len(part.get("traced", b"")):
         raise ValueError("trace ids and their iterations differ in number")

@@ -18,6 +18,7 @@ from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.cpu_profile import CpuProfile
 from osbench.coordinator.results.marks import Mark
+from osbench.coordinator.results.stages.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -26,8 +27,9 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 class WorkloadOutcome:
     """One workload of a run, once it has ended."""
 
-    #: Scenario name.
+    #: What outputs call it; the scenario's name where the task does not say.
     name: str
+    scenario: str
     #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE
     #: Title of the subtask, and the workload's position in it, from 0.
@@ -40,6 +42,8 @@ class WorkloadOutcome:
     runner: Named
     #: The load has started.
     begun: bool = True
+    #: Why it could not begin: its contexts or arguments failed; "" if they did not.
+    error: str = ""
     accounting: Accounting
     warmup: Warmup = field(default_factory=Warmup)
     offered: Offered
@@ -59,6 +63,8 @@ class WorkloadOutcome:
     #: What happened over time: CPU of workers, the load asked for (`Runner.asked`), marks.
     cpu: CpuProfile = field(default_factory=CpuProfile)
     asked: tuple[tuple[float, float], ...] = ()
+    #: Statistics by stage; empty where the load has one.
+    stages: tuple[StageFigures, ...] = ()
     marks: tuple[Mark, ...] = ()
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0

@@ -65,7 +65,8 @@ class Offered:
     #: Open runners: arrivals a second planned and started, over the planned span.
     rate_planned: float | None = None
     rate_offered: float | None = None
-    #: Why the load was cut short, or None: "interrupted", or "sla" (aborted on SLA failure).
+    #: Why the load was cut short, or None: "interrupted", "sla" (aborted on SLA failure),
+    #: or "abort" (by the workload's own rule).
     cut_short: str | None = None
 
     @property

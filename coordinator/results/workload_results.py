@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
+from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import Columns, Failure, decode_rows
 from osbench.common.protocol.messages import Block
+from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.results.stages.stage_statistics import StageStatistics
+from osbench.coordinator.results.users.user_lives import read_events
+from osbench.coordinator.results.users.user_register import UserRegister
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 #: Characters of a failure that are kept; workers of ours send no more.
 TYPE_CHARS, MESSAGE_CHARS, TRACEBACK_CHARS = 200, 1000, 8000
+
+#: What went wrong beside the iterations that is told apart, and the name of the rest.
+ASIDES = 50
+OTHER_ASIDES = "other things that went wrong beside the iterations"
+#: Characters of a place in a scenario, or of such a text, that are kept.
+PLACE_CHARS = 300
 
 #: Iteration numbers are below it.
 _END = 2**62
@@ -28,11 +42,24 @@ _END = 2**62
 class WorkloadResults:
     """Takes blocks that are on disk. Kept until the run closes: late results still count."""
 
-    def __init__(self, *, idempotent: bool, sla: SlaEvaluator, warmup_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        idempotent: bool,
+        sla: SlaEvaluator,
+        warmup_s: float = 0.0,
+        abort: AbortRule | None = None,
+        stages: StageStatistics | None = None,
+    ) -> None:
         self.ledger = Ledger(idempotent=idempotent)
         self.statistics = WorkloadStatistics()
+        self.stages = StageStatistics() if stages is None else stages
         self.sla = sla
+        #: When the load ends before its time; None where the task does not say.
+        self.abort = abort
         self.charts = Charts()
+        #: Numbers of the virtual users of each membership.
+        self.users = UserRegister()
         self.warmup_ns = int(warmup_s * 1e9)
         #: When the load began, seconds since 1970-01-01 UTC; 0 before.
         self.t0_at = 0.0
@@ -46,9 +73,23 @@ class WorkloadResults:
         self.cut = 0
         #: Iterations that started although the lease of their worker had ended meanwhile.
         self.started_late = 0
+        #: What went wrong beside the iterations, by what it was.
+        self.asides: Counter[str] = Counter()
         #: Blocks that came twice, and blocks of another shape; the receiver counts them.
         self.duplicates = 0
         self.refused = 0
+
+    def change(self, change: LoadChange) -> None:
+        """Something else is asked for: a stage begins."""
+        if not self.stages:
+            # what came before was all one stage, of which nothing is kept apart
+            self.stages.begin(self.statistics)
+        self.stages.change(change.at_s, change.asked)
+
+    def judge(self) -> tuple[Verdict, ...]:
+        """The verdict of each SLA criterion, then that of the rule to abort, if there is one."""
+        found = self.sla.judge(self.statistics)
+        return found if self.abort is None else (*found, self.abort.verdict())
 
     def add(self, block: Block) -> tuple[int, float]:
         """Count a block; returns how many iterations ran, and their user-seconds.
@@ -57,11 +98,20 @@ class WorkloadResults:
         """
         failures, returned = _failures(block.failures), _intervals(block.returned)
         columns = decode_rows(block.columns) if block.columns else None
+        lags, blocked = _lags(block.lags), _amounts(block.blocked)
+        life, asides = read_events(block.life), _amounts(block.asides)
         self.want_ns += block.want_ns
         self.cut += block.cut
         self.started_late += block.started_late
+        for what, count in asides.items():
+            known = what in self.asides or len(self.asides) < ASIDES
+            self.asides[what if known else OTHER_ASIDES] += count
         worker = block.incarnation
         self.statistics.add_failures(worker, failures)
+        self.statistics.add_loop(lags, blocked)
+        if life:
+            told = np.array([failure for _, _, failure in life], np.uint32)
+            self.statistics.lives.add(life, self.statistics.errors.texts(worker, told))
         ran, busy_s = 0, 0.0
         if columns is not None:
             ran, busy_s = _work(columns)
@@ -74,8 +124,11 @@ class WorkloadResults:
         if not accepted.all():
             columns = select(columns, accepted)
         self.busy_s += float((columns.ended - columns.started).sum()) / 1e9
+        if self.abort is not None:
+            self.abort.add(columns)
         columns = self._warm(columns)
         self.statistics.add(columns, worker=worker)
+        self.stages.add(columns)
         self.charts.add(columns)
         if self.sla:
             texts = self.statistics.errors.texts(worker, columns.failure)
@@ -114,6 +167,26 @@ def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
             )
     except (TypeError, ValueError, RecursionError) as error:
         raise Untrusted(f"failures of another shape: {escaped(str(error)[:200])}") from None
+    return found
+
+
+def _lags(packed: bytes) -> NDArray[np.int64]:
+    if len(packed) % 8:
+        raise Untrusted("lags of another shape")
+    return np.frombuffer(packed, "<i8").astype(np.int64)
+
+
+def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
+    """Texts with whole numbers: places with nanoseconds, or kinds with counts."""
+    found: dict[str, int] = {}
+    try:
+        for text, amount in pairs:
+            if type(amount) is not int or not 0 <= amount < _END:
+                raise TypeError("an amount is none")
+            name = escaped(str(text)[:PLACE_CHARS])
+            found[name] = found.get(name, 0) + amount
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Untrusted(f"amounts of another shape: {escaped(str(error)[:200])}") from None
     return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,11 @@ from osbench.coordinator.results.examples.exemplars import Exemplars
 from osbench.coordinator.results.examples.failed_iterations import ErrorExample
 from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
 from osbench.coordinator.results.load_profile import LoadProfile
+from osbench.coordinator.results.requests.workload_requests import WorkloadRequests
+from osbench.coordinator.results.users.soft_checks import SoftChecks
+from osbench.coordinator.results.users.user_lives import UserLives
 from osbench.coordinator.statistics.action_paths import name_paths
+from osbench.coordinator.statistics.groups import grouped
 
 Ints = NDArray[np.int64]
 
@@ -27,6 +32,10 @@ TIMED = ("ok", "failed", "timed_out")
 ACTIONS = 200
 #: Name of the actions beyond.
 OTHER_ACTIONS = "(other actions)"
+
+#: Places at which the scenario blocked an event loop, likewise.
+PLACES = 50
+OTHER_PLACES = "(other places)"
 
 _OUTCOMES = len(Outcome) + 1
 
@@ -53,7 +62,7 @@ class WorkloadStatistics:
     def __init__(self) -> None:
         #: Rows by outcome code.
         self._outcomes = [0] * _OUTCOMES
-        #: Service time (ended - started - idle) and response time (ended - due).
+        #: Service time (ended - started - idle) and response time (ended - due - idle).
         self.service = Timings()
         self.response = Timings()
         #: Started - due, of all iterations that ran.
@@ -61,11 +70,19 @@ class WorkloadStatistics:
         #: Durations of atomic actions by name path. An action that its iteration's end cut
         #: short is timed out.
         self.actions: dict[str, Timings] = {}
+        self.requests = WorkloadRequests()
         #: Slow traced iterations, by state of `TIMED`.
         self.exemplars = {name: Exemplars() for name in TIMED}
         self.errors = ErrorGroups()
         self.profile = LoadProfile()
         self.over_time = LatencyOverTime()
+        #: How late the event loops were that virtual users share, at each of their beats; and for
+        #: how long the scenario blocked them, nanoseconds, by place.
+        self.loop_lag = Histogram()
+        self.blocked: Counter[str] = Counter()
+        self.soft_checks = SoftChecks()
+        #: How virtual users began and ended.
+        self.lives = UserLives()
         #: Iterations with a trace id.
         self.traced = 0
         #: Nanoseconds after t0; None before the first iteration.
@@ -78,6 +95,11 @@ class WorkloadStatistics:
         if state == "dropped":
             return sum(self.drops.values())
         return self._outcomes[Outcome[state.upper()]] if state in TIMED else 0
+
+    @property
+    def checks(self) -> Mapping[str, Sequence[int]]:
+        """How often each soft check held, and how often it did not, by name."""
+        return self.soft_checks.counts
 
     @property
     def ran(self) -> int:
@@ -118,6 +140,13 @@ class WorkloadStatistics:
         """Keep what the failure numbers in the rows of `worker` stand for."""
         self.errors.learn(worker, failures)
 
+    def add_loop(self, lags: Ints, blocked: Mapping[str, int]) -> None:
+        """Add what a worker measured of its event loop, nanoseconds."""
+        self.loop_lag.add(lags)
+        for place, lasted in blocked.items():
+            known = place in self.blocked or len(self.blocked) < PLACES
+            self.blocked[place if known else OTHER_PLACES] += lasted
+
     def add(self, columns: Columns, *, worker: str) -> None:
         """Add result rows of a worker, each iteration once."""
         if not len(columns):
@@ -130,7 +159,7 @@ class WorkloadStatistics:
             return
         started, ended = columns.started, columns.ended
         service = ended - started - columns.idle
-        response = ended - columns.due
+        response = columns.response
         lag = started - columns.due
         for name, rows in _rows_by_state(columns.outcome, outcomes):
             self.service.state(name).add(service[rows])
@@ -144,10 +173,15 @@ class WorkloadStatistics:
             self._add_instants(columns, started[rows_ran], ended[rows_ran], lag[rows_ran])
         if outcomes[Outcome.OK] < ran:
             self._add_errors(columns, worker)
-        if len(columns.actions):
-            self._add_actions(columns)
+        if len(columns.actions) or len(columns.exchanges):
+            number, paths = name_paths(columns.actions, columns.names)
+            self._add_actions(columns, number, paths)
+            if len(columns.exchanges):
+                self.requests.add(columns, number, paths)
         if len(columns.traced):
             self._add_traces(columns, service)
+        if columns.outputs:
+            self.soft_checks.add(columns.outputs)
 
     def _add_instants(self, columns: Columns, started: Ints, ended: Ints, lag: Ints) -> None:
         self.start_lag.add(lag)
@@ -173,24 +207,21 @@ class WorkloadStatistics:
         took = columns.ended[failed] - due
         failures = self.over_time.failures
         failures.add(iteration, due, took)
-        traced = np.flatnonzero(np.isin(columns.traced, iteration))
-        pairs = zip(columns.traced[traced].tolist(), columns.traces[traced], strict=True)
-        traces = {number: trace.tobytes() for number, trace in pairs}
+        traces = _traces_of(columns, set(iteration.tolist()))
         types = self.errors.types(worker, columns.failure[failed])
         for name in sorted(set(types)):
             of_type = np.flatnonzero([one == name for one in types])
             failures.add_type(name, iteration[of_type], due[of_type], took[of_type], traces)
 
-    def _add_actions(self, columns: Columns) -> None:
+    def _add_actions(self, columns: Columns, number: Ints, labels: Sequence[str]) -> None:
         lines = columns.actions
-        number, labels = name_paths(lines, columns.names)
         begun, ended, state = lines[:, 3], lines[:, 4], lines[:, 5]
         duration = ended - begun
         open_ = ended < begun
         if open_.any():
             duration = np.where(open_, columns.ended[lines[:, 0]] - begun, duration)
             state = np.where(open_, TIMED.index("timed_out"), state)
-        for group, rows in _groups(number * len(TIMED) + state):
+        for group, rows in grouped(number * len(TIMED) + state):
             path, code = divmod(group, len(TIMED))
             values = duration[rows]
             self._action(labels[path]).state(TIMED[code]).add(values)
@@ -233,20 +264,13 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
             yield name, np.flatnonzero(outcome == code)
 
 
-def _groups(group: Ints) -> Iterator[tuple[int, Any]]:
-    """Each number of a group, with what selects its rows."""
-    counts = np.bincount(group)
-    present = np.flatnonzero(counts).tolist()
-    if len(present) == 1:
-        yield present[0], slice(None)
-    elif len(present) <= 8:
-        for number in present:
-            yield number, np.flatnonzero(group == number)
-    else:
-        order = np.argsort(group, kind="stable")
-        ends = np.cumsum(counts[present]).tolist()
-        for number, begin, end in zip(present, [0, *ends], ends, strict=False):
-            yield number, order[begin:end]
+def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:
+    """The trace ids of those of some iterations that have one."""
+    found = {}
+    for at, number in enumerate(columns.traced.tolist()):
+        if number in numbers:
+            found[number] = columns.traces[at].tobytes()
+    return found
 
 
 def _rows_of(numbers: Ints, iteration: Ints) -> Ints:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from osbench.common.protocol import broker
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.local.local_mode import LocalMode
@@ -55,6 +54,9 @@ def connected(
         shared = Keyring.load(conf.security.key_file)
         check(connect(url, conf.messaging.redis_timeout_s), url)
         if conf.messaging.broker_url:
+            # Celery takes a while to import, and local mode begins without it
+            from osbench.common.protocol import broker  # noqa: PLC0415 - see above
+
             broker.check(conf.messaging.broker_url, conf.messaging.redis_timeout_s)
         yield Connection(
             redis_url=url,

@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from osbench.coordinator.fleet.worker import LASTING
-from osbench.coordinator.formatting import plain
+from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.run.resumption.outcome_notes import RunNotes
 from osbench.coordinator.run.services import RunServices
+
+#: Kinds of what went wrong beside the iterations that are told of a workload, the most frequent.
+ASIDES_TOLD = 5
 
 
 def refusals_of(services: RunServices) -> Mapping[str, int]:
@@ -29,8 +32,9 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     """Sentences for the report."""
     lost = services.channel.rollbacks
     if lost:
-        times = "once" if lost == 1 else f"{lost} times"
-        yield f"Redis had lost what was written to it {times}; the run went on with what it knew"
+        often = "once" if lost == 1 else f"{lost} times"
+        yield f"Redis had lost what was written to it {often}; the run went on with what it knew"
+    yield from _undelivered(services)
     refused = Counter(refusals_of(services))
     for worker in services.pool.workers.values():
         refused.update(worker.beat.refusals)
@@ -40,7 +44,27 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     for worker in services.pool.workers.values():
         if worker.leave_reason in LASTING:
             yield f"worker {plain(worker.name)} {worker.leave_reason.value} and got no more work"
+    for results in services.accounts.results.values():
+        for aside, times in results.asides.most_common(ASIDES_TOLD):
+            yield f"{plain(aside)} ({count(times, 'time')})"
+    cut = services.accounts.log_cut
+    if cut:
+        entries = "1 entry was" if cut == 1 else f"{cut:,} entries were"
+        yield f"of what workers printed and logged {entries} too many or too long, and not kept"
     late = sum(results.started_late for results in services.accounts.results.values())
     if late:
         many = "1 iteration" if late == 1 else f"{late} iterations"
         yield f"{many} started after the lease to start them had ended: their worker was held up"
+
+
+def _undelivered(services: RunServices) -> Iterator[str]:
+    """What workers have made and could not deliver until the end of the run."""
+    lacking = {one.name: one.undelivered for one in services.pool.workers.values()}
+    lacking = {name: blocks for name, blocks in lacking.items() if blocks}
+    if lacking:
+        many = count(sum(lacking.values()), "result block")
+        names = ", ".join(sorted(map(plain, lacking)))
+        yield (
+            f"{many} did not arrive from {names}: what they report is in no number of this report, "
+            "and iterations of which nothing else is known count as lost"
+        )

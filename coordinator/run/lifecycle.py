@@ -24,13 +24,15 @@ from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
+from osbench.coordinator.results.abort_rule import AbortRule
+from osbench.coordinator.results.stages.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run import disturbances, release
 from osbench.coordinator.run.connection import Connection
-from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
-from osbench.coordinator.run.resumption import plan_file
+from osbench.coordinator.run.plan import RunInterface, RunPlan, WorkloadPlan
+from osbench.coordinator.run.resumption import plan_file, run_request
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
-from osbench.coordinator.run.run_load import RunInterface, RunLoad
+from osbench.coordinator.run.run_load import RunLoad
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.sla.evaluator import SlaEvaluator
@@ -68,6 +70,7 @@ class Run:
         def begin() -> None:
             # before anything that another coordinator would have to know of
             plan_file.save(plan, connection, directory, started_at)
+            run_request.save(plan, directory)
             described = describe(
                 plan.run_id, started_at, plan.task, list(plan.tags), plan.plugins, plan.deployment
             )
@@ -153,11 +156,11 @@ class Run:
         except BaseException as error:
             # workers that wait for `resume` keep what they have
             if not self._waits(error):
-                release.release(services)
+                self._release(services)
             raise
         if self._cut_off is None:
             # what they still deliver is in the report
-            release.release(services)
+            self._release(services)
         outcomes = load.outcomes()
         collected = collect_traces(
             directory,
@@ -167,6 +170,10 @@ class Run:
             wanted=lambda: not status.interruption.stops,
         )
         return builder.build(outcomes, collected, load.end())
+
+    def _release(self, services: RunServices) -> None:
+        stops = self._status.interruption.stops
+        release.release(services, 0.0 if stops else release.RELEASE_AWAY_S)
 
     def _loaded(
         self,
@@ -202,9 +209,11 @@ class Run:
 
 
 def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
-    workload = one.workload
+    workload, runner = one.workload, one.runner
     return WorkloadResults(
         idempotent=workload.idempotent,
         sla=SlaEvaluator(workload.sla, plan.plugins),
         warmup_s=workload.warmup_s,
+        abort=AbortRule(workload.abort) if workload.abort else None,
+        stages=StageStatistics(runner.asked(), is_open=runner.OPEN, lasts_s=runner.lasts_s),
     )

@@ -15,6 +15,7 @@ from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.steering.steering import Steering
 from osbench.coordinator.run.workload import LEAD_S, WorkloadRun
 
 LOG = logging.getLogger(__name__)
@@ -28,6 +29,10 @@ RESTATE_S = 1.0
 TEND_S = 0.5
 #: Longest wait for running iterations before contexts are undone, after a second Ctrl-C.
 RUNNING_S = 10.0
+#: Longest wait for virtual users that end by `on_stop`.
+USERS_END_S = 60.0
+#: Workers have told of users that have ended after so long.
+USERS_TOLD_S = 3.0
 #: States of a worker that can still start iterations.
 LOADED = frozenset({"preparing", "ready", "running"})
 #: Longest preparation of a workload on a worker.
@@ -48,6 +53,7 @@ class LoadLoop:
         self._status = status
         self._failover = failover
         self._workloads = tuple(workloads)
+        self._steering = Steering(services)
         self._polled = self._read_at = self._restated = self._tended = 0.0
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
@@ -93,10 +99,27 @@ class LoadLoop:
                     turned()
             except StoreAway as error:
                 self._wait_for_store(error, running)
+        self._await_users()
         if self._status.interruption.stops and self._services.contexts.holds:
             self._let_end()
         for workload in self._workloads:
             workload.end_hooks()
+
+    def _await_users(self) -> None:
+        """Wait for virtual users that end by `on_stop`, and for what that came to."""
+        now = time.monotonic()
+        longest_s = max(one.timeout_s or USERS_END_S for one in self._workloads)
+        # one that times out has ended, too, and workers tell of it a little later
+        deadline = now + min(longest_s, USERS_END_S) + USERS_TOLD_S
+        while left := sum(one.users_to_end for one in self._workloads):
+            if self._status.interruption.stops:
+                return
+            if time.monotonic() > deadline:
+                LOG.warning("%d virtual users have not ended; they are not waited for", left)
+                return
+            with contextlib.suppress(StoreAway):
+                self._receive(READ_S)
+                self._poll()
 
     def _let_end(self) -> None:
         """Wait a little for what runs after a second Ctrl-C: it uses what contexts have made."""
@@ -165,6 +188,7 @@ class LoadLoop:
         poll = time.monotonic() - self._polled >= timers.POLL_S
         if poll:
             self._poll()
+            self._steering.look(running)
         for workload in running:
             workload.turn(poll=poll)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -17,8 +17,20 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
+from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.taskfile.data import data_files
+from osbench.coordinator.taskfile.users.virtual_users import user_files
 from osbench.coordinator.traces.collection.sampling import Sampling, planned_in_all, sampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInterface:
+    """How a run shows what it does."""
+
+    #: Gets snapshots of contexts and load.
+    progress: Callable[[Snapshot], None]
+    #: Gets sentences on what the run waits for.
+    say: Callable[[str], None] = lambda _: None
 
 
 def new_run_id() -> str:
@@ -40,6 +52,10 @@ class RunOptions:
     tags: tuple[str, ...] = ()
     #: Stop the load of all workloads once an SLA can't be met any more.
     abort_on_sla: bool = False
+    #: End the run at a workload that cannot begin, instead of going on with the next.
+    stop_on_error: bool = False
+    #: What workers note of the HTTP requests of iterations (`Specification.shown`).
+    shown: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +73,13 @@ class WorkloadPlan:
     #: Which of its iterations are profiled.
     sampling: Sampling
     data: DataFile | None
+    #: Its rows go to virtual users.
+    user_data: DataFile | None = None
 
     @property
     def name(self) -> str:
-        """The scenario's name, by which messages call the workload."""
-        return self.workload.scenario
+        """What outputs call the workload."""
+        return self.workload.name
 
     @property
     def profiled(self) -> bool:
@@ -130,13 +148,17 @@ def plan_run(
     conf: cfg.ConfigOpts,
     options: RunOptions,
     data: Mapping[int, DataFile] | None = None,
+    user_data: Mapping[int, DataFile] | None = None,
 ) -> RunPlan:
     """Plan a checked task. Raises TaskError where a data file cannot be used.
 
-    `data`: the data file of each workload that has one, by number, where they were read before.
+    `data`, `user_data`: the data file of each workload that has one, for iterations and for
+    virtual users, by number, where they were read before.
     """
     if data is None:
         data = data_files(task)
+    if user_data is None:
+        user_data = user_files(task)
     runners = [_runner(workload, plugins) for workload in task.workloads]
     pairs = list(zip(task.workloads, runners, strict=True))
     in_all = planned_in_all(
@@ -155,6 +177,7 @@ def plan_run(
                 runner=runner,
                 sampling=sampling(workload, deployment, conf, runner.planned, in_all),
                 data=data.get(number),
+                user_data=user_data.get(number),
             )
         )
     groups = tuple(_groups(task, plans))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections.abc import Mapping
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import OsbenchError, StoreAway
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerState
 from osbench.coordinator.run.services import RunServices
@@ -18,6 +19,9 @@ LOG = logging.getLogger(__name__)
 RELEASE_S = 3.0
 #: Between two polls, seconds.
 POLL_S = 0.05
+#: Between two tries while Redis is away, and for how long they are made, seconds.
+AWAY_S = 0.5
+RELEASE_AWAY_S = 15.0
 
 
 def await_spans(services: RunServices, status: RunStatus) -> None:
@@ -36,25 +40,25 @@ def await_spans(services: RunServices, status: RunStatus) -> None:
         time.sleep(POLL_S)
 
 
-def release(services: RunServices) -> None:
-    """Tell the workers that the run is over for them, and delete the run's keys."""
-    pool, channel, controls = services.pool, services.channel, services.controls
+def release(services: RunServices, patience_s: float) -> None:
+    """Tell the workers that the run is over for them, and delete the run's keys.
+
+    `patience_s` is the longest wait for a Redis that is away: workers that do not hear of the end
+    wait for another coordinator, with what they have not delivered.
+    """
+    pool, channel = services.pool, services.channel
     try:
-        deadline = time.monotonic() + timers.FAREWELL_S
-        # one of them may follow its offer at this moment
         invited = pool.invited
-        controls.dismiss(invited)
-        while time.monotonic() < deadline:
-            workers = list(pool.workers.values())
-            controls.restate(workers)
-            controls.change(workers, over=True)
-            pool.poll()
-            # of those that nobody saw join, too
-            for arrival in services.receiver.receive(POLL_S):
-                if arrival.mid not in pool.workers:
-                    pool.restore(services.accounts.memberships[arrival.mid])
-            if all(not one.present or one.gone for one in pool.workers.values()):
+        away_until = time.monotonic() + patience_s
+        while True:
+            try:
+                _tell_end(services, invited)
                 break
+            except StoreAway:
+                if time.monotonic() >= away_until:
+                    raise
+            services.check()
+            time.sleep(AWAY_S)
         workers = list(pool.workers.values())
         left = [one for one in workers if one.gone or one.membership.whole]
         offered = [*invited, *(one.incarnation for one in workers)]
@@ -64,3 +68,24 @@ def release(services: RunServices) -> None:
                 pool.forget(one.incarnation)
     except OsbenchError as error:
         LOG.warning("the run's keys could not be removed: %s", error)
+
+
+def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
+    """Tell the workers of the end until they have left, for a while. Raises StoreAway."""
+    pool, controls = services.pool, services.controls
+    deadline = time.monotonic() + timers.FAREWELL_S
+    # a Redis that has lost the run's keys gets those that workers deliver by
+    services.channel.tend()
+    # one of them may follow its offer at this moment
+    controls.dismiss(invited)
+    while time.monotonic() < deadline:
+        workers = list(pool.workers.values())
+        controls.restate(workers)
+        controls.change(workers, over=True)
+        pool.poll()
+        # of those that nobody saw join, too
+        for arrival in services.receiver.receive(POLL_S):
+            if arrival.mid not in pool.workers:
+                pool.restore(services.accounts.memberships[arrival.mid])
+        if all(not one.present or one.gone for one in pool.workers.values()):
+            return

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.hooks.executor import HookExecutor
-from osbench.coordinator.report.builder import ReportBuilder, RunEnd, left_behind
+from osbench.coordinator.report.builder import ReportBuilder, RunEnd
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.outcome import WorkloadOutcome
@@ -30,7 +29,7 @@ from osbench.coordinator.run import release
 from osbench.coordinator.run.disturbances import refusals_of, remarks_of
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.load_loop import LoadLoop
-from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
+from osbench.coordinator.run.plan import RunInterface, RunPlan, WorkloadPlan
 from osbench.coordinator.run.resumption import outcome_notes
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
@@ -41,7 +40,7 @@ from osbench.coordinator.run.workload import WorkloadRun
 from osbench.coordinator.run.workload_outcome import outcome_of
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.checkpoint import Checkpoints
-from osbench.coordinator.storage.progress import ProgressRecorder, Snapshot
+from osbench.coordinator.storage.progress import ProgressRecorder
 from osbench.coordinator.traces.collection.collector import Collected
 
 LOG = logging.getLogger(__name__)
@@ -49,16 +48,6 @@ LOG = logging.getLogger(__name__)
 #: How long a load that goes on waits for the workers that it had, and between two looks, seconds.
 REJOIN_S = 2.0
 REJOIN_POLL_S = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunInterface:
-    """How a run shows what it does."""
-
-    #: Gets snapshots of contexts and load.
-    progress: Callable[[Snapshot], None]
-    #: Gets sentences on what the run waits for.
-    say: Callable[[str], None] = lambda _: None
 
 
 class RunLoad:
@@ -90,8 +79,8 @@ class RunLoad:
         self.workloads: list[WorkloadRun] = []
         #: Why the load ended before its time, where the run can be resumed.
         self.cut_off: OsbenchError | None = None
-        #: Why a run ended before its time; "" where it did not.
-        self._refused = self._broken = ""
+        #: Why the run ended before its time; "" where it did not.
+        self._broken = ""
 
     def run(self, *, private: bool) -> None:
         """Gather workers (`private`: those of local mode) and run every group.
@@ -106,14 +95,14 @@ class RunLoad:
                 if self._status.stopped_for:
                     # what was never begun is not part of the report's sums
                     break
-                self._run_group(group)
+                try:
+                    self._run_group(group)
+                except ContextError as error:
+                    self._fail(group, str(error))
+                    if self._plan.options.stop_on_error:
+                        break
         except KeyboardInterrupt:
             LOG.info("interrupted before a load")
-        except ContextError as error:
-            if not self.workloads:
-                left = left_behind(self._plan.run_id, self._services.contexts.left)
-                raise ContextError("; ".join([str(error), *left])) from error
-            self._refused = str(error)
         except Superseded:
             raise
         except OsbenchError as error:
@@ -132,7 +121,6 @@ class RunLoad:
     def end(self) -> RunEnd:
         """How the run ended, by what is known now."""
         return RunEnd(
-            refused=self._refused,
             broken=self._broken,
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
@@ -176,7 +164,8 @@ class RunLoad:
         run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
         for first, part in self._earlier.dues(one.number):
             run.dispatcher.restore(first, part)
-        run.rules.judge_end(complete=not run.results.ledger.accounting().not_started)
+        if run.begun:
+            run.rules.judge_end(complete=not run.results.ledger.accounting().not_started)
         return run
 
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
@@ -286,6 +275,17 @@ class RunLoad:
         raise ContextError(
             "the load cannot go on: its contexts were being undone when its coordinator ended"
         )
+
+    def _fail(self, group: Sequence[WorkloadPlan], why: str) -> None:
+        """Account for workloads whose contexts or arguments failed: nothing of them is started."""
+        there = {run.plan.number: run for run in self.workloads}
+        for one in group:
+            run = there.get(one.number) or self._begin(one, dict(one.workload.args), {})
+            run.error = why
+            if not run.closed:
+                run.abandon(resumable=False)
+            LOG.error("%s could not begin: %s", one.name, why)
+        self._note()
 
     def outcomes(self) -> list[WorkloadOutcome]:
         """What all workloads have come to, with what an earlier coordinator has noted."""

@@ -123,7 +123,7 @@ def open_services(
         client=client,
         sealer=sealer,
         vault=Vault(connection.keyring),
-        app=broker.application(connection.broker_url),
+        app=broker.sending_application(connection.broker_url),
         run_id=plan.run_id,
     )
     accounts = Accounts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from osbench.common.plugin.plugin_names import NATIVE
@@ -29,21 +30,43 @@ def specify(
         run=plan.run_id,
         workload=one.number,
         # the worker does not know whose plug-in this run prefers
-        scenario=one.name if scenario.source == NATIVE else scenario.address,
+        scenario=one.workload.scenario if scenario.source == NATIVE else scenario.address,
         args=args,
         timeout_s=runner.timeout_s,
         open=runner.OPEN,
         max_concurrency=runner.concurrency if runner.OPEN else 0,
+        users_each=0 if runner.OPEN else math.ceil(runner.concurrency / max(1, workers)),
         max_lag_s=plan.conf.benchmark.max_lag_s,
         context={**context, "task": {"uuid": plan.run_id}},
         deployment=plan.deployment.to_dict() if plan.deployment else {},
         source_hash=scenario.source_hash,
         sample_rate=one.sampling.rate,
-        eager_s=runner.ramp_up_s if runner.ramp_up_s <= LONG_RAMP_S else 0.0,
+        eager_s=rise_s if (rise_s := ramp_s(one)) <= LONG_RAMP_S else 0.0,
+        users=_users(one),
+        think=dict(one.workload.think),
+        http=dict(one.workload.http),
         columns=data.header if data is not None else [],
         rows_key=data.key if data is not None else b"",
+        shown=plan.options.shown,
         ship_interval_s=_ship_interval_s(workers, plan.options.abort_on_sla),
     )
+
+
+def ramp_s(one: WorkloadPlan) -> float:
+    """Seconds in which a closed load adds its virtual users."""
+    rate = one.workload.users.get("start_rate")
+    return one.runner.concurrency / rate if rate else one.runner.ramp_up_s
+
+
+def _users(one: WorkloadPlan) -> dict[str, Any]:
+    if one.user_data is None:
+        return {}
+    wish = one.workload.users["data"]
+    return {
+        "rows": list(one.user_data.rows()),
+        "order": wish.get("order", "sequential"),
+        "unique": wish.get("unique", False),
+    }
 
 
 def _ship_interval_s(workers: int, abort_on_sla: bool) -> float:

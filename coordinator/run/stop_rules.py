@@ -1,4 +1,4 @@
-"""When the load of a workload ends: its runner's stop instant, an interruption, a failed SLA."""
+"""When the load of a workload ends: its runner's stop instant, its rule to abort, a stopped run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run.status import RunStatus
 
 LOG = logging.getLogger(__name__)
+
+#: A load that no virtual user could begin with is ended after so long, seconds.
+NO_USERS_S = 60.0
+#: How often the rule to abort is asked, seconds.
+WATCH_S = 0.5
 
 
 class StopRules:
@@ -23,14 +28,22 @@ class StopRules:
         self._results = results
         self._name = name
         self._abort_on_sla = abort_on_sla
+        #: When the rule to abort was asked last, seconds after t0.
+        self._watched_s = 0.0
+        #: The rule has ended the load.
+        self._aborts = False
         #: No iteration starts at or after this instant, seconds after t0; None without end.
         self.stop_s: float | None = None
-        #: "interrupted" or "sla" where the load ended before its time, else None.
+        self._no_users = False
+        #: Why no virtual user could begin, where that ended the load.
+        self.no_users_reason = ""
+        #: "interrupted", "sla", "abort" or "no_users" where the load ended before its time, else
+        #: None.
         self.cut_short: str | None = None
 
     def apply(self, step: Step, elapsed_s: float) -> None:
         """Take over the runner's stop instant, or stop now for the run; it never moves back."""
-        stop_s, cause = step.stop_s, self._status.stopped_for
+        stop_s, cause = step.stop_s, self._cause
         if cause:
             stop_s = min(elapsed_s, stop_s) if stop_s is not None else elapsed_s
             if not step.done and not self.reached(elapsed_s):
@@ -45,6 +58,37 @@ class StopRules:
     def within(self, elapsed_s: float) -> float:
         """Seconds of load until `elapsed_s`."""
         return elapsed_s if self.stop_s is None else min(elapsed_s, self.stop_s)
+
+    @property
+    def _cause(self) -> str | None:
+        """Why no more load is to be started, or None."""
+        own = "abort" if self._aborts else "no_users" if self._no_users else None
+        return self._status.stopped_for or own
+
+    def watch_users(self, elapsed_s: float) -> None:
+        """Where no virtual user could begin for long: end a load that nobody can run."""
+        if self._no_users or elapsed_s < NO_USERS_S:
+            return
+        lives = self._results.statistics.lives
+        self._no_users = lives.none_began
+        if self._no_users:
+            self.no_users_reason = lives.first_error
+            LOG.warning(
+                "%s: no virtual user could begin within %g s: %s; the load is ended",
+                self._name,
+                elapsed_s,
+                self.no_users_reason,
+            )
+
+    def watch_abort(self, elapsed_s: float) -> None:
+        """Where the workload says when to abort: see whether that is so."""
+        rule = self._results.abort
+        if rule is None or self._aborts or elapsed_s - self._watched_s < WATCH_S:
+            return
+        self._watched_s = elapsed_s
+        self._aborts = rule.watch() and not self.reached(elapsed_s)
+        if self._aborts:
+            LOG.warning("%s: the load is aborted: %s", self._name, rule.reason)
 
     def watch_sla(self, plan: int | None) -> None:
         """Where the run is to abort: stop for a criterion that later results cannot mend."""

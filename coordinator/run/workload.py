@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.errors import FleetError, StoreAway
 from osbench.common.plugin.runner import Step, Totals, split
+from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Specification
 from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.shares import regrant
-from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import MissingUsers
 from osbench.coordinator.results.cpu_profile import CpuProfile
@@ -26,6 +28,7 @@ from osbench.coordinator.run.failover import Failover, loss_sentence
 from osbench.coordinator.run.plan import WorkloadPlan
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.run.stop_rules import StopRules
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.progress import Snapshot
@@ -60,6 +63,8 @@ class WorkloadRun:
     cpu: CpuProfile = field(default_factory=CpuProfile)
     #: Workers that were lost or came, as it happened.
     marks: list[Mark] = field(default_factory=list)
+    #: Why its contexts or arguments could not be made; "" if they could.
+    error: str = ""
     _step: Step = field(default_factory=Step)
     _missing: MissingUsers = field(default_factory=MissingUsers)
     #: When the load began, Redis time in seconds since 1970; 0 before.
@@ -73,8 +78,12 @@ class WorkloadRun:
     _quiet_since: float = 0.0
     _settled_before: int = -1
     _figures: LiveFigures = field(init=False)
+    #: That of the plan, with what was changed of its load.
+    runner: SteeredRunner = field(init=False)
 
     def __post_init__(self) -> None:
+        accounts = self.services.accounts
+        self.runner = SteeredRunner(self.plan.runner, accounts.changes[self.plan.number])
         self._figures = LiveFigures(self.results, is_open=self.plan.runner.OPEN)
 
     # before the load
@@ -148,6 +157,8 @@ class WorkloadRun:
 
     def turn(self, *, poll: bool) -> None:
         """Do what is to be done now; `poll`: there are new heartbeats. Raises StoreAway."""
+        self.rules.watch_abort(self.elapsed())
+        self.rules.watch_users(self.elapsed())
         self.rules.watch_sla(self._planned)
         self._fire_hooks()
         if poll:
@@ -233,16 +244,67 @@ class WorkloadRun:
         elapsed_s = self.elapsed()
         totals = Totals(allotted=self.dispatcher.planned, settled=self.results.ledger.decided)
         capacity = [worker.capacity for worker in active]
-        self._step = self.plan.runner.step(elapsed_s, totals, capacity)
+        self._step = self.runner.step(elapsed_s, totals, capacity)
         if self.plan.data is not None:
             self._step = self.plan.data.within(self._step, totals)
         self.rules.apply(self._step, elapsed_s)
         is_open = self.plan.runner.OPEN
-        shares = self._open_shares(active) if is_open else self._step.shares or ()
+        asked = self._open_shares(active) if is_open else self._step.shares or ()
         others = [worker for worker in self.workers.present if worker not in active]
+        shares = self._risen(asked, elapsed_s, capacity)
         regrant([*active, *others], [*shares, *[0] * len(others)])
+        self._pace(active)
+        self._number_users(active, capacity)
         if not is_open:
             self._count_missing(elapsed_s)
+
+    def _risen(
+        self, shares: Sequence[int], elapsed_s: float, capacity: Sequence[int]
+    ) -> Sequence[int]:
+        """The shares of a closed load, as far as its users start already."""
+        if self.plan.runner.OPEN:
+            return shares
+        risen = self._users_due(elapsed_s)
+        return shares if risen >= sum(shares) else split(risen, capacity)
+
+    @property
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The load over time that was asked for: see `Runner.asked`."""
+        points, rate = self.runner.asked(), self.plan.workload.users.get("start_rate")
+        if not rate or self.plan.runner.OPEN or len(points) != 1:
+            return points
+        users = points[0][1]
+        return ((0.0, 0.0), (users / rate, users))
+
+    def _pace(self, workers: Sequence[WorkerHandle]) -> None:
+        """Divide the greatest rate of a closed load over workers, by their users."""
+        most, users = self.plan.workload.users.get("max_rate"), sum(one.share for one in workers)
+        if most and users and not self.plan.runner.OPEN:
+            for worker in workers:
+                worker.pace = most * worker.share / users
+
+    def _users_due(self, elapsed_s: float) -> int:
+        """Virtual users that a closed load is to have at an instant."""
+        users = self.runner.users(elapsed_s)
+        rate = self.plan.workload.users.get("start_rate")
+        return min(users, math.floor(rate * max(0.0, elapsed_s)) + 1) if rate else users
+
+    def _number_users(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> None:
+        """Give the users of workers their numbers: at once for all that they are to have."""
+        if self._phase == "preparing":
+            return
+        wanted = [worker.target for worker in workers]
+        if not self.plan.runner.OPEN:
+            in_all = split(self.plan.runner.concurrency, capacity)
+            wanted = [max(pair) for pair in zip(wanted, in_all, strict=True)]
+        register, number = self.results.users, self.plan.number
+        for worker, count in zip(workers, wanted, strict=True):
+            numbers = register.wanted(worker.mid, count)
+            if numbers:
+                record = {"do": "users", "workload": number, "mid": worker.mid, "numbers": numbers}
+                self.services.port.decide([record])
+                # they are told with the next control record
+                worker.granted = NOT_GRANTED
 
     def _open_shares(self, workers: list[WorkerHandle]) -> tuple[int, ...]:
         """Most virtual users of each worker; beyond its capacity where the user wishes so."""
@@ -253,7 +315,7 @@ class WorkloadRun:
     def _count_missing(self, elapsed_s: float) -> None:
         granted = sum(worker.share for worker in self.workers.present)
         asked = self.dispatcher.has_work(self._step) and not self.rules.reached(elapsed_s)
-        self._missing.count(elapsed_s, self.plan.runner.users(elapsed_s) - granted, asked=asked)
+        self._missing.count(elapsed_s, self._users_due(elapsed_s) - granted, asked=asked)
 
     def _place(self) -> None:
         self.dispatcher.place(self._step, self.workers.takers, self.elapsed(), self.rules.stop_s)
@@ -266,14 +328,31 @@ class WorkloadRun:
                 "t0_at": self._t0_at,
                 "share": worker.share,
                 "generation": worker.generation,
+                "numbers": self.results.users.of(worker.mid),
+                "pace": worker.pace,
                 "stop_s": stop_s,
             }
             for worker in self.workers.present
-            if worker.ready and (worker.generation, stop_s) != worker.granted
+            if worker.ready and (worker.generation, stop_s, worker.pace) != worker.granted
         }
         self.services.controls.write(changed)
         for worker in changed:
-            worker.granted = (worker.generation, stop_s)
+            worker.granted = (worker.generation, stop_s, worker.pace)
+
+    @property
+    def name(self) -> str:
+        """What messages call the workload."""
+        return self.plan.name
+
+    @property
+    def is_open(self) -> bool:
+        """Iterations start at planned instants."""
+        return self.plan.runner.OPEN
+
+    @property
+    def under_load(self) -> bool:
+        """Iterations are started, or would be if the load were not paused."""
+        return self._phase == "running"
 
     # the end
 
@@ -331,11 +410,32 @@ class WorkloadRun:
             # what the last results bring about; time of other workloads does not count
             self._fire_hooks()
         self._close_ledger()
-        not_started = self.results.ledger.accounting().not_started
-        self.rules.judge_end(complete=self._planned is not None and not not_started)
+        self.rules.judge_end(complete=self._all_started)
         # what Redis does not take now goes with the next change
         with contextlib.suppress(StoreAway):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
+
+    @property
+    def timeout_s(self) -> float:
+        """Bound of an iteration, seconds; 0 is none."""
+        return self.specification.timeout_s
+
+    @property
+    def users_to_end(self) -> int:
+        """Virtual users of workers that are heard and have not ended, by `on_stop`, yet."""
+        plugin = self.plan.scenario.cls
+        if getattr(plugin, "on_stop", None) is Scenario.on_stop or not self.begun:
+            return 0
+        return sum(
+            max(1, worker.beat.living)
+            for worker in self.workers.served
+            if worker.present
+            and not worker.gone
+            and (worker.beat.living or worker.beat.prepared == self.plan.number)
+        ) or sum(
+            worker.present and not worker.gone and worker.holds_work
+            for worker in self.workers.served
+        )
 
     def abandon(self, *, resumable: bool) -> None:
         """The run cannot go on: account for every iteration as things stand.
@@ -350,9 +450,8 @@ class WorkloadRun:
 
     def _close_ledger(self, *, journalled: bool = True) -> None:
         # where a time ends the load, rows that were not reached are no part of the plan
-        timed = self._step.stop_s is not None
         is_open = self.plan.runner.OPEN
-        budget = self.plan.runner.planned if is_open or timed else self._step.budget
+        budget = self.runner.planned if is_open or self._timed else self._step.budget
         services, number = self.services, self.plan.number
         unused = budget is None
         closing = services.accounts.closing(number, budget, unused=unused)
@@ -400,7 +499,7 @@ class WorkloadRun:
                 rate_offered=results.statistics.rate_started,
                 cut_short=self.rules.cut_short,
             )
-        users = self.plan.runner.concurrency
+        users = self.runner.concurrency
         wanting_s = results.want_ns / 1e9 + self._missing.user_s
         asked_s = results.busy_s + wanting_s
         return Offered(
@@ -415,13 +514,33 @@ class WorkloadRun:
     def data_used_up(self) -> bool:
         """The last row of the data file ended a load that would have gone on."""
         data = self.plan.data
-        if data is None or self.plan.runner.planned is not None:
+        if data is None or self.plan.runner.planned is not None or self.rules.cut_short:
             return False
-        return self.results.ledger.allotted >= len(data)
+        return self._started >= len(data)
+
+    @property
+    def _all_started(self) -> bool:
+        """Every iteration of the plan was started; a load that only a time ends has no plan."""
+        return self._planned is not None and self._started >= self._planned
+
+    @property
+    def _started(self) -> int:
+        """Iterations that may have started, and dropped arrivals."""
+        sums = self.results.ledger.accounting()
+        return sums.settled - sums.not_started
+
+    @property
+    def _timed(self) -> bool:
+        """The runner ends the load at an instant, however many iterations that makes."""
+        return self._step.stop_s is not None
 
     @property
     def _planned(self) -> int | None:
-        return self.plan.runner.planned if self.plan.runner.OPEN else self._step.budget
+        planned = self.runner.planned
+        if self.plan.runner.OPEN or (self.plan.data is not None and planned is None):
+            # rows are no plan: most often something else ends the load
+            return planned
+        return self._step.budget
 
     def show(self) -> None:
         """Pass a snapshot on, now and then."""
@@ -435,9 +554,10 @@ class WorkloadRun:
             Snapshot(
                 workload=self.plan.number,
                 name=self.plan.name,
-                phase=self._phase,
+                phase="paused" if self.under_load and self.runner.is_paused else self._phase,
                 elapsed_s=max(0.0, self.elapsed()),
-                planned=self._planned,
+                # rows that a duration may leave unused are no plan
+                planned=None if self._timed else self._planned,
                 settled=ledger.settled,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,

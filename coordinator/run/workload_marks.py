@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import duration
 from osbench.coordinator.hooks.executor import HookReport, Result
-from osbench.coordinator.results.marks import CONTEXT, HOOK, STOP, WARMUP, Mark
+from osbench.coordinator.results.marks import CONTEXT, CONTROL, HOOK, STOP, WARMUP, Mark
+from osbench.coordinator.run.steering.steering import change_words
 from osbench.coordinator.run.workload import WorkloadRun
 
 _STOPPED = {
     "interrupted": ("stopped", "The user stopped the load."),
     "sla": ("SLA failed", "The load was stopped because an SLA criterion failed."),
+    "abort": ("aborted", "The load was stopped by the rule of the workload's key `abort`."),
+    "no_users": ("no users", "The load was ended because no virtual user could begin."),
 }
 
 
@@ -25,6 +28,7 @@ def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
     t0_at = time.time() - run.elapsed()
     found = list(run.marks)
     found += _ends(run)
+    found += _changes(run)
     for report in run.hooks.report():
         found += _hook(report, t0_at)
     contexts = run.services.contexts
@@ -47,6 +51,18 @@ def _ends(run: WorkloadRun) -> Iterator[Mark]:
     if cut_short is not None and stop_s is not None:
         label, text = _STOPPED[cut_short]
         yield Mark(kind=STOP, from_s=stop_s, to_s=stop_s, label=label, text=text)
+
+
+def _changes(run: WorkloadRun) -> Iterator[Mark]:
+    for change in run.runner.changes:
+        words = change_words(run, change)
+        yield Mark(
+            kind=CONTROL,
+            from_s=change.at_s,
+            to_s=change.at_s,
+            label=words.partition(" from ")[0],
+            text=f"The load was changed by `control`: {words}.",
+        )
 
 
 def _hook(report: HookReport, t0_at: float) -> Iterator[Mark]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osbench.common.plugin.plugin_names import NATIVE
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Tracing, Warmup
@@ -18,11 +19,20 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     served, ledger = run.workers.served, results.ledger
     refused = services.channel.refused + services.pool.refused + results.refused
     offered = run.offered()
+    verdicts = results.judge()
+    elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     remarks = []
+    if run.rules.cut_short == "abort":
+        assert results.abort is not None
+        remarks.append(f"aborted: {results.abort.reason}")
+    if run.rules.cut_short == "no_users":
+        reason = run.rules.no_users_reason
+        remarks.append(f"the load was ended: no virtual user could begin: {reason}")
     if run.data_used_up:
         remarks.append(f"the load ended with the last row of {workload.args_from}")
     return WorkloadOutcome(
         name=plan.name,
+        scenario=workload.scenario,
         source=plan.scenario.source,
         title=subtask.title,
         subtask_description=subtask.description,
@@ -31,6 +41,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         description=workload.description,
         runner=workload.runner,
         begun=run.begun,
+        error=run.error,
         accounting=ledger.accounting(
             duplicates=results.duplicates,
             refused=refused + sum(worker.beat.refused for worker in served),
@@ -39,18 +50,20 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         offered=offered,
         tracing=_tracing(run),
         statistics=statistics,
-        verdicts=results.sla.judge(statistics),
-        sla_sources=plan.sla_sources,
+        verdicts=verdicts,
+        # a rule to abort is the last verdict, and osbench's own
+        sla_sources=(*plan.sla_sources, *[NATIVE] * (len(verdicts) - len(plan.sla_sources))),
         hooks=run.hooks.report(),
         contexts=services.contexts.history.of(plan.number),
         charts=results.charts,
         too_large=results.cut,
         workers=tuple(_worker(worker, run) for worker in served),
         cpu=run.cpu,
-        asked=tuple(plan.runner.asked()),
+        asked=tuple(run.asked),
         marks=marks_of(run),
         t0_at=results.t0_at,
-        elapsed_s=offered.duration_s if ledger.closed else max(0.0, run.elapsed()),
+        elapsed_s=elapsed_s,
+        stages=tuple(results.stages.figures(elapsed_s)),
         remarks=tuple(remarks),
     )
 

@@ -71,6 +71,7 @@ class WorkloadWorkers:
             t0_at=None,
             share=0,
             generation=0,
+            pace=0.0,
             stop_s=None,
         )
 
@@ -78,7 +79,9 @@ class WorkloadWorkers:
         """Have a new worker prepare the workload. Raises StoreAway."""
         self._enlist(worker)
         fields = {"workload": self._workload, "specification": self.specification}
-        self._controls.change([worker], t0_at=None, share=0, generation=0, stop_s=None, **fields)
+        self._controls.change(
+            [worker], t0_at=None, share=0, generation=0, pace=0.0, stop_s=None, **fields
+        )
 
     def take_over(self, worker: WorkerHandle) -> None:
         """Go on with a worker of an earlier coordinator. Raises StoreAway."""

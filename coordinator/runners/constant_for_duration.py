@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from osbench.coordinator.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 from osbench.plugin import runner
+from osbench.plugin.durations import DURATION
 
 #: Rally's default timeout of an iteration, seconds.
 DEFAULT_TIMEOUT_S = 600
@@ -26,7 +27,7 @@ class ConstantForDuration(runner.Runner):
         "type": "object",
         "properties": {
             "duration": {
-                "type": "number",
+                **DURATION,
                 "minimum": 0,
                 "description": "seconds in which iterations start; 0 runs one per virtual user",
             },

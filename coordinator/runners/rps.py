@@ -23,6 +23,7 @@ from osbench.coordinator.runners.runner_schema import (
 )
 from osbench.coordinator.runners.schedule import Schedule, schedule
 from osbench.plugin import runner
+from osbench.plugin.durations import DURATION
 
 _AT_LEAST_ONE: Mapping[str, Any] = {"type": "number", "minimum": 1}
 
@@ -35,7 +36,7 @@ _RATE: Mapping[str, Any] = {
                 "start": _AT_LEAST_ONE,
                 "end": _AT_LEAST_ONE,
                 "step": _AT_LEAST_ONE,
-                "duration": _AT_LEAST_ONE,
+                "duration": {**_AT_LEAST_ONE, **DURATION},
             },
             "required": ["start", "end", "step"],
             "additionalProperties": False,

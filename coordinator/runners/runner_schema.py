@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.plugin.durations import DURATION
+
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
@@ -21,7 +23,7 @@ MAX_CPU_COUNT: Mapping[str, Any] = {
 
 #: Rally accepts any number, and 0 is no timeout; a negative one can only be a mistake.
 TIMEOUT: Mapping[str, Any] = {
-    "type": "number",
+    **DURATION,
     "minimum": 0,
     "description": "seconds that an iteration may take; 0, the default, is no limit",
 }
@@ -46,10 +48,32 @@ SEED: Mapping[str, Any] = {
 
 #: Seconds in which virtual users are added one after another.
 RAMP_UP: Mapping[str, Any] = {
-    "type": "number",
+    **DURATION,
     "minimum": 0,
     "description": "seconds in which virtual users are added; 0, at once, by default",
 }
+
+
+def stages(
+    key: str, level: Mapping[str, Any], *, elsewhere: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """The schema of stages, each with a duration and, under `key`, the load at its end.
+
+    `elsewhere`: keys that belong to another runner, with what to say of them.
+    """
+    duration = {**DURATION, "minimum": 0, "maximum": 1e9, "description": "seconds; 0 is a jump"}
+    return {
+        "type": "array",
+        "minItems": 1,
+        "description": "one after another",
+        "items": {
+            "type": "object",
+            "properties": {"duration": duration, key: level},
+            "required": ["duration", key],
+            "additionalProperties": False,
+            "elsewhere": elsewhere,
+        },
+    }
 
 
 def risen(config: Mapping[str, Any], elapsed_s: float) -> int:

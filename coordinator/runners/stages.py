@@ -52,25 +52,11 @@ class StagedRate(runner.Runner):
         "type": "object",
         "properties": {
             "start": {**_RATE, "description": "arrivals per second at the beginning; 0 by default"},
-            "stages": {
-                "type": "array",
-                "minItems": 1,
-                "description": "one after another",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "duration": {
-                            "type": "number",
-                            "minimum": 0,
-                            "maximum": 1e9,
-                            "description": "seconds; 0 is a jump",
-                        },
-                        "target": {**_RATE, "description": "arrivals per second at its end"},
-                    },
-                    "required": ["duration", "target"],
-                    "additionalProperties": False,
-                },
-            },
+            "stages": runner_schema.stages(
+                "target",
+                {**_RATE, "description": "arrivals per second at its end"},
+                elsewhere={"users": "virtual users in stages are the runner user_stages"},
+            ),
             "max_concurrency": runner_schema.MAX_CONCURRENCY,
             "timeout": runner_schema.TIMEOUT,
             "arrivals": runner_schema.ARRIVALS,

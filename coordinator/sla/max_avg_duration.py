@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.plugin import sla
+from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import duration
 
 
@@ -14,7 +15,7 @@ class MaxAvgDuration(sla.Sla):
 
     NAME: ClassVar[str] = "max_avg_duration"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "type": "number",
+        **DURATION,
         "exclusiveMinimum": 0,
         "description": "seconds",
         "examples": [2.5],

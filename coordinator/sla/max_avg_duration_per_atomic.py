@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from osbench.plugin import sla
+from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import duration
 from osbench.plugin.statistics import name_paths, unknown
 
@@ -22,7 +23,7 @@ class MaxAvgDurationPerAtomic(sla.Sla):
     NAME: ClassVar[str] = "max_avg_duration_per_atomic"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "additionalProperties": {"type": "number", "description": "seconds, by action"},
+        "additionalProperties": {**DURATION, "description": "seconds, by action"},
         "minProperties": 1,
         "examples": [{"keystone_v3.create_token": 0.5}],
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from osbench.plugin import sla
+from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import duration
-from osbench.plugin.statistics import least_percentile, unknown
+from osbench.plugin.statistics import OVER_S, Windows, least_percentile, unknown
 
 _LIMIT: Mapping[str, Any] = {
     "type": "object",
@@ -18,7 +20,7 @@ _LIMIT: Mapping[str, Any] = {
             "maximum": 100,
             "description": "the percentile; 100 is the longest duration",
         },
-        "max_s": {"type": "number", "exclusiveMinimum": 0, "description": "its limit, seconds"},
+        "max_s": {**DURATION, "exclusiveMinimum": 0, "description": "its limit, seconds"},
         "of": {
             "enum": ["service", "response"],
             "description": "time from start to end (the default), or from when it was due",
@@ -28,6 +30,7 @@ _LIMIT: Mapping[str, Any] = {
             "minLength": 1,
             "description": "an atomic action, nested ones as 'outer > inner'; else the iteration",
         },
+        "over_s": OVER_S,
     },
     "required": ["p", "max_s"],
     "examples": [{"p": 99, "max_s": 0.5, "of": "response"}],
@@ -38,7 +41,9 @@ _LIMIT: Mapping[str, Any] = {
 class Percentile(sla.Sla):
     """Percentiles of successful iterations, or of successful calls of an atomic action.
 
-    The values are those of the report: told to 0.1 %, rounded up, never above the longest.
+    The values are those of the report: told to 0.1 %, rounded up, never above the longest. With
+    `over_s`, the limit holds in every window of that length: how many of the iterations that end
+    in it took longer is counted.
     """
 
     NAME: ClassVar[str] = "percentile"
@@ -46,24 +51,54 @@ class Percentile(sla.Sla):
         "anyOf": [_LIMIT, {"type": "array", "items": _LIMIT, "minItems": 1}]
     }
 
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        #: Of each limit, None where the whole load is judged.
+        self._windows = [
+            Windows(limit["over_s"]) if "over_s" in limit else None for limit in _limits(config)
+        ]
+
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse response times of actions, which are not due at any time."""
+        """Refuse response times of actions, which are not due at any time, and their windows."""
+        actions = [limit for limit in _limits(config) if "action" in limit]
         return [
             f"an action has no response time: leave out of, or action {limit['action']!r}"
-            for limit in _limits(config)
-            if "action" in limit and limit.get("of") == "response"
+            for limit in actions
+            if limit.get("of") == "response"
+        ] + [
+            f"over_s is for iterations: leave it out, or action {limit['action']!r}"
+            for limit in actions
+            if "over_s" in limit
         ]
+
+    def add(self, columns: sla.Columns) -> None:
+        """Count successful iterations, where windows are judged."""
+        for limit, windows in zip(_limits(self.config), self._windows, strict=True):
+            if windows is not None:
+                ok = columns.outcome == sla.Outcome.OK
+                response = limit.get("of") == "response"
+                begun = columns.due if response else columns.started + columns.idle
+                windows.add(
+                    columns.ended[ok], (columns.ended - begun)[ok] > round(limit["max_s"] * 1e9)
+                )
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare each percentile with its limit."""
-        said = [_said(limit, statistics) for limit in _limits(self.config)]
+        said = [
+            _said(limit, statistics) if windows is None else _judged(limit, windows)
+            for limit, windows in zip(_limits(self.config), self._windows, strict=True)
+        ]
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Above a limit even if all that is left succeeds at once."""
         left = sla.remaining(statistics, plan)
-        for limit in _limits(self.config):
+        for limit, windows in zip(_limits(self.config), self._windows, strict=True):
+            if windows is not None:
+                if windows.exceeding(100 - Fraction(str(limit["p"])), complete=True)[0]:
+                    return self.check(statistics)
+                continue
             # how often an action will be called nobody knows
             more = None if "action" in limit else left
             least = least_percentile(_times(limit, statistics), limit["p"], more)
@@ -82,6 +117,19 @@ def _times(limit: Mapping[str, Any], statistics: sla.Statistics) -> sla.Histogra
         return found.state("ok") if found is not None else sla.Histogram()
     times = statistics.response if limit.get("of") == "response" else statistics.service
     return times.state("ok")
+
+
+def _judged(limit: Mapping[str, Any], windows: Windows) -> tuple[bool, str]:
+    name = f"p{limit['p']:g} of {limit.get('of', 'service')} time in any {limit['over_s']:g} s"
+    worst = windows.worst()
+    if worst is None:
+        return False, f"{name}: nothing has succeeded"
+    above, judged = windows.exceeding(100 - Fraction(str(limit["p"])))
+    return (
+        not above,
+        f"{name}: above {duration(limit['max_s'])} in {above} of {judged} windows, {worst.span}"
+        f" {worst.bad} of {worst.count} took longer",
+    )
 
 
 def _said(limit: Mapping[str, Any], statistics: sla.Statistics) -> tuple[bool, str]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from osbench.plugin import sla
+from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import duration
-from osbench.plugin.statistics import least_percentile
+from osbench.plugin.statistics import OVER_S, Windows, least_percentile
 
 
 class StartLag(sla.Sla):
-    """A percentile of the time from due to started, of all iterations that ran."""
+    """A percentile of the time from due to started, of all iterations that ran.
+
+    With `over_s`, the limit holds in every window of that length, by when iterations were due.
+    """
 
     NAME: ClassVar[str] = "start_lag"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
@@ -23,16 +28,30 @@ class StartLag(sla.Sla):
                 "maximum": 100,
                 "description": "the percentile; 99 by default",
             },
-            "max_s": {"type": "number", "exclusiveMinimum": 0, "description": "seconds"},
+            "max_s": {**DURATION, "exclusiveMinimum": 0, "description": "seconds"},
+            "over_s": OVER_S,
         },
         "required": ["max_s"],
         "examples": [{"p": 99, "max_s": 0.1}],
         "additionalProperties": False,
     }
 
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self._windows = Windows(config["over_s"]) if "over_s" in config else None
+
+    def add(self, columns: sla.Columns) -> None:
+        """Count iterations that ran, where windows are judged."""
+        if self._windows is not None:
+            ran = columns.outcome <= sla.Outcome.TIMED_OUT
+            lag = (columns.started - columns.due)[ran]
+            self._windows.add(columns.due[ran], lag > round(self.config["max_s"] * 1e9))
+
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the percentile with the limit."""
         percent, most = self.config.get("p", 99), self.config["max_s"]
+        if self._windows is not None:
+            return self._judged(self._windows, complete=False)
         lag = statistics.start_lag
         if not lag.count:
             return self.verdict(False, "no iteration has ended")
@@ -44,6 +63,21 @@ class StartLag(sla.Sla):
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Above the limit even if all that is left starts in time."""
+        if self._windows is not None:
+            verdict = self._judged(self._windows, complete=True)
+            return None if verdict.success else verdict
         left = sla.remaining(statistics, plan)
         least = least_percentile(statistics.start_lag, self.config.get("p", 99), left)
         return self.check(statistics) if least > round(self.config["max_s"] * 1e9) else None
+
+    def _judged(self, windows: Windows, *, complete: bool) -> sla.Verdict:
+        percent, most = self.config.get("p", 99), self.config["max_s"]
+        worst = windows.worst(complete=complete)
+        if worst is None:
+            return self.verdict(complete, "no iteration has ended")
+        above, judged = windows.exceeding(100 - Fraction(str(percent)), complete=complete)
+        return self.verdict(
+            not above,
+            f"p{percent:g} start lag in any {self.config['over_s']:g} s: above {duration(most)} in"
+            f" {above} of {judged} windows, {worst.span} {worst.bad} of {worst.count} were later",
+        )

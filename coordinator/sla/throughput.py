@@ -7,10 +7,15 @@ from typing import Any, ClassVar
 
 from osbench.plugin import sla
 from osbench.plugin.formatting import three_digits
+from osbench.plugin.statistics import OVER_S, Window, Windows
 
 
 class Throughput(sla.Sla):
-    """Successful iterations per second, from the first start to the last end."""
+    """Successful iterations per second, from the first start to the last end.
+
+    With `over_s`, it holds in every window of that length from the start of the load to the last
+    start of an iteration.
+    """
 
     NAME: ClassVar[str] = "throughput"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
@@ -20,21 +25,47 @@ class Throughput(sla.Sla):
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "description": "successful iterations per second",
-            }
+            },
+            "over_s": OVER_S,
         },
         "required": ["min"],
         "examples": [{"min": 100}],
         "additionalProperties": False,
     }
 
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self._windows = Windows(config["over_s"]) if "over_s" in config else None
+        #: When the last iteration started, nanoseconds after t0.
+        self._last_start = 0
+
+    def add(self, columns: sla.Columns) -> None:
+        """Count iterations that ran, where windows are judged."""
+        ran = columns.outcome <= sla.Outcome.TIMED_OUT
+        if self._windows is not None and ran.any():
+            self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)
+            self._last_start = max(self._last_start, int(columns.started[ran].max()))
+
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Compare the rate with the limit."""
         first, last = statistics.first_start, statistics.last_end
         if first is None or last is None:
             return self.verdict(False, "no iteration has ended")
+        if self._windows is not None:
+            worst = self._windows.least(first, self._last_start)
+            if worst is not None:
+                return self._judged(worst)
         rate = statistics.count("ok") * 1e9 / max(last - first, 1)
         least = self.config["min"]
         return self.verdict(
             rate >= least,
             f"{three_digits(rate)} successful iterations/s, at least {least:g}/s asked for",
+        )
+
+    def _judged(self, worst: Window) -> sla.Verdict:
+        rate, least = worst.well / (worst.to_s - worst.from_s), self.config["min"]
+        return self.verdict(
+            rate >= least,
+            f"{three_digits(rate)} successful iterations/s {worst.span},"
+            f" at least {least:g}/s asked for in any {self.config['over_s']:g} s",
         )

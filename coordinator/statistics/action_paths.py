@@ -20,6 +20,8 @@ PATHS = 10_000
 #: Actions at most that a message lists.
 _LISTED = 10
 
+_ZERO = np.zeros(1, np.int64)
+
 
 def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
     """The action of each line (as in `Columns.actions`) by number, and the paths numbered so.
@@ -68,7 +70,7 @@ def unknown(path: str, known: Collection[str]) -> str:
 
 def _positions(rows: Ints) -> tuple[Ints, Ints]:
     """For each line: where the lines of its iteration begin, and its place among them."""
-    begins = np.flatnonzero(np.diff(rows, prepend=-1))
-    lengths = np.diff(begins, append=len(rows))
-    first = np.repeat(begins, lengths)
+    begins = np.concatenate((_ZERO, np.flatnonzero(rows[1:] != rows[:-1]) + 1))
+    ends = np.concatenate((begins[1:], (len(rows),)))
+    first = np.repeat(begins, ends - begins)
     return first, np.arange(len(rows)) - first

@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import Any
 
-from osbench.common.errors import OsbenchError, StorageError
+from osbench.common.errors import INTERRUPTED, OsbenchError, StorageError
 from osbench.common.masking import mask_url
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -27,7 +27,7 @@ def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = Fal
     if isinstance(error, OsbenchError):
         document |= {"message": str(error), "exit_code": error.exit_code}
     elif isinstance(error, KeyboardInterrupt):
-        document["message"] = "interrupted"
+        document |= {"message": "interrupted", "exit_code": INTERRUPTED}
     else:
         document["message"] = mask_url(f"{type(error).__name__}: {error}")
     # where even the reserve does not suffice

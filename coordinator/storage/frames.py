@@ -75,11 +75,11 @@ def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def placed_frames(path: Path) -> Iterator[tuple[int, bytes]]:
+def placed_frames(path: Path, begin: int = 0) -> Iterator[tuple[int, bytes]]:
     """The whole records of a file with their offsets, up to a torn one at its end.
 
-    Raises OsbenchError for a damaged record with whole ones behind it: that is not what a crash
-    leaves.
+    `begin` is the offset of the first that is wanted. Raises OsbenchError for a damaged record
+    with whole ones behind it: that is not what a crash leaves.
     """
     if not path.exists():
         return
@@ -88,6 +88,7 @@ def placed_frames(path: Path) -> Iterator[tuple[int, bytes]]:
     except OSError as error:
         raise OsbenchError(f"{path} cannot be read: {error.strerror}") from None
     with file:
+        file.seek(begin)
         while True:
             offset = file.tell()
             record = _next_record(file)
@@ -96,6 +97,11 @@ def placed_frames(path: Path) -> Iterator[tuple[int, bytes]]:
                     raise OsbenchError(f"{path} is damaged at byte {offset}")
                 return
             yield offset, record
+
+
+def behind(offset: int, record: bytes) -> int:
+    """The offset at which the record behind one begins."""
+    return offset + _HEAD.size + len(record)
 
 
 def _next_record(file: BinaryIO) -> bytes | None:

@@ -35,6 +35,7 @@ def describe(
 
 def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
     return {
+        "name": workload.name,
         "scenario": workload.scenario,
         "scenario_source": plugins.scenario(workload.scenario).source,
         "args": mask(workload.args),
@@ -42,5 +43,6 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
         "sla": {named.name: mask(named.config) for named in workload.sla},
         "idempotent": workload.idempotent,
         "warmup": workload.warmup_s,
+        "abort": dict(workload.abort),
         "args_from": workload.args_from,
     }

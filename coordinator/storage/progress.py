@@ -53,12 +53,30 @@ class WorkerProgress:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecentProgress:
+    """What a workload came to over the last seconds."""
+
+    #: Seconds that the figures are over.
+    span_s: float
+    #: Iterations that ran, per second.
+    rate: float
+    #: Of the iterations that ended well; None where there are none.
+    p50_s: float | None
+    p95_s: float | None
+    #: Iterations that failed or timed out, and their share of those that ran, 0 to 1.
+    failed: int
+    failed_share: float
+    #: Type and message of the error that most of them ended with; "" where none failed.
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """The progress of a workload, for displays."""
 
     workload: int
     name: str
-    #: preparing, running, stopping.
+    #: preparing, running, paused, stopping.
     phase: str
     elapsed_s: float
     #: Iterations in the plan; None is without end.
@@ -80,6 +98,10 @@ class Snapshot:
     p95_s: float | None = None
     p99_s: float | None = None
     lag_p99_s: float | None = None
+    #: How often the start of a virtual user failed so far.
+    start_failures: int = 0
+    #: None before there is load.
+    recent: RecentProgress | None = None
     sla: tuple[CriterionState, ...] = ()
     rows: tuple[WorkerProgress, ...] = ()
 

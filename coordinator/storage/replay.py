@@ -45,13 +45,18 @@ def journal_records(path: Path) -> Iterator[tuple[str, Body]]:
 def block_bundles(path: Path) -> Iterator[tuple[str, list[Body]]]:
     """The bodies of all blocks, by the record that they are in. Raises OsbenchError."""
     for offset, record in placed_frames(path):
-        try:
-            bodies = unpack_all(decompressed(record, RECORD_BYTES))
-        except ValueError:
-            raise OsbenchError(f"{path} is damaged at byte {offset}") from None
-        if not all(isinstance(body, dict) and body.keys() >= _FIELDS for body in bodies):
-            raise OsbenchError(f"{path} is damaged at byte {offset}")
-        yield f"{path} at byte {offset}", bodies
+        yield f"{path} at byte {offset}", bodies_of(path, offset, record)
+
+
+def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
+    """The bodies of the blocks in a record of a file. Raises OsbenchError."""
+    try:
+        bodies = unpack_all(decompressed(record, RECORD_BYTES))
+    except ValueError:
+        raise OsbenchError(f"{path} is damaged at byte {offset}") from None
+    if not all(isinstance(body, dict) and body.keys() >= _FIELDS for body in bodies):
+        raise OsbenchError(f"{path} is damaged at byte {offset}")
+    return list(bodies)
 
 
 def replay(journal: Path, blocks: Path) -> Iterator[Replayed]:

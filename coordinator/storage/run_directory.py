@@ -10,6 +10,7 @@ failure.json  why there is no summary
 contexts      what contexts have made, encrypted, until it is undone
 plan, prepared, notes, server.rdb   what another coordinator needs, see storage.resumable
 lock          held by the coordinator; its process id
+controls/     requests to change the load, see osbench.coordinator.storage.control_requests
 reserve       space for the last decisions and documents, freed when the disk is full
 traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive
 """
@@ -30,7 +31,7 @@ from typing import Any, BinaryIO
 import msgpack
 import zstandard
 
-from osbench.common.errors import OsbenchError, StorageError, UsageError
+from osbench.common.errors import ConfigError, OsbenchError, StorageError, UsageError
 from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
@@ -74,7 +75,10 @@ class RunDirectory:
         try:
             path.mkdir(mode=0o700, parents=True)
         except OSError as error:
-            raise OsbenchError(f"cannot make the run directory {path}: {error}") from None
+            reason = reason_of(error)
+            raise OsbenchError(
+                f"cannot make the run directory {path}: {reason}; is [DEFAULT] data_dir right?"
+            ) from None
         try:
             found.lock()
             found._keep_reserve()
@@ -87,9 +91,16 @@ class RunDirectory:
 
     @classmethod
     def all(cls, data_dir: str) -> list[RunDirectory]:
-        """Every run, oldest first."""
+        """Every run, oldest first. Raises ConfigError where they cannot be listed."""
         root = Path(data_dir) / "runs"
-        folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+        try:
+            folders = [path for path in root.iterdir() if path.is_dir()]
+        except FileNotFoundError:
+            folders = []
+        except OSError as error:
+            raise ConfigError(
+                f"[DEFAULT] data_dir: the runs in {root} cannot be listed: {reason_of(error)}"
+            ) from None
         return [cls(path) for path in sorted(folders)]
 
     @classmethod

@@ -3,28 +3,72 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, UsageError
+from osbench.common.plugin.signature import near
 from osbench.coordinator.taskfile import document
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class TaskArguments:
+    """The values for a template, and where they were given."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    #: Names that the command line gives.
+    given: frozenset[str] = frozenset()
+    #: The file of each name that only a file gives.
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def refuse_unused(self, templates: Sequence[frozenset[str] | None]) -> list[str]:
+        """Warnings of names of files that no template has; each template is given by its names.
+
+        A template of None may have any. Raises UsageError for a name of the command line.
+        """
+        known: set[str] = set()
+        for names in templates:
+            if names is None:
+                return []
+            known |= names
+        for name in sorted(self.given - known):
+            raise UsageError(f"--task-args: {_unused(name, known)}")
+        return [
+            f"--task-args-file {path}: {_unused(name, known)}"
+            for name, path in self.files.items()
+            if name not in known
+        ]
+
+
+def _unused(name: str, known: Collection[str]) -> str:
+    listed = f"; its arguments are {', '.join(sorted(known))}" if known else "; it has none"
+    return f"the task has no argument {name!r}{near(name, known) or listed}"
+
+
+def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> TaskArguments:
     """Merge arguments from files and then from texts; later ones override earlier ones.
 
     A file contains a YAML or JSON object; a text is such an object or `k=v,k2=v2`. Raises
     UsageError.
     """
-    merged: dict[str, Any] = {}
+    of_files: dict[str, Any] = {}
+    places: dict[str, str] = {}
     for path in files:
-        merged |= _from_file(path)
+        found = _from_file(path)
+        of_files |= found
+        places |= dict.fromkeys(found, path)
+    of_texts: dict[str, Any] = {}
     for text in texts:
-        merged |= _from_text(text)
-    return merged
+        of_texts |= _from_text(text)
+    return TaskArguments(
+        values=of_files | of_texts,
+        given=frozenset(of_texts),
+        files={name: path for name, path in places.items() if name not in of_texts},
+    )
 
 
 def _from_file(path: str) -> dict[str, Any]:

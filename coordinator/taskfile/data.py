@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from osbench.common.errors import Problem, TaskError
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
-from osbench.coordinator.data_file import DataFile, read
+from osbench.coordinator.data_file import MAX_PROBLEMS, DataFile, read
 from osbench.coordinator.taskfile.places import inside
 
 
@@ -17,18 +18,30 @@ def data_file(task: Task, workload: Workload) -> tuple[DataFile | None, list[Pro
 
     Its path is relative to the folder of the task file.
     """
-    if not workload.args_from:
+    return named_file(task, workload.args_from, _place(workload))
+
+
+def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list[Problem]]:
+    """A file that the task names at a place, and its problems; neither where `name` is empty."""
+    if not name:
         return None, []
     folder = Path() if task.source == "-" else Path(task.source).expanduser().parent
-    file, faults = read(folder / Path(workload.args_from).expanduser())
-    return file, [Problem(_place(workload), fault) for fault in faults]
+    file, faults = read(folder / Path(name).expanduser())
+    return file, [Problem(place, fault) for fault in faults]
 
 
 def data_files(task: Task) -> dict[int, DataFile]:
     """The data file of each workload that has one, by workload number. Raises TaskError."""
+    return files_of_workloads(task, data_file)
+
+
+def files_of_workloads(
+    task: Task, find: Callable[[Task, Workload], tuple[DataFile | None, list[Problem]]]
+) -> dict[int, DataFile]:
+    """What `find` finds for each workload, by workload number. Raises TaskError."""
     found, problems = {}, []
     for number, workload in enumerate(task.workloads):
-        file, faults = data_file(task, workload)
+        file, faults = find(task, workload)
         problems += faults
         if file is not None:
             found[number] = file
@@ -42,6 +55,19 @@ def given_twice(file: DataFile, workload: Workload) -> Iterator[Problem]:
     for name in file.arguments:
         if name in workload.args:
             yield Problem(_place(workload), f"{name} is a column and among the arguments, too")
+
+
+def misfits(
+    file: DataFile, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
+) -> Iterator[Problem]:
+    """What `check` finds wrong with the arguments of a row; of many rows the first ones."""
+    told = 0
+    for number, row in enumerate(file.rows(), 1):
+        for message in check(row):
+            yield Problem(_place(workload), f"{file.name}, row {number}: {message}")
+            told += 1
+        if told >= MAX_PROBLEMS:
+            return
 
 
 def too_few(file: DataFile, workload: Workload, runner: Runner) -> Iterator[Problem]:

@@ -14,7 +14,6 @@ from osbench.coordinator.taskfile import document, semantics
 from osbench.coordinator.taskfile.overrides import override
 from osbench.coordinator.taskfile.parsing import parse
 from osbench.coordinator.taskfile.selection import Selection
-from osbench.coordinator.taskfile.template import render
 
 #: All of a task.
 ALL = Selection()
@@ -49,7 +48,8 @@ def checked(
         value, problems = override(value, overrides)
         if problems:
             raise TaskError(source, problems)
-    task = selection.of(parse(value, source))
+    plugins.import_files()  # reports a broken plug-in file once, not once per workload
+    task = semantics.in_seconds(selection.of(parse(value, source)), plugins)
     problems = semantics.check(task, plugins)
     if problems:
         raise TaskError(source, problems)
@@ -58,15 +58,36 @@ def checked(
 
 def read(source: str, args: Mapping[str, Any]) -> Any:
     """The document in a task file, its template filled in with `args`. Raises TaskError."""
-    text = _text(source)
-    folder = "." if source == "-" else str(Path(source).expanduser().parent)
-    rendered, problems = render(text, folder, args)
-    if problems:
-        raise TaskError(source, problems)
-    value, problems = document.read(rendered)
-    if problems:
-        raise TaskError(source, problems)
-    return value
+    return TaskTemplate(source).filled(args)
+
+
+class TaskTemplate:
+    """The text of a task file, read once: standard input (`-`) cannot be read again."""
+
+    def __init__(self, source: str) -> None:
+        """Read it. Raises TaskError."""
+        self.source = source
+        self._text = _text(source)
+        self._folder = "." if source == "-" else str(Path(source).expanduser().parent)
+
+    def names(self) -> frozenset[str] | None:
+        """Names that it and the files it includes have; None where that is not known."""
+        # Jinja2 takes a while to import, and a task of options has no file
+        from osbench.coordinator.taskfile.template import names  # noqa: PLC0415 - see above
+
+        return names(self._text, self._folder)
+
+    def filled(self, args: Mapping[str, Any]) -> Any:
+        """The document, with `args` filled in. Raises TaskError."""
+        from osbench.coordinator.taskfile.template import render  # noqa: PLC0415 - as in names
+
+        rendered, problems = render(self._text, self._folder, args)
+        if problems:
+            raise TaskError(self.source, problems)
+        value, problems = document.read(rendered)
+        if problems:
+            raise TaskError(self.source, problems)
+        return value
 
 
 def _text(source: str) -> str:

@@ -20,7 +20,7 @@ class _Refused(Exception):
 def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
     """The document of a task with the overrides applied, and problems of those that were not.
 
-    Subtask and workload are given by position, from 0, or by title and scenario, followed by
+    Subtask and workload are given by position, from 0, or by title and name or scenario, then
     `args`, `runner` or another key of a workload, and the keys within it.
     """
     changed = copy.deepcopy(value)
@@ -41,9 +41,10 @@ def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
 
 def _set(value: Any, path: str, given: Any) -> None:
     subtasks = list(_subtasks(value))
-    subtask, rest = _find("subtask", [title for title, _ in subtasks], path)
+    subtask, rest = _find("subtask", [(title,) for title, _ in subtasks], path)
     workloads = subtasks[subtask][1]
-    workload, rest = _find("workload", [scenario for scenario, _ in workloads], rest)
+    names = [(str(one.get("name") or ""), scenario) for scenario, one in workloads]
+    workload, rest = _find("workload", names, rest)
     scenario, target = workloads[workload]
     if not rest:
         raise _Refused("a key must follow the workload, as in args.sleep or runner.times")
@@ -77,23 +78,28 @@ def _scenario(workload: dict[str, Any]) -> str:
     return str(next(iter(named), "")) if isinstance(named, dict) else ""
 
 
-def _find(what: str, names: list[str], path: str) -> tuple[int, str]:
-    """Position of the element at the start of a path, and the rest of the path."""
+def _find(what: str, called: Sequence[tuple[str, ...]], path: str) -> tuple[int, str]:
+    """Position of the element at the start of a path, and the rest of the path.
+
+    Of each element `called` has the names.
+    """
     number = re.match(r"(\d+)(?:\.|$)", path)
     if number:
         position = int(number[1])
-        if position >= len(names):
-            raise _Refused(f"there is no {what} {position}: they are 0 to {len(names) - 1}")
+        if position >= len(called):
+            raise _Refused(f"there is no {what} {position}: they are 0 to {len(called) - 1}")
         return position, path[number.end() :]
     # names may contain dots, and one may be a prefix of another
+    names = [name for own in called for name in dict.fromkeys(own) if name]
     fitting = [name for name in names if path == name or path.startswith(f"{name}.")]
     if not fitting:
         raise _Refused(f"there is no {what} {path.partition('.')[0]!r}{near(path, names)}")
     name = max(fitting, key=len)
     if names.count(name) > 1:
-        at = ", ".join(str(position) for position, one in enumerate(names) if one == name)
+        at = ", ".join(str(position) for position, own in enumerate(called) if name in own)
         raise _Refused(f"{name!r} names several {what}s, take a position: {at}")
-    return names.index(name), path[len(name) + 1 :]
+    found = next(position for position, own in enumerate(called) if name in own)
+    return found, path[len(name) + 1 :]
 
 
 def _keys_1(workload: dict[str, Any], rest: str) -> list[str]:

@@ -10,6 +10,7 @@ from osbench.common.errors import Problem, TaskError
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.taskfile import schemas
 from osbench.coordinator.taskfile.places import inside, shown
+from osbench.coordinator.taskfile.schema_durations import in_seconds
 from osbench.coordinator.taskfile.schema_errors import validate
 
 #: Runner and SLA of a workload where the file does not set them.
@@ -24,6 +25,7 @@ def parse(document: Any, source: str) -> Task:
     """
     version, problems = _version(document)
     if not problems:
+        document = _in_seconds(document, version)
         problems = _faults_1(document) if version == 1 else _faults_2(document)
     if problems:
         raise TaskError(source, problems)
@@ -43,6 +45,20 @@ def _version(document: Any) -> tuple[int, list[Problem]]:
     return int(version), []
 
 
+def _in_seconds(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
+    """The document with durations of its own keys as seconds; plug-ins have theirs."""
+    subtasks = document.get("subtasks")
+    if version == 1 or not isinstance(subtasks, list):
+        return dict(in_seconds(document, schemas.TASK_V1))
+    return {**document, "subtasks": [in_seconds(one, _schema_2(one)) for one in subtasks]}
+
+
+def _schema_2(subtask: Any) -> Mapping[str, Any]:
+    # one schema for both forms would report problems of the form that was not meant
+    within = isinstance(subtask, dict) and "workloads" in subtask
+    return schemas.SUBTASK if within else schemas.SIMPLE_SUBTASK
+
+
 def _faults_1(document: Mapping[str, Any]) -> list[Problem]:
     scenarios = _scenarios_1(document)
     if not scenarios:
@@ -55,9 +71,7 @@ def _faults_2(document: Mapping[str, Any]) -> list[Problem]:
     subtasks = document.get("subtasks")
     for position, subtask in enumerate(subtasks if isinstance(subtasks, list) else []):
         if isinstance(subtask, dict):
-            # one schema for both forms would report problems of the form that was not meant
-            schema = schemas.SUBTASK if "workloads" in subtask else schemas.SIMPLE_SUBTASK
-            problems += validate(subtask, schema, inside("subtasks", position))
+            problems += validate(subtask, _schema_2(subtask), inside("subtasks", position))
     return problems
 
 
@@ -134,6 +148,7 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         place=place,
         position=position,
         scenario=scenario.name,
+        named=workload.get("name", ""),
         args=scenario.config,
         runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
         contexts=_named(workload.get("contexts", {})),
@@ -143,6 +158,10 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         args_from=workload.get("args_from", ""),
         idempotent=workload.get("idempotent", False),
         warmup_s=float(workload.get("warmup", 0)),
+        users=workload.get("users", {}),
+        think=workload.get("think", {}),
+        http=workload.get("http", {}),
+        abort=workload.get("abort", {}),
         enable_profiler=workload.get("enable_profiler"),
     )
 

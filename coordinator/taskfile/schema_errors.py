@@ -12,6 +12,7 @@ from jsonschema import Draft7Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import validator_for
 
+from osbench.common.config.durations import WANTED, is_duration
 from osbench.common.errors import Problem
 from osbench.coordinator.taskfile.places import inside, shown
 
@@ -24,6 +25,9 @@ _TYPES = {
     "boolean": "true or false",
     "null": "null",
 }
+
+#: Keyword of a schema of ours: by key that it does not have, where that belongs.
+ELSEWHERE = "elsewhere"
 
 #: Messages for keywords that compare the value with a limit.
 _LIMITS = {
@@ -84,7 +88,9 @@ def _problems(
             yield Problem(where, f"{_missing(error)} is missing")
         case "type":
             kinds = [rule] if isinstance(rule, str) else list(rule)
-            yield Problem(where, _must_be(kinds, value, key))
+            timed = isinstance(error.schema, Mapping) and is_duration(error.schema)
+            said = _not_a_duration(value, key) if timed else _must_be(kinds, value, key)
+            yield Problem(where, said)
         case "enum":
             known = ", ".join(shown(choice) for choice in rule)
             yield Problem(where, f"must be one of {known}, got {shown(value, key)}")
@@ -100,6 +106,10 @@ def _must_be(kinds: list[str], value: Any, key: str | int | None) -> str:
     return f"must be {' or '.join(_TYPES[kind] for kind in kinds)}, got {shown(value, key)}"
 
 
+def _not_a_duration(value: Any, key: str | int | None) -> str:
+    return f"must be {WANTED}, got {shown(value, key)}"
+
+
 def _missing(error: ValidationError) -> str:
     # there is one error per missing key, and only its message names the key
     required: Any = error.validator_value
@@ -113,7 +123,9 @@ def _unknown(error: ValidationError, where: str) -> Iterator[Problem]:
     for name in found:
         if name not in known:
             value = shown(found[name], name)
-            yield Problem(inside(where, name), f"unknown key{near(name, known)}, got {value}")
+            hint = schema.get(ELSEWHERE, {}).get(name)
+            told = f" ({hint})" if hint else near(name, known)
+            yield Problem(inside(where, name), f"unknown key{told}, got {value}")
 
 
 def near(name: str, known: Iterable[str]) -> str:

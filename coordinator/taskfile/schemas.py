@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.config.durations import DURATION
+from osbench.common.task import ABORT_OVER_S
+from osbench.coordinator.statistics.windows import SHORTEST_S
+from osbench.coordinator.taskfile.users import user_schemas
+
 _STRING: Mapping[str, Any] = {"type": "string"}
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 _TAGS: Mapping[str, Any] = {
@@ -28,8 +33,62 @@ _ONE: Mapping[str, Any] = {
     "additionalProperties": _OBJECT,
 }
 
+ABORT: Mapping[str, Any] = {
+    "type": "object",
+    "description": "ends the load before its time where too much fails or is too slow",
+    "minProperties": 1,
+    "properties": {
+        "failure_rate": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 100,
+            "description": "abort where this percentage of a window's iterations failed, or more",
+        },
+        "percentile": {
+            "type": "object",
+            "description": "abort where a percentile of a window's successful iterations is higher",
+            "properties": {
+                "p": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "maximum": 100,
+                    "description": "the percentile",
+                },
+                "max_s": {
+                    **DURATION,
+                    "exclusiveMinimum": 0,
+                    "description": "its limit, seconds",
+                },
+                "of": {
+                    "enum": ["service", "response"],
+                    "description": "time from start to end (the default), or from when it was due",
+                },
+            },
+            "required": ["p", "max_s"],
+            "additionalProperties": False,
+        },
+        "over_s": {
+            **DURATION,
+            "minimum": SHORTEST_S,
+            "description": f"seconds that a window is long; {ABORT_OVER_S:g} by default",
+        },
+        "after_s": {
+            **DURATION,
+            "minimum": 0,
+            "description": "seconds from the start of the load that do not count; 0 by default",
+        },
+    },
+    "additionalProperties": False,
+}
+
 #: Keys of a workload that Rally does not have.
 _OWN: Mapping[str, Any] = {
+    "name": {
+        "type": "string",
+        "pattern": r"\S",
+        "maxLength": 128,
+        "description": "its name in every output; the scenario's by default",
+    },
     "idempotent": {
         "type": "boolean",
         "description": "an iteration whose worker died may be run again; false by default",
@@ -40,10 +99,14 @@ _OWN: Mapping[str, Any] = {
         "description": "CSV file, relative to the task; row N has the arguments of iteration N",
     },
     "warmup": {
-        "type": "number",
+        **DURATION,
         "minimum": 0,
         "description": "seconds from the start of the load that are left out of the statistics",
     },
+    "users": user_schemas.USERS,
+    "think": user_schemas.THINK,
+    "http": user_schemas.HTTP,
+    "abort": ABORT,
     "enable_profiler": {
         "type": "boolean",
         "description": "trace the iterations; as deployment and configuration say by default",

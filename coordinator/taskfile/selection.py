@@ -16,7 +16,7 @@ class Selection:
 
     #: Titles, or positions from 0.
     subtasks: tuple[str, ...] = ()
-    #: Scenarios, or positions from 0 within each subtask.
+    #: Names, scenarios, or positions from 0 within each subtask.
     workloads: tuple[str, ...] = ()
 
     def of(self, task: Task) -> Task:
@@ -27,25 +27,27 @@ class Selection:
             numbers = _numbers("--subtask", self.subtasks, titles)
             kept = [kept[number] for number in sorted(numbers)]
         if self.workloads:
-            self._refuse_unknown(kept)
-            kept = [self._narrowed(subtask) for subtask in kept]
+            kept = self._narrowed(kept)
         return replace(task, subtasks=tuple(subtask for subtask in kept if subtask.workloads))
 
-    def _refuse_unknown(self, subtasks: Sequence[Subtask]) -> None:
+    def _narrowed(self, subtasks: Sequence[Subtask]) -> list[Subtask]:
         all_of = [workload for subtask in subtasks for workload in subtask.workloads]
         positions = {str(workload.position) for workload in all_of}
-        scenarios = {workload.scenario for workload in all_of}
+        called = {name for workload in all_of for name in (workload.name, workload.scenario)}
         for wanted in self.workloads:
-            if wanted not in positions | scenarios:
-                known = sorted(scenarios)
-                raise UsageError(_nothing("--workload", wanted, known, len(positions)))
+            if wanted not in positions | called:
+                raise UsageError(_nothing("--workload", wanted, sorted(called), len(positions)))
+        # a name goes before a position
+        taken = {position for position in self.workloads if position not in called}
 
-    def _narrowed(self, subtask: Subtask) -> Subtask:
-        kept = tuple(one for one in subtask.workloads if self._takes(one))
-        return replace(subtask, workloads=kept)
+        def takes(workload: Workload) -> bool:
+            own = {workload.name, workload.scenario}
+            return not own.isdisjoint(self.workloads) or str(workload.position) in taken
 
-    def _takes(self, workload: Workload) -> bool:
-        return workload.scenario in self.workloads or str(workload.position) in self.workloads
+        return [
+            replace(subtask, workloads=tuple(one for one in subtask.workloads if takes(one)))
+            for subtask in subtasks
+        ]
 
 
 def _numbers(option: str, wanted: Iterable[str], names: Sequence[str]) -> set[int]:

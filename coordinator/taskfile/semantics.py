@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.plugin_names import RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins, ScenarioPlugin
 from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.rally import validators
-from osbench.common.task import Subtask, Task, Workload
-from osbench.coordinator.taskfile import data
+from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
+from osbench.coordinator.data_file import DataFile
+from osbench.coordinator.taskfile import data, schema_durations
 from osbench.coordinator.taskfile.places import inside
 from osbench.coordinator.taskfile.schema_errors import validate
+from osbench.coordinator.taskfile.users import virtual_users
 from osbench.coordinator.taskfile.uses import Use, args_place, scenario_place, uses
 
 
@@ -32,24 +36,59 @@ def check(task: Task, plugins: Plugins) -> list[Problem]:
 def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Problem]:
     file, faults = data.data_file(task, workload)
     yield from faults
-    fed = workload
     if file is not None:
         yield from data.given_twice(file, workload)
-        fed = replace(workload, args={**workload.args, **file.first})
     plugin = None
     try:
         plugin = plugins.scenario(workload.scenario)
     except PluginError as error:
         yield Problem(scenario_place(workload, task.version), str(error))
     if plugin is not None:
-        yield from _scenario(fed, plugin, plugins, task.version)
+        yield from _scenario(workload, plugin, plugins, task.version, file)
+        yield from virtual_users.method_faults(workload, plugin)
     faults = list(_runner(workload, plugins, task.version))
     yield from faults
-    if file is not None and not faults:
+    if not faults:
         runner = _runner_class(workload, plugins)(workload.runner.config)
-        yield from data.too_few(file, workload, runner)
+        yield from virtual_users.faults(task, workload, runner)
+        if file is not None:
+            yield from data.too_few(file, workload, runner)
     for use in uses(workload, task.version):
         yield from _used(use, plugin, plugins)
+
+
+def in_seconds(task: Task, plugins: Plugins) -> Task:
+    """The task with the durations of its plug-ins as seconds; unknown plug-ins are left alone."""
+
+    def read(kind: str, named: Named) -> Named:
+        try:
+            schema = getattr(plugins.get(kind, named.name), "CONFIG_SCHEMA", {})
+        except PluginError:
+            return named
+        return replace(named, config=schema_durations.in_seconds(named.config, schema))
+
+    def arguments(workload: Workload) -> Mapping[str, Any]:
+        try:
+            schema = _arguments_schema(plugins.scenario(workload.scenario))
+        except PluginError:
+            return workload.args
+        found: Mapping[str, Any] = schema_durations.in_seconds(workload.args, schema)
+        return found
+
+    def within(workload: Workload) -> Workload:
+        return replace(
+            workload,
+            args=arguments(workload),
+            runner=read("runner", workload.runner),
+            contexts=tuple(read("context", one) for one in workload.contexts),
+            sla=tuple(read("sla", one) for one in workload.sla),
+            hooks=tuple(
+                replace(one, action=read("hook", one.action), trigger=read("trigger", one.trigger))
+                for one in workload.hooks
+            ),
+        )
+
+    return _mapped(task, within)
 
 
 def describe(task: Task, plugins: Plugins) -> Task:
@@ -59,29 +98,69 @@ def describe(task: Task, plugins: Plugins) -> Task:
         title = workload.description or plugins.scenario(workload.scenario).title
         return replace(workload, description=title)
 
+    return _mapped(task, described)
+
+
+def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
     def within(subtask: Subtask) -> Subtask:
-        return replace(subtask, workloads=tuple(map(described, subtask.workloads)))
+        return replace(subtask, workloads=tuple(map(change, subtask.workloads)))
 
     return replace(task, subtasks=tuple(map(within, task.subtasks)))
 
 
 def notes(task: Task, plugins: Plugins) -> list[Problem]:
     """Settings of the checked task that have no effect; they are not refused."""
-    return [
+    found = [
+        Problem(
+            args_place(workload, task.version),
+            f"{name} is sent as it is: only {{iteration}} and {{run}} are filled in",
+        )
+        for workload in task.workloads
+        for name in dict.fromkeys(_placeholders(workload.args))
+    ]
+    return found + [
         Problem(_runner_place(workload, task.version), note)
         for workload in task.workloads
         for note in _ask_plugin(_runner_class(workload, plugins).notes, workload.runner.config)
     ]
 
 
+def _placeholders(value: Any) -> Iterator[str]:
+    """What looks as if it were to be filled in, and is not."""
+    if isinstance(value, str):
+        yield from PLACEHOLDER.findall(value)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _placeholders(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _placeholders(item)
+
+
 def _scenario(
-    workload: Workload, plugin: ScenarioPlugin, plugins: Plugins, version: int
+    workload: Workload,
+    plugin: ScenarioPlugin,
+    plugins: Plugins,
+    version: int,
+    file: DataFile | None,
 ) -> Iterator[Problem]:
-    if plugin.source == RALLY:
+    messages: list[str] = []
+    if workload.args_from and file is None:
+        pass  # which arguments it gives is not known
+    elif plugin.source == RALLY:
         name = asked(workload.scenario).in_rally
-        messages = validators.problems("scenario", name, workload=workload)
+        fed = replace(workload, args={**workload.args, **(file.first if file else {})})
+        messages = validators.problems("scenario", name, workload=fed)
+    elif problems := validate(
+        workload.args, _arguments_schema(plugin), args_place(workload, version)
+    ):
+        yield from problems
     else:
-        messages = plugin.check_args(workload.args)
+        messages = _ask_plugin(
+            partial(plugin.check_args, columns=file.arguments if file else ()), workload.args
+        )
+        if file is not None:
+            yield from data.misfits(file, workload, partial(_ask_plugin, plugin.check_row))
     for message in messages:
         yield Problem(args_place(workload, version), message)
     for name, config in plugin.context.items():
@@ -93,6 +172,12 @@ def _scenario(
             continue
         for problem in _configured("context", found, config, ""):
             yield Problem(place, f"{plugin.name} needs the context {name}: {problem}")
+
+
+def _arguments_schema(plugin: ScenarioPlugin) -> Mapping[str, Any]:
+    """The schema of a scenario's arguments; one that takes anything where it has none."""
+    schemas: Mapping[str, Mapping[str, Any]] = getattr(plugin.cls, "ARGUMENTS", {})
+    return schemas.get(plugin.method, {})
 
 
 def _runner_place(workload: Workload, version: int) -> str:
@@ -118,7 +203,9 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
         for message in refused:
             yield Problem(place, message)
         if not refused:
-            yield from _warmup(workload, runner(workload.runner.config))
+            made = runner(workload.runner.config)
+            yield from _warmup(workload, made)
+            yield from _abort(workload, made)
 
 
 def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
@@ -128,6 +215,22 @@ def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
             inside(workload.place, "warmup"),
             f"must be less than the {lasts_s:g} s in which iterations start,"
             f" got {workload.warmup_s:g}",
+        )
+
+
+def _abort(workload: Workload, runner: Runner) -> Iterator[Problem]:
+    rule, lasts_s = workload.abort, runner.lasts_s
+    if not rule:
+        return
+    place = inside(workload.place, "abort")
+    if "failure_rate" not in rule and "percentile" not in rule:
+        yield Problem(place, "says nothing to watch: give failure_rate, or percentile")
+    over_s, after_s = rule.get("over_s", ABORT_OVER_S), rule.get("after_s", 0)
+    if lasts_s and over_s + after_s >= lasts_s:
+        yield Problem(
+            place,
+            f"never ends the load: after_s {after_s:g} and over_s {over_s:g} together must be less"
+            f" than the {lasts_s:g} s in which iterations start",
         )
 
 
@@ -151,10 +254,9 @@ def _configured(kind: str, found: Found, config: Any, place: str) -> Iterator[Pr
     yield from problems
     if problems:
         return
-    if kind == "context":
-        if found.source == RALLY:
-            for message in validators.problems(kind, found.address, config):
-                yield Problem(place, message)
+    if kind == "context" and found.source == RALLY:
+        for message in validators.problems(kind, found.address, config):
+            yield Problem(place, message)
         return
     for message in _ask_plugin(plugin.check_config, config):
         yield Problem(place, message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,6 +17,9 @@ from osbench.common.errors import Problem
 #: Longest product of a text or a list, and bits of the largest power.
 _LENGTH = 1_000_000
 _BITS = 4096
+
+#: Statements that take another file.
+_PARTS = (nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)
 
 #: Filters that give an argument a default.
 _DEFAULTS = ("default", "d")
@@ -39,10 +43,39 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
     except jinja2.TemplateNotFound as error:
         return "", [Problem("", f"template: there is no file {error.name!r} in {folder}")]
     except Exception as error:  # noqa: BLE001 - expressions of a template may raise anything
+        said = str(error) if isinstance(error, _NotSetError) else f"{type(error).__name__}: {error}"
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == "<template>"]
         place = _line(None, lines[-1]) if lines else ""
-        return "", [Problem(place, f"template: {type(error).__name__}: {error}")]
+        return "", [Problem(place, f"template: {said}")]
+
+
+def names(text: str, folder: str) -> frozenset[str] | None:
+    """Arguments of a template and of the files that it includes, from `folder`.
+
+    None where they are not known: it cannot be parsed, or computes the name of a file.
+    """
+    environment = _environment(folder)
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = [text]
+    while waiting:
+        try:
+            tree = environment.parse(waiting.pop())
+        except jinja2.TemplateSyntaxError:
+            return None
+        found |= _arguments(environment, tree)
+        parts: list[Any] = [part.template for part in tree.find_all(_PARTS)]  # type: ignore[attr-defined]
+        if any(not isinstance(part, nodes.Const) for part in parts):
+            return None
+        new = {str(part.value) for part in parts} - seen
+        seen |= new
+        waiting += [_source(environment, name) for name in new]
+    return frozenset(found)
+
+
+class _NotSetError(Exception):
+    """A variable of the environment is not set."""
 
 
 class _BoundedEnvironment(SandboxedEnvironment):
@@ -72,8 +105,19 @@ def _environment(folder: str) -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # a task is not HTML
     )
-    environment.globals.update(min=min, max=max, ceil=_ceil, round=_round)
+    environment.globals.update(min=min, max=max, ceil=_ceil, round=_round, env=_env)
     return environment
+
+
+def _env(name: str, default: str | None = None) -> str:
+    """A variable of the process's environment. Raises _NotSetError where it is not set."""
+    value = os.environ.get(name, default)
+    if value is None:
+        raise _NotSetError(
+            f"the environment variable {name} is not set: set it, or give a default,"
+            f" as in env({name!r}, '...')"
+        )
+    return value
 
 
 def _ceil(number: Any) -> int:
@@ -93,6 +137,8 @@ def _please_give(missing: list[str]) -> str:
     word = "argument" if len(missing) == 1 else "arguments"
     names = ", ".join(missing)
     example = ", ".join(f"{name}: ..." for name in missing)
+    # YAML: a text with several names needs braces
+    example = example if len(missing) == 1 else f"{{{example}}}"
     default = f"{{% set {missing[0]} = {missing[0]} or ... %}}"
     return (
         f"the template needs the task {word} {names}: give --task-args '{example}' or a file by"
@@ -104,14 +150,21 @@ def _missing(
     environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
 ) -> set[str]:
     """Names that the template and its included files need and that are not given."""
-    undeclared = meta.find_undeclared_variables(tree)
-    missing = undeclared - given - set(environment.globals) - _optional(tree)
+    missing = _arguments(environment, tree) - given - _optional(tree)
     within = given | missing | _declared(tree)
     for name in _files(tree) - seen:
         seen.add(name)
         text = _source(environment, name)
         missing |= _missing(environment, environment.parse(text, name), within, seen)
     return missing
+
+
+def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str]:
+    """Names without a value; functions are among them where they are used as a value."""
+    called = {id(call.node) for call in tree.find_all(nodes.Call)}
+    values = {name.name for name in tree.find_all(nodes.Name) if id(name) not in called}
+    functions = (values & set(environment.globals)) - _declared(tree)
+    return meta.find_undeclared_variables(tree) | functions
 
 
 def _optional(tree: nodes.Template) -> set[str]:

@@ -14,6 +14,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)
 
+#: Characters at which no more is kept of what the workers of a run print and log.
+LOG_CHARS = 64 << 20
 #: Greater than the number of any block.
 _BEYOND = 1 << 62
 
@@ -100,9 +102,15 @@ class Receiver:
         blocks.sort(key=lambda block: block.number)
         named = [self._named(block) for block in blocks]
         # they lie on disk as they are counted: whoever folds them comes to the same
-        ordered = [block for group in groups(named) for block in group]
+        ordered = [self._bounded(block) for group in groups(named) for block in group]
         self._directory.keep(block.body() for block in ordered)
         return self._accounts.take(ordered)
+
+    def _bounded(self, block: Block) -> Block:
+        """A block without what workers printed and logged, once there is enough of that."""
+        if not block.log or self._accounts.log_chars < LOG_CHARS:
+            return block
+        return replace(block, log=[], log_cut=block.log_cut + len(block.log))
 
     def _named(self, block: Block) -> Block:
         """A block by the name of its membership, which is noted if it was not."""
@@ -132,16 +140,29 @@ class Receiver:
 def _well_formed(block: Block) -> bool:
     """The fields are of the right types; what is in the columns their decoder checks."""
     texts = (block.membership, block.incarnation)
-    counts = (block.want_ns, block.cut, block.started_late, *_list(block.voids))
+    counts = (block.want_ns, block.cut, block.started_late, block.log_cut, *_list(block.voids))
     return (
         all(isinstance(text, str) and text for text in texts)
         and isinstance(block.number, int)
         and 0 < block.number < _BEYOND
         and isinstance(block.workload, int)
         and isinstance(block.columns, dict)
-        and all(isinstance(part, list) for part in (block.returned, block.failures, block.voids))
+        and all(isinstance(part, list) for part in _lists(block))
+        and isinstance(block.lags, bytes)
         and all(isinstance(count, int) and 0 <= count < _BEYOND for count in counts)
         and isinstance(block.final, bool)
+    )
+
+
+def _lists(block: Block) -> tuple[object, ...]:
+    return (
+        block.returned,
+        block.failures,
+        block.voids,
+        block.blocked,
+        block.asides,
+        block.log,
+        block.life,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.coordinator.triggers.trigger_schema import closed
+from osbench.coordinator.triggers.trigger_schema import SECONDS, closed
 from osbench.plugin import trigger
 
 
@@ -21,10 +21,11 @@ class EventTrigger(trigger.Trigger):
                 "minItems": 1,
                 "uniqueItems": True,
                 "items": {"type": "integer", "minimum": 0},
-                "description": "seconds, or iterations from 1",
+                "description": "durations in whole seconds, or iterations from 1",
             },
         ),
         "then": {"properties": {"at": {"items": {"minimum": 1}}}},
+        "else": {"properties": {"at": {"items": SECONDS}}},
         "examples": [{"unit": "time", "at": [30]}],
     }
 

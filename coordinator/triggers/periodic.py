@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.coordinator.triggers.trigger_schema import closed
+from osbench.coordinator.triggers.trigger_schema import SECONDS, closed
 from osbench.plugin import trigger
 
 
@@ -25,6 +25,7 @@ class PeriodicTrigger(trigger.Trigger):
             step={"type": "integer", "minimum": 1, "description": "interval"},
         ),
         "then": {"properties": {"start": {"minimum": 1}}},
+        "else": {"properties": {"start": SECONDS, "end": SECONDS, "step": SECONDS}},
         "examples": [{"unit": "iteration", "start": 100, "step": 500}],
     }
 

@@ -13,7 +13,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.common.masking import mask_url
-from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, DurationType, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
@@ -125,7 +125,7 @@ def show(settings: CommandSettings, name: str | None, as_json: bool) -> None:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0.1),
+    type=DurationType(0.1),
     default=10.0,
     show_default=True,
     help="Timeout of each request.",

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import click
 
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
 from osbench.coordinator.cli.adhoc import Adhoc
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, DurationType, with_settings
 from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
     comparison_options,
     exit_code,
     show,
 )
-from osbench.coordinator.cli.group import INTERRUPTED
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged
@@ -133,7 +132,10 @@ def sound_pairs(
 @click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Worker processes to use.")
 @click.option(
-    "--wait-for-workers", type=float, metavar="SECONDS", help="How long to wait for workers."
+    "--wait-for-workers",
+    type=DurationType(),
+    metavar="DURATION",
+    help="How long to wait for workers.",
 )
 @click.option("--tag", multiple=True, help="Tag of all runs; may be repeated.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the comparison.")

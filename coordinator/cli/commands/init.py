@@ -11,6 +11,12 @@ from osbench.common.config.options import OPTIONS
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.taskfile.recording.flow_task import FlowTask, written
+from osbench.coordinator.taskfile.recording.har_file import read_har
+from osbench.coordinator.taskfile.recording.har_selection import select
+from osbench.coordinator.taskfile.recording.har_steps import task_of as har_task
+from osbench.coordinator.taskfile.recording.openapi_file import ServiceDescription
+from osbench.coordinator.taskfile.recording.openapi_steps import task_of as openapi_task
 
 SAMPLE = """\
 # A task: subtasks, each with a scenario, a runner and SLA criteria. Run it with
@@ -52,19 +58,65 @@ subtasks:
 
 @click.command()
 @click.argument("file", default="task.yaml", type=click.Path(dir_okay=False))
-def init(file: str) -> None:
-    """Write a commented sample task to FILE (task.yaml).
+@click.option("--from-har", metavar="HAR", help="Make the task of what a browser recorded.")
+@click.option(
+    "--host",
+    "hosts",
+    metavar="HOST",
+    multiple=True,
+    help="With --from-har: make requests to this host, in place of the page's; repeatable.",
+)
+@click.option(
+    "--with-assets", is_flag=True, help="With --from-har: keep images, fonts, styles and scripts."
+)
+@click.option(
+    "--from-openapi", metavar="SPEC", help="Make the task of what OpenAPI 3 or Swagger 2 describes."
+)
+def init(
+    file: str,
+    from_har: str | None,
+    hosts: tuple[str, ...],
+    with_assets: bool,
+    from_openapi: str | None,
+) -> None:
+    """Write a task to FILE (task.yaml): a sample, or a flow of requests.
 
     \b
     Examples:
       osbench-coord init
       osbench-coord init nightly.yaml
+      osbench-coord init shop.yaml --from-har shop.har
+      osbench-coord init shop.yaml --from-openapi shop-api.yaml
     """
     target = Path(file)
     if target.exists():
         raise UsageError(f"{file} exists; give another name")
-    target.write_text(SAMPLE.format(name=file), encoding="utf-8")
-    click.echo(f"wrote {file}; check it with: osbench-coord validate {file}", err=True)
+    if from_har is not None and from_openapi is not None:
+        raise UsageError("give --from-har or --from-openapi, not both")
+    if from_har is None and (hosts or with_assets):
+        raise UsageError("--host and --with-assets go with --from-har")
+    if from_har is not None:
+        recording = select(read_har(from_har), hosts, assets=with_assets, file=from_har)
+        _write_flow(target, har_task(recording, from_har))
+    elif from_openapi is not None:
+        _write_flow(target, openapi_task(ServiceDescription(from_openapi), from_openapi))
+    else:
+        _write(target, SAMPLE.format(name=file))
+        click.echo(f"wrote {file}; check it with: osbench-coord validate {file}", err=True)
+
+
+def _write_flow(target: Path, flow: FlowTask) -> None:
+    _write(target, written(flow, target.name))
+    left_out = f"; left out: {flow.omissions()}" if flow.omissions() else ""
+    said = f"wrote {target}: {flow.made()} requests{left_out}"
+    click.echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)
+
+
+def _write(target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror or error}") from None
 
 
 @click.group(cls=Group)

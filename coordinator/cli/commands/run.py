@@ -7,20 +7,17 @@ import sys
 from typing import Any, NoReturn
 
 import click
-from rich.console import Console
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, DurationType, console, echo, with_settings
 from osbench.coordinator.cli.detach import start_detached
 from osbench.coordinator.cli.export_options import ExportOptions, run_export_options
 from osbench.coordinator.cli.one_run import Wanted, resume_once, run_once
 from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.repeated_runs import run_repeatedly
-from osbench.coordinator.cli.run_exports import RunExports
+from osbench.coordinator.cli.run_exports import RunExports, chosen_exports
 from osbench.coordinator.cli.task_options import TaskOptions, task_options
 from osbench.coordinator.cli.web_options import WithWeb, web_option
-from osbench.coordinator.report.text import render
 from osbench.coordinator.run.plan import RunOptions, new_run_id
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web.address import Address
@@ -36,6 +33,7 @@ Examples:
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
   osbench-coord run task.yaml --report report.html --export junit=junit.xml
   osbench-coord run task.yaml --web                live view in a browser; prints its address
+  osbench-coord run task.yaml --once               one iteration, with its requests and logs
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
 
@@ -44,7 +42,7 @@ Exit codes, the first that applies:
   2 bad usage, task, configuration or deployment   130 interrupted
   3 iterations lost, dropped with a worker or the coordinator, or not started
   4 the generator was the limit
-  1 an SLA failed                                  5 a context could not be undone
+  1 an SLA failed, or a workload was aborted       5 a context could not be undone
   0 success
 
 Ctrl-C once lets running iterations end and reports; twice stops at once.
@@ -62,8 +60,8 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 )
 @click.option(
     "--wait-for-workers",
-    type=float,
-    metavar="SECONDS",
+    type=DurationType(),
+    metavar="DURATION",
     help="How long to wait for workers; default: [coordinator] wait_for_workers_s.",
 )
 @click.option(
@@ -75,10 +73,24 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
     help="Stop all load when an SLA cannot be met any more; start no further workload.",
 )
 @click.option(
+    "--stop-on-error",
+    is_flag=True,
+    help="End the run where the contexts or arguments of a workload fail; by default it goes on "
+    "with the next workload.",
+)
+@click.option(
     "--repeat",
     type=click.IntRange(2),
     metavar="N",
     help="Run the task N times, one after the other, and print how much the runs differ.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Run one iteration of each workload; print requests, bodies, prints, logs, traceback.",
+)
+@click.option(
+    "--verbose", is_flag=True, help="With --once: header fields, longer bodies, more logs."
 )
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
@@ -97,7 +109,10 @@ def run(  # noqa: PLR0913 - one per option of the command
     wait_for_workers: float | None,
     tag: tuple[str, ...],
     abort_on_sla_failure: bool,
+    stop_on_error: bool,
     repeat: int | None,
+    once: bool,
+    verbose: bool,
     detach: bool,
     quiet: bool,
     as_json: bool,
@@ -114,6 +129,21 @@ def run(  # noqa: PLR0913 - one per option of the command
     """
     if (task is None) == (not adhoc.given):
         raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
+    if task is not None and adhoc.without_effect:
+        raise UsageError(
+            f"{' and '.join(adhoc.without_effect)} cannot be combined with a task file, which says"
+            " this itself: --set SUBTASK.WORKLOAD.KEY=VALUE changes it, as in"
+            " --set 0.0.runner.times=5"
+        )
+    if adhoc.given and (options.task_args or options.task_args_file):
+        raise UsageError("--task-args fills in a task file: give the scenario --arg NAME=VALUE")
+    if once and (repeat or detach or quiet or adhoc.load_given):
+        raise UsageError(
+            "--once runs one iteration in the foreground: it cannot be combined with --repeat,"
+            " --detach, --quiet, --rps, --duration, --times or --concurrency"
+        )
+    if verbose and not once:
+        raise UsageError("--verbose is for --once")
     if repeat and (detach or web or wanted_exports.given or wanted_exports.metrics):
         raise UsageError(
             "--repeat makes several runs: it cannot be combined with --detach, --web, --metrics or"
@@ -125,10 +155,12 @@ def run(  # noqa: PLR0913 - one per option of the command
         click.echo(start_detached(settings.conf.data_dir, new_run_id()))
         return
     run_id = run_id or new_run_id()
-    progress = Progress(quiet=quiet)
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
-    chosen = wanted_exports.chosen(settings.conf, options.plugin_path)
-    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_listen
+    progress = Progress(quiet=quiet)
+    chosen = chosen_exports(
+        wanted_exports, settings.conf, options.plugin_path, directory, progress.say
+    )
+    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_address
     exports = RunExports(chosen, directory, progress.say, metrics)
     wanted = Wanted(
         source=task,
@@ -137,26 +169,39 @@ def run(  # noqa: PLR0913 - one per option of the command
         deployment=deployment,
         web=web,
         run_options=RunOptions(
-            workers=workers,
+            workers=workers or (1 if once else None),
             wait_s=wait_for_workers,
             run_id=run_id,
             tags=tag,
             abort_on_sla=abort_on_sla_failure,
+            stop_on_error=stop_on_error,
+            shown=once + verbose,
         ),
     )
     if repeat:
+        # most runs are not compared with others, and this takes a while to import
+        from osbench.coordinator.cli.repeated_runs import (  # noqa: PLC0415 - see above
+            run_repeatedly,
+        )
+
         sys.exit(run_repeatedly(settings, wanted, progress, times=repeat, as_json=as_json))
+    if once:
+        from osbench.coordinator.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
+            run_single,
+        )
+
+        sys.exit(run_single(settings, wanted, exports, as_json=as_json))
     with exports.around():
         summary = run_once(settings, wanted, progress)
-    _end(summary, exports, as_json=as_json)
+    end(summary, exports, as_json=as_json)
 
 
 @click.command()
 @click.argument("run")
 @click.option(
     "--wait-for-workers",
-    type=float,
-    metavar="SECONDS",
+    type=DurationType(),
+    metavar="DURATION",
     help="How long to wait for workers; default: as the run was started.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
@@ -186,18 +231,21 @@ def resume(
     directory = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=quiet)
     chosen = wanted_exports.chosen(settings.conf, ())
-    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_listen
+    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_address
     exports = RunExports(chosen, directory, progress.say, metrics)
     with exports.around():
         summary = resume_once(settings, directory, progress, wait_for_workers)
-    _end(summary, exports, as_json=as_json)
+    end(summary, exports, as_json=as_json)
 
 
-def _end(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> NoReturn:
+def end(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> NoReturn:
     """Export and print a run that has ended."""
     exports.write(summary)
     if as_json:
-        click.echo(json.dumps(summary))
+        echo(json.dumps(summary))
     else:
-        render(summary, Console())
+        # not needed until here, and local mode starts sooner without it
+        from osbench.coordinator.report.text import render  # noqa: PLC0415 - see above
+
+        render(summary, console())
     sys.exit(summary["exit_code"])

@@ -1,22 +1,24 @@
-"""The commands `runs`, `status` and `abort`, for past and current runs of this data directory."""
+"""The commands `runs`, `status`, `wait`, `control` and `abort`, for runs of this data directory."""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, console, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.run_views import following
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
-from osbench.coordinator.storage import run_retention
+from osbench.coordinator.storage import control_requests, run_retention
+from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
 
@@ -44,6 +46,9 @@ def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> Non
       osbench-coord runs list --tag nightly --json
     """
     found = [(one, described(one)) for one in RunDirectory.all(settings.conf.data_dir)]
+    if not found:
+        check_writable(settings.conf.data_dir)
+        click.echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
     rows = [
         {**row, "size_bytes": run_retention.size_bytes(one)}
         for one, row in found
@@ -75,7 +80,7 @@ def show(settings: CommandSettings, run: str) -> None:
     directory = RunDirectory.find(settings.conf.data_dir, run)
     summary = directory.read("summary.json")
     if summary is not None:
-        render(summary, Console())
+        render(summary, console())
     else:
         click.echo(_status(directory, settings))
 
@@ -150,23 +155,54 @@ def prune(
 
 @click.command()
 @click.argument("run", default="last")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option("--follow", "-f", is_flag=True, help="Go on, a line a second, until the run ends.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="A JSON object; with --follow one a line each second."
+)
 @with_settings
-def status(settings: CommandSettings, run: str, as_json: bool) -> None:
+def status(settings: CommandSettings, run: str, follow: bool, as_json: bool) -> None:
     """Show the progress of a run, or how it ended.
 
-    RUN is an id, the beginning of one, or "last", which is the default.
+    With --follow: rate, percentiles and errors of the last 10 s, and the most frequent error of
+    them; at the end how the run ended. RUN is an id, the beginning of one, or "last", which is
+    the default.
 
     \b
     Examples:
       osbench-coord status
       osbench-coord status 20260401 --json
+      osbench-coord status --follow
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
+    for note in following.progress(directory) if follow else ():
+        if as_json:
+            click.echo(json.dumps({**described(directory), "status": note}))
+        else:
+            click.echo("\n".join(following.lines(note)))
     if as_json:
         click.echo(json.dumps({**described(directory), "status": directory.read("status.json")}))
     else:
         click.echo(_status(directory, settings))
+
+
+@click.command()
+@click.argument("run", default="last")
+@with_settings
+def wait(settings: CommandSettings, run: str) -> None:
+    """Wait for a run to end, and exit with its code.
+
+    Exit codes are those of `run`; 3 where the run's coordinator was killed. RUN is an id, the
+    beginning of one, or "last", which is the default. The coordinator must be on this machine.
+
+    \b
+    Examples:
+      osbench-coord wait
+      osbench-coord wait 20260401 && echo the SLA is met
+    """
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    following.await_end(directory)
+    click.echo(_status(directory, settings), err=True)
+    sys.exit(following.exit_code(directory))
 
 
 @click.command()
@@ -187,6 +223,48 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
     directory = RunDirectory.find(settings.conf.data_dir, run)
     directory.abort(now=now)
     click.echo(f"asked run {directory.path.name} to end", err=True)
+
+
+@click.command()
+@click.argument("run", default="last")
+@click.option(
+    "--workload", metavar="NAME|N", help="Workload, by name or position from 0, if several run."
+)
+@click.option("--rate", type=click.FloatRange(0), metavar="N", help="Arrivals/s of an open load.")
+@click.option(
+    "--users", type=click.IntRange(0), metavar="N", help="Virtual users of a closed load."
+)
+@click.option("--pause", is_flag=True, help="Start no iterations until another `control`.")
+@click.option("--resume-load", is_flag=True, help="Go on as the task says.")
+@with_settings
+def control(
+    settings: CommandSettings,
+    run: str,
+    workload: str | None,
+    rate: float | None,
+    users: int | None,
+    pause: bool,
+    resume_load: bool,
+) -> None:
+    """Change the load of a run while it goes on.
+
+    Its coordinator must be on this machine. A new rate, or number of users, holds until the end of
+    the load or another `control`. Charts and report show when it was changed. RUN is an id, the
+    beginning of one, or "last", which is the default.
+
+    \b
+    Examples:
+      osbench-coord control --rate 200
+      osbench-coord control 20260401 --workload 1 --users 50
+      osbench-coord control --pause
+    """
+    flags = {"pause": pause or None, "resume_load": resume_load or None}
+    wanted = {"rate": rate, "users": users, **flags}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if len(given) != 1:
+        raise UsageError("say what to change: one of --rate, --users, --pause and --resume-load")
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    click.echo(control_requests.ask(directory, {"workload": workload, **given}), err=True)
 
 
 def _data_dir(settings: CommandSettings) -> str:

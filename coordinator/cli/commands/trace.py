@@ -14,7 +14,7 @@ from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.formatting import plain
+from osbench.coordinator.cli.run_views.trace_view import print_trace
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members
@@ -49,7 +49,9 @@ def trace() -> None:
 @trace.command()
 @click.argument("which", metavar="[RUN:]ITERATION|[RUN:]TRACE-ID")
 @click.option("--run", help="Run of the trace, where it is not a part of it; else the last one.")
-@click.option("--workload", type=int, help="Number of the workload, from 1, of an iteration.")
+@click.option(
+    "--workload", metavar="NAME|N", help="Workload of an iteration, by name or position from 0."
+)
 @click.option(
     "--from",
     "file",
@@ -62,7 +64,7 @@ def show(
     settings: CommandSettings,
     which: str,
     run: str | None,
-    workload: int | None,
+    workload: str | None,
     file: Path | None,
     as_json: bool,
 ) -> None:
@@ -77,16 +79,15 @@ def show(
     \b
     Examples:
       osbench-coord trace show 17
-      osbench-coord trace show 20260401-101500:17 --workload 2
+      osbench-coord trace show 20260401-101500:17 --workload 1
       osbench-coord trace show last:f12e75d5
       osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
       osbench-coord trace show f12e75d5 --from mistral_osprofile.log
     """
     found, trace_set, iteration = find_trace(settings, which, run, workload, file)
-    tree, paths = trace_set.tree_and_paths(found)
-    rows = list(rows_of(tree, paths))
-    left = left_out(tree)
     if as_json:
+        tree, paths = trace_set.tree_and_paths(found)
+        rows = list(rows_of(tree, paths))
         attributes = {span.span_id: dict(span.attributes) for span in found.spans}
         _print_json(
             {
@@ -95,15 +96,11 @@ def show(
                 "duration_s": duration_s(tree),
                 "paused_s": sum(paused_on(tree, path) for path in paths) / 1e9,
                 "spans": [{**asdict(row), "attributes": attributes[row.span_id]} for row in rows],
-                "left_out": left,
+                "left_out": left_out(tree),
             }
         )
         return
-    heading = f"Trace {plain(uuid_form(found.trace_id))}"
-    if iteration is not None:
-        heading += f", iteration {iteration}"
-    notes = [f"left out ({one['why']}): {plain(one['span'])}" for one in left[:20]]
-    trace_text.show_trace(console(), f"{heading} of {trace_set.name}", rows, notes)
+    print_trace(found, trace_set, iteration, console())
 
 
 @trace.command()

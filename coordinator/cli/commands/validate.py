@@ -13,9 +13,16 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import Problem, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
-from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_with, task_options
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
+from osbench.coordinator.cli.task_options import (
+    TaskOptions,
+    read_plugins,
+    read_with,
+    task_options,
+    warn_of_unused,
+)
 from osbench.coordinator.taskfile import rally_validation, read_args
+from osbench.coordinator.taskfile.loading import TaskTemplate
 from osbench.coordinator.taskfile.semantics import notes
 
 #: Exit code if a file has problems.
@@ -124,13 +131,18 @@ def validate(
     plugins = read_plugins(settings.conf, options)
     args = read_args(options.task_args, options.task_args_file)
 
+    templates: list[frozenset[str] | None] = []
+
     def read(source: str) -> Task:
-        return read_with(source, plugins, args, options)
+        template = TaskTemplate(source)
+        templates.append(template.names())
+        return read_with(template, plugins, args, options)
 
     exit_code = 0
     for source in files:
         verdict = examine(source, plugins, read, record)
         if verdict.problems:
             exit_code = _BAD
-        click.echo(json.dumps(as_object(verdict)) if as_json else as_text(verdict))
+        echo(json.dumps(as_object(verdict)) if as_json else as_text(verdict))
+    warn_of_unused(args, templates)
     click.get_current_context().exit(exit_code)

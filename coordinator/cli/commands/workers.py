@@ -16,8 +16,8 @@ from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.dismissing import dismiss
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.fleet.worker_request import processes, unverified
+from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
+from osbench.coordinator.fleet.worker_request import other_version, processes, unverified
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -94,7 +94,10 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
     present = heartbeats.present()
     if heartbeats.unverified:
         click.echo(unverified(heartbeats.unverified), err=True)
-    elif not present:
+    strangers = [beat for beat in present if beat.state == OTHER_VERSION]
+    if strangers:
+        click.echo(other_version(strangers), err=True)
+    elif not present and not heartbeats.unverified:
         click.echo("no workers; start some with osbench-worker", err=True)
     if as_json:
         rows = [

@@ -58,9 +58,16 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
     for verdict in workload.verdicts:
         name = str(verdict["criterion"])
         make = _ROWS.get(name)
-        made = list(make(workload, configs.get(name), verdict)) if make else []
+        config = configs.get(name)
+        made = list(make(workload, config, verdict)) if make and not _windowed(config) else []
         rows += made or [_plain_row(verdict)]
     return rows
+
+
+def _windowed(config: Any) -> bool:
+    """Windows are judged, of which the numbers of the whole load say nothing."""
+    limits = config if isinstance(config, list) else [config]
+    return any(isinstance(limit, Mapping) and "over_s" in limit for limit in limits)
 
 
 def _plain_row(verdict: Mapping[str, Any]) -> CriterionRow:

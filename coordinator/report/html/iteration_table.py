@@ -109,7 +109,7 @@ def some_rows(
         if not wanted.any():
             continue
         columns = select(block, wanted)
-        begun = columns.due if opens.get(workload) else columns.started + columns.idle
+        begun = (columns.due if opens.get(workload) else columns.started) + columns.idle
         traces = dict(zip(columns.traced.tolist(), columns.traces, strict=True))
         names = (columns.iteration, columns.outcome, columns.due, columns.ended - begun)
         for iteration, outcome, due_ns, taken_ns in zip(*(n.tolist() for n in names), strict=True):

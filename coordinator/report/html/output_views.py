@@ -14,6 +14,8 @@ from osbench.coordinator.report.html.page_numbers import DASH, counted, short
 ROWS = 200
 POINTS = 1000
 TEXT = 20_000
+#: Characters of an embedded page; a longer one is shown as text, cut.
+PAGE = 500_000
 #: Kinds that are drawn.
 _DRAWN = {"Pie": "pie", "StackedArea": "stacked", "Lines": "lines"}
 
@@ -35,6 +37,8 @@ class OutputView:
     rows: list[list[str]] = field(default_factory=list)
     left_out: int = 0
     text: str = ""
+    #: A page of the scenario's own, to be shown in a frame without scripts; "" for others.
+    page: str = ""
 
 
 def output_views(
@@ -82,6 +86,8 @@ def _view(anchor: str, chart: Mapping[str, Any], of: str) -> OutputView:
             rows=rows[:ROWS],
             left_out=max(0, len(rows) - ROWS),
         )
+    if kind == "EmbeddedChart" and isinstance(data, str) and len(data) <= PAGE:
+        return OutputView(**common, page=mask_url(data))
     return OutputView(**common, text=mask_url("\n".join(_texts(data)))[:TEXT])
 
 

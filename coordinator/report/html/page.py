@@ -222,6 +222,7 @@ def _environment() -> jinja2.Environment:
         "whole": page_numbers.whole,
         "short": page_numbers.short,
         "percent": page_numbers.percent_text,
+        "size": page_numbers.size_text,
         "instant": page_numbers.instant_s,
         "sentence": lambda sentence: page_numbers.spaced(mask_url(str(sentence))),
     }

@@ -7,6 +7,8 @@ import re
 
 from markupsafe import Markup, escape
 
+from osbench.coordinator.formatting import size
+
 #: Narrow no-break space: a number and its unit stay together.
 NARROW = "\u202f"
 DASH = "\u2013"
@@ -94,6 +96,11 @@ def percent_text(share: float | None, digits: int = 2) -> str:
 def rate_text(rate: float | None) -> str:
     """A number a second."""
     return DASH if rate is None else f"{short(rate)}{NARROW}/s"
+
+
+def size_text(number: int) -> str:
+    """Bytes with their unit."""
+    return size(number).replace(" ", NARROW)
 
 
 def spaced(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.results.totals import is_open_load
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
@@ -36,6 +36,11 @@ class WorkloadFacts:
     def anchor(self) -> str:
         """Its name in the page."""
         return f"w{self.number + 1}"
+
+    @property
+    def scenario(self) -> str:
+        """The name of its scenario."""
+        return str(self.summary.get("scenario") or self.summary.get("name") or "")
 
     @property
     def is_open(self) -> bool:
@@ -143,24 +148,25 @@ class WorkloadFacts:
         return list(self.timeline.get(name) or ())
 
 
+def _title(summary: Mapping[str, Any]) -> str:
+    """The name that the task gives a workload, else the title of its subtask."""
+    name = str(summary.get("name") or "")
+    own = name if summary.get("scenario", name) != name else ""
+    return own or str(summary.get("subtask") or name or "workload")
+
+
 def workloads_of(facts: RunFacts) -> list[WorkloadFacts]:
     """The workloads of a run in the order of the task."""
     found = list(facts.summary.get("workloads") or ())
     timelines = list((facts.timeline or {}).get("workloads") or ())
     asked = list(facts.manifest.get("workloads") or ())
-    titles = [str(one.get("subtask") or one.get("name") or "workload") for one in found]
-    several = Counter(titles)
-    seen: Counter[str] = Counter()
+    titles = distinct([_title(one) for one in found])
     workloads = []
     for number, summary in enumerate(found):
-        title = titles[number]
-        seen[title] += 1
-        if several[title] > 1:
-            title = f"{title} ({seen[title]})"
         workloads.append(
             WorkloadFacts(
                 number=number,
-                title=title,
+                title=titles[number],
                 summary=summary,
                 timeline=timelines[number] if number < len(timelines) else {},
                 asked=asked[number] if number < len(asked) else {},

@@ -171,11 +171,13 @@ def load_words(facts: WorkloadFacts) -> str:
         return kind
     if isinstance(config.get("stages"), Sequence):
         stages = config["stages"]
-        rates = [config.get("start", 0), *(stage["target"] for stage in stages)]
+        of_users = "users" in stages[0]
+        key, unit = ("users", " virtual users") if of_users else ("target", f"{NARROW}/s")
+        rates = [config.get("start", 0), *(stage[key] for stage in stages)]
         whole = sum(float(stage["duration"]) for stage in stages)
         steps = [rates[0], *(b for a, b in itertools.pairwise(rates) if a != b)]
         arrow = " → ".join(short(float(rate)) for rate in steps)
-        return f"{kind}, {arrow}{NARROW}/s over {limit_text(whole)}"
+        return f"{kind}, {arrow}{unit} over {limit_text(whole)}"
     parts = []
     if "concurrency" in config:
         parts.append(counted(int(config["concurrency"]), "virtual user"))

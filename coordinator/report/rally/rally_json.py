@@ -26,6 +26,9 @@ _CUT_SHORT = {
     "interrupted": ("aborted_manually", "Task was aborted due to abort signal."),
 }
 
+#: Exit codes of runs whose workloads all ran to their ends.
+_FINISHED = (0, 1, 4, 5)
+
 
 def write(directory: RunDirectory, summary: Mapping[str, Any], file: TextIO) -> None:
     """Write a finished run. `summary` is its JSON object, `run.json` and the blocks the rest."""
@@ -73,13 +76,13 @@ def _task(summary: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any
         "uuid": _uuid(summary["run_id"]),
         "title": summary["task"],
         "description": f"{said}osbench run {summary['run_id']}{note}",
-        "status": "finished" if summary["exit_code"] in (0, 1, 4) else "aborted",
+        "status": "finished" if summary["exit_code"] in _FINISHED else "aborted",
         "tags": summary["tags"],
         "env_uuid": _uuid(f"deployment {asked.get('deployment')}"),
         "env_name": asked.get("deployment") or "",
         "created_at": summary["started_at"][:19],
         "updated_at": summary["finished_at"][:19],
-        "pass_sla": all(_passed(workload) for workload in summary["workloads"]),
+        "pass_sla": _all_passed(summary, asked),
     }
 
 
@@ -88,7 +91,7 @@ def _subtask(summary: Mapping[str, Any], workload: Mapping[str, Any], number: in
         "uuid": _uuid(f"{summary['run_id']}/subtask/{number}"),
         "title": workload["subtask"],
         "description": workload.get("subtask_description", ""),
-        "status": "aborted" if workload["offered"]["cut_short"] else "finished",
+        "status": "aborted" if _aborted(workload) else "finished",
         "created_at": summary["started_at"][:19],
         "updated_at": summary["finished_at"][:19],
         "sla": {},
@@ -109,7 +112,7 @@ def _workload(
         "description": workload["description"],
         "runner": {workload["runner"]["type"]: workload["runner"]["config"]},
         "hooks": [_hook(hook, summary["finished_at"]) for hook in workload["hooks"]],
-        "scenario": {workload["name"]: mask(given["args"])},
+        "scenario": {workload.get("scenario", workload["name"]): mask(given["args"])},
         "min_duration": durations.least,
         "max_duration": durations.most,
         "start_time": durations.begun,
@@ -139,6 +142,17 @@ def _verdicts(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _passed(workload: Mapping[str, Any]) -> bool:
     return all(verdict["success"] for verdict in _verdicts(workload))
+
+
+def _all_passed(summary: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Every workload of the task ran, and met its criteria."""
+    ran = summary["workloads"]
+    return len(ran) == len(asked.get("workloads", ran)) and all(map(_passed, ran))
+
+
+def _aborted(workload: Mapping[str, Any]) -> bool:
+    # runs of older releases have no error
+    return bool(workload["offered"]["cut_short"] or workload.get("error"))
 
 
 def _full_s(contexts: Any, durations: Durations) -> float:
@@ -173,13 +187,11 @@ def _context_step(step: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _hook(hook: Mapping[str, Any], finished_at: str) -> dict[str, Any]:
-    # action and trigger as pairs: Rally writes objects, which it cannot read again
-    (action,), (trigger,) = hook["action"].items(), hook["trigger"].items()
     return {
         "config": {
             "description": hook["description"],
-            "action": list(action),
-            "trigger": list(trigger),
+            "action": hook["action"],
+            "trigger": hook["trigger"],
         },
         "results": [_firing(result, finished_at) for result in hook["results"]],
         "summary": hook["summary"],

@@ -65,6 +65,9 @@ class _Spread:
         return [sketch.low, *middle, sketch.high, mean, sketch.count]
 
 
+#: Charts of Rally that have no values by name; plug-ins of others are drawn as lines.
+_WHOLE = frozenset(("Table", "TextArea", "EmbeddedChart", "EmbeddedExternalChart", "OSProfiler"))
+
 #: What adds values up, by chart.
 _KINDS: Mapping[str, Callable[[], Values]] = {
     "StackedArea": Trend,
@@ -124,10 +127,10 @@ class Charts:
         }
 
     def _add(self, iteration: int, key: tuple[str, str, int], item: Mapping[str, Any]) -> None:
-        kind = _KINDS.get(key[1])
-        if kind is None:
+        if key[1] in _WHOLE:
             self.cut["not_additive"] += 1
             return
+        kind = _KINDS.get(key[1], Trend)
         chart = self._additive.get(key)
         if chart is None:
             if len(self._additive) >= CHARTS:

@@ -52,6 +52,8 @@ class OutcomeNotes:
     spans_dropped: int = 0
     rate_planned: float | None = None
     cut_short: str | None = None
+    #: Why the workload could not begin.
+    error: str = ""
     #: User-seconds for which nobody had the users that were asked for.
     missing_s: float = 0.0
     #: Blocks that arrived more than once.
@@ -128,6 +130,7 @@ def carried_on(
     marks = {*(mark for mark in notes.marks if mark.kind in kept), *outcome.marks}
     return replace(
         outcome,
+        error=outcome.error or notes.error,
         accounting=accounting,
         workers=tuple(sorted((*gone, *outcome.workers), key=lambda one: str(one["incarnation"]))),
         marks=tuple(sorted(marks, key=lambda mark: mark.from_s)),
@@ -205,6 +208,7 @@ def _notes_of(outcome: WorkloadOutcome, results: WorkloadResults) -> OutcomeNote
         spans_dropped=tracing.spans_dropped,
         rate_planned=offered.rate_planned,
         cut_short=offered.cut_short,
+        error=outcome.error,
         missing_s=max(0.0, waited_s - results.want_ns / 1e9),
         duplicates=outcome.accounting.duplicates,
     )

@@ -36,8 +36,8 @@ _OTHERS = {
     "DEFAULT": None,
     "security": None,
     "messaging": {"redis_url", "broker_url", "redis_timeout_s"},
-    "coordinator": {"plugin_path", "metrics_listen", "wait_for_workers_s"},
-    "worker": {"metrics_listen"},
+    "coordinator": {"plugin_path", "metrics_address", "wait_for_workers_s"},
+    "worker": {"metrics_address"},
 }
 
 
@@ -65,14 +65,9 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
         "deployment": plan.deployment.to_dict() if plan.deployment else None,
         "settings": _settings(plan.conf),
         "scenarios": {one.number: one.scenario.source_hash for one in plan.workloads},
-        "data": {
-            one.number: {
-                "path": str(one.data.path.absolute()),
-                "digest": one.data.digest,
-                "key": one.data.key.decode("ascii"),
-            }
-            for one in plan.workloads
-            if one.data is not None
+        "data": {one.number: _saved(one.data) for one in plan.workloads if one.data is not None},
+        "user_data": {
+            one.number: _saved(one.user_data) for one in plan.workloads if one.user_data is not None
         },
         "secrets": connection.keyring.text if connection.local else None,
     }
@@ -106,7 +101,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
         for option in ("redis_url", "broker_url"):
             conf.set_override(option, None, "messaging")
     plugins = Plugins(saved["plugin_paths"], saved["prefer"])
-    task = _task(saved["task"])
+    task = task_of(saved["task"])
     _check_scenarios(name, task, plugins, saved["scenarios"])
     options = saved["options"]
     plan = plan_run(
@@ -116,6 +111,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
         conf,
         RunOptions(**{**options, "tags": tuple(options["tags"])}),
         {int(number): _data_file(name, one) for number, one in saved["data"].items()},
+        {int(number): _data_file(name, one) for number, one in saved["user_data"].items()},
     )
     return SavedRun(
         plan=plan,
@@ -159,6 +155,14 @@ def _check_scenarios(name: str, task: Task, plugins: Plugins, known: Mapping[str
             )
 
 
+def _saved(file: DataFile) -> dict[str, str]:
+    return {
+        "path": str(file.path.absolute()),
+        "digest": file.digest,
+        "key": file.key.decode("ascii"),
+    }
+
+
 def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
     path = Path(saved["path"])
     found, problems = read(path, saved["key"].encode("ascii"))
@@ -169,7 +173,8 @@ def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
     return found
 
 
-def _task(saved: Mapping[str, Any]) -> Task:
+def task_of(saved: Mapping[str, Any]) -> Task:
+    """The task that `dataclasses.asdict` has made a mapping of."""
     subtasks = tuple(map(_subtask, saved["subtasks"]))
     return Task(**{**saved, "subtasks": subtasks, "tags": tuple(saved["tags"])})
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import StoreError, UsageError
+from osbench.coordinator.formatting import count, distinct, plain
 from osbench.coordinator.results.totals import Cost
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
@@ -79,6 +80,8 @@ class _Read:
     #: The last reading of the files: parts of traces, number of unreadable entries, errors.
     parts: dict[str, Trace] = field(default_factory=dict)
     skipped: int = 0
+    #: Events that services dropped, by service.
+    dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -96,7 +99,7 @@ class Collection:
     ) -> None:
         """`names` are those of the workloads; `wanted` returns False to end the wait early."""
         self._directory = directory
-        self._names = _distinct(names)
+        self._names = distinct(names)
         self._settings = settings
         self._warmup_ns = warmup_ns
         self._wanted = wanted
@@ -146,6 +149,11 @@ class Collection:
         digest, kept = self._digest(rows, reasons, drawn, spool, read)
         if store is not None:
             self._tidy(store, everything, kept | unread, read)
+        self._notes += [
+            f"traces: {plain(name)} dropped {count(number, 'event')} of its spans"
+            for name, number in sorted(read.dropped.items())
+            if number
+        ]
         features = digest.table.close()
         sentences = {answer.name: answer.sentence for answer in explain(features).answers}
         self._archive.close(features, self._described(digest, len(rows), kept))
@@ -179,6 +187,7 @@ class Collection:
         try:
             self._until_quiet(store, ids, spool, read)
             self._files_again(store, ids, spool, read)
+            read.dropped = store.dropped(ids)
         finally:
             self._skipped += store.skipped
 
@@ -223,7 +232,7 @@ class Collection:
         spool: Spool,
         read: _Read,
     ) -> None:
-        for found in store.read(ids):
+        for found in store.read(ids, lengths):
             trace_id = found.trace_id
             part = read.parts.get(trace_id)
             trace = merge([found, part]) if part is not None else found
@@ -301,11 +310,3 @@ def _last(spool: Spool, again: Mapping[str, int]) -> Iterator[Trace]:
             left[trace.trace_id] = readings - 1
         else:
             yield trace
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        same = sum(1 for other in names[: len(found)] if other == name)
-        found.append(f"{name} ({same + 1})" if same else name)
-    return found

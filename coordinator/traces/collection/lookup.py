@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -10,6 +11,7 @@ import numpy as np
 
 from osbench.common.errors import DeploymentError, StoreError, UsageError
 from osbench.coordinator.deployments.registry import Deployments
+from osbench.coordinator.formatting import distinct, plain
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.features import NO_GROUP
@@ -36,12 +38,12 @@ class TraceLocations(Protocol):
 
 
 def find_trace(
-    locations: TraceLocations, which: str, run: str | None, workload: int | None, file: Path | None
+    locations: TraceLocations, which: str, run: str | None, workload: str | None, file: Path | None
 ) -> tuple[Trace, TraceSet, int | None]:
     """The trace of an iteration number or trace id (or its beginning), and its iteration if known.
 
     `which` may begin with a run and a colon, in place of `run`; without either it is the last run.
-    `workload` counts from 1. Raises UsageError if there is no such trace.
+    `workload` is a name, or a position from 0. Raises UsageError if there is no such trace.
     """
     if file is not None:
         trace_set = of_file(file)
@@ -84,18 +86,24 @@ def _run_and_which(which: str, run: str | None) -> tuple[str, str]:
     return before, after
 
 
-def _check_workload(workload: int | None, count: int, name: str) -> None:
-    if workload is not None and not 1 <= workload <= count:
-        raise UsageError(f"{name} has no workload {workload}, only 1 to {count}")
+def _position(workload: str | None, names: Sequence[str], where: str) -> int | None:
+    if workload is None:
+        return None
+    if workload in names:
+        return list(names).index(workload)
+    if workload.isdecimal() and int(workload) < len(names):
+        return int(workload)
+    known = ", ".join(f"{position} {plain(name)}" for position, name in enumerate(names))
+    raise UsageError(f"{where} has no workload {workload}; there are {known}")
 
 
-def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: int | None) -> str:
+def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: str | None) -> str:
     """The trace id of an iteration, or the one that begins with these digits."""
     features, number = trace_set.features, int(which)
-    _check_workload(workload, len(features.groups), trace_set.name)
+    position = _position(workload, features.groups, trace_set.name)
     rows = np.flatnonzero(features.iteration == number)
-    if workload is not None:
-        in_it = features.group[rows] == workload - 1
+    if position is not None:
+        in_it = features.group[rows] == position
         if not in_it.any() and (features.group[rows] == NO_GROUP).any():
             # kept but not in the random sample: only the results show its workload
             return _id_in_results(directory, number, workload)
@@ -127,7 +135,7 @@ def _from_store(
     directory: RunDirectory,
     number: int | None,
     which: str,
-    workload: int | None,
+    workload: str | None,
 ) -> tuple[Trace, TraceSet, int | None]:
     trace_id = trace_key(which)
     if number is not None:
@@ -158,13 +166,15 @@ def _from_store(
     return found[0], trace_set, number
 
 
-def _id_in_results(directory: RunDirectory, number: int, workload: int | None) -> str:
-    workloads = (directory.read("run.json") or {}).get("workloads", [])
-    _check_workload(workload, len(workloads), f"run {directory.path.name}")
-    rows, _ = traced_iterations(directory, len(workloads), {})
+def _id_in_results(directory: RunDirectory, number: int, workload: str | None) -> str:
+    asked = (directory.read("run.json") or {}).get("workloads", [])
+    # runs of older releases have no names
+    names = distinct([str(one.get("name") or one.get("scenario") or "") for one in asked])
+    position = _position(workload, names, f"run {directory.path.name}")
+    rows, _ = traced_iterations(directory, len(names), {})
     chosen = rows.iteration == number
-    if workload is not None:
-        chosen &= rows.workload == workload - 1
+    if position is not None:
+        chosen &= rows.workload == position
     at = np.flatnonzero(chosen)
     if len(at) != 1:
         raise UsageError(

@@ -115,7 +115,7 @@ def traced_iterations(
                     rows.due[at],
                     rows.started[at],
                     service[at],
-                    (rows.ended - rows.due)[at],
+                    rows.response[at],
                     errors.of(who, rows, at),
                     warming[at].astype(np.int64),
                 )

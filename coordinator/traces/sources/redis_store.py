@@ -7,7 +7,7 @@ trace with 100,000 keys. A trace is one list, `osprofiler_opt:<id>`, which is re
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -20,8 +20,9 @@ from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
-#: Prefixes of lists of events, and of additional lists for failed traces (`filter_error_trace`).
-_EVENTS, _ERRORS = "osprofiler_opt", "osprofiler_error"
+#: Prefixes of lists of events, of what marks failed traces (`filter_error_trace`), and of the
+#: numbers of events that services had to drop (deploy/osprofiler).
+_EVENTS, _ERRORS, _DROPPED = "osprofiler_opt", "osprofiler_error", "osprofiler_dropped"
 
 #: Traces per pipeline, and events per pipeline, whose replies are in memory at once.
 _CHUNK = 200
@@ -46,9 +47,14 @@ class RedisTraces:
         except StoreError:
             raise StoreError(f"trace store: {self._place} is not an address of a Redis") from None
 
-    def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """The stored parts of these traces. Raises StoreError if the store fails."""
-        for ids in self._groups(wanted):
+    def read(
+        self, wanted: Collection[str], lengths: Mapping[str, int] | None = None
+    ) -> Iterator[Trace]:
+        """The stored parts of these traces. Raises StoreError if the store fails.
+
+        `lengths` are those that `lengths` has told; without them it is asked for them.
+        """
+        for ids in self._groups(wanted, lengths):
             # the newest event is the head of its list
             for trace_id, raw in zip(ids, self._send("LRANGE", ids, -EVENTS, -1), strict=True):
                 events = list(self._events(raw))
@@ -63,12 +69,24 @@ class RedisTraces:
         """Numbers of stored events, in the order of the ids. Raises StoreError."""
         return [int(n) for ids in _chunks(wanted) for n in self._send("LLEN", ids)]
 
+    def dropped(self, wanted: Collection[str]) -> dict[str, int]:
+        """Numbers of events that services dropped, by service. Raises StoreError."""
+        found: dict[str, int] = {}
+        for ids in _chunks(wanted):
+            for counts in self._send("HGETALL", ids, space=_DROPPED):
+                for service, number in counts.items():
+                    name = service.decode("utf-8", "replace")
+                    found[name] = found.get(name, 0) + _number(number)
+        return found
+
     def delete(self, wanted: Collection[str]) -> int:
         """Remove traces; returns their number. Raises StoreError."""
         found = 0
         for ids in _chunks(wanted):
-            found += sum(map(int, self._send("UNLINK", ids)))
-            self._send("UNLINK", ids, space=_ERRORS)
+            with self._reached():
+                # a command for all of them costs a fraction of one for each
+                found += int(self._client.unlink(*_keys(ids)))
+                self._client.unlink(*_keys(ids, _ERRORS), *_keys(ids, _DROPPED))
         return found
 
     def expire(self, wanted: Collection[str], seconds: int) -> None:
@@ -89,12 +107,15 @@ class RedisTraces:
         """Close the connection."""
         self._client.close()
 
-    def _groups(self, wanted: Collection[str]) -> Iterator[list[str]]:
+    def _groups(
+        self, wanted: Collection[str], lengths: Mapping[str, int] | None
+    ) -> Iterator[list[str]]:
         """Groups of ids whose events are read at once, limited by the number of events."""
         for ids in _chunks(wanted):
             group: list[str] = []
             events = 0
-            for trace_id, length in zip(ids, self._send("LLEN", ids), strict=True):
+            known = self._send("LLEN", ids) if lengths is None else [lengths[one] for one in ids]
+            for trace_id, length in zip(ids, known, strict=True):
                 more = min(int(length), EVENTS)
                 if group and events + more > _TOGETHER:
                     yield group
@@ -131,9 +152,9 @@ class RedisTraces:
     ) -> list[Any]:
         with self._reached():
             pipeline = self._client.pipeline(transaction=False)
-            for trace_id in ids:
+            for key in _keys(ids, space):
                 pipeline.execute_command(  # type: ignore[no-untyped-call]  # redis-py has no hints here
-                    command, f"{space}:{uuid_form(trace_id)}", *arguments
+                    command, key, *arguments
                 )
             return list(pipeline.execute())
 
@@ -143,6 +164,14 @@ class RedisTraces:
             yield
         except (redis.RedisError, OSError) as error:
             raise StoreError(f"trace store at {self._place}: {error}") from None
+
+
+def _keys(ids: Sequence[str], space: str = _EVENTS) -> list[str]:
+    return [f"{space}:{uuid_form(trace_id)}" for trace_id in ids]
+
+
+def _number(raw: bytes) -> int:
+    return int(raw) if raw.isdigit() else 0
 
 
 def _chunks(wanted: Collection[str]) -> Iterator[list[str]]:

@@ -41,6 +41,28 @@ def test_a_list_of_commands_imports_nothing_that_commands_need(arguments: tuple[
     assert "imported []" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("module", "later"),
+    [
+        # before the workers of local mode start
+        (
+            "osbench.coordinator.cli.commands.run",
+            ("celery", "jinja2", "osbench.coordinator.report", "osbench.coordinator.comparison"),
+        ),
+        # before they start their processes
+        ("osbench.worker.main", ("celery", "numpy", "redis", "cryptography")),
+    ],
+)
+def test_what_a_run_needs_later_does_not_delay_its_start(module: str, later: list[str]) -> None:
+    program = f"import sys\nimport {module}\nprint(sorted({{*{later!r}}} & {{*sys.modules}}))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.stdout == "[]\n", done.stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_listed_with_the_first_line_of_its_help(name: str) -> None:
     _, line = COMMANDS[name]

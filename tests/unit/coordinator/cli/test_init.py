@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from osbench.common.plugin import signature
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli import main
 from osbench.coordinator.cli.commands.plugin import example
@@ -88,7 +89,11 @@ def test_examples_of_scenarios_have_arguments_of_the_right_types(tmp_path: Path)
 
         assert shown.exit_code == 0, shown.output
         sample = yaml.safe_load(shown.output.partition("example:")[2].partition("\ncontexts")[0])
-        assert plugins.scenario(name).check_args(sample["scenario"][name] or {}) == []
+        plugin = plugins.scenario(name)
+        function = getattr(plugin.cls, plugin.method)
+        args = sample["scenario"][name] or {}
+        assert signature.misnamed(name, function, args) == []
+        assert signature.mistyped(name, function, args) == {}
         if name == "Mine.all":
             values = ["...", True, 1.0, [{}], 1, "...", {"1": []}]
             assert list(sample["scenario"][name].values()) == values

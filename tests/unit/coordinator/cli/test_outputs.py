@@ -43,7 +43,7 @@ def block(workload, numbers, add=0):
         items = ({"kind": "complete", "item": text}, {"kind": "additive", "item": area})
         return [msgpack.packb(item) for item in items]
 
-    rows = [(n, Outcome.OK, 0, 1, 2, 0, 0, (), (b"", outputs(n))) for n in numbers]
+    rows = [(n, Outcome.OK, 0, 1, 2, 0, 0, (), (b"", outputs(n), b"")) for n in numbers]
     columns = encode_rows(rows, (), 0)
     return {"workload": workload, "incarnation": "w", "columns": columns, "failures": []}
 
@@ -52,7 +52,7 @@ def test_the_charts_of_an_iteration_are_those_of_the_row_that_settled_it(invoke)
     text = invoke("--outputs", "2").stdout
     found = json.loads(invoke("--outputs", "2", "--json").stdout)["outputs"]
 
-    assert "1. A.b  iteration 2" in text
+    assert "0. A.b  iteration 2" in text
     assert "line 2" in text and "line 102" not in text
     assert [(one["name"], one["additive"][0]["data"]) for one in found] == [
         ("A.b", [["a", 2]]),

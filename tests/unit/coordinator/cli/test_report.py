@@ -331,3 +331,16 @@ def test_a_run_that_cannot_start_is_reported(tmp_path: Path) -> None:
     assert error is not None
     assert error.text == "t.yaml: 1 problem\nsubtasks[0]: is missing"
     assert not list(tmp_path.glob("*.csv"))
+
+
+def test_an_accident_in_a_run_is_reported(tmp_path: Path) -> None:
+    chosen = ExportOptions(files={}, exports=(f"junit={tmp_path / 'r.xml'}",)).own()
+    exports = RunExports(chosen, RunDirectory.of(str(tmp_path), "none"), lambda _: None)
+
+    with pytest.raises(ZeroDivisionError), exports.around():
+        raise ZeroDivisionError("at http://u:planted@h")
+
+    error = ElementTree.parse(tmp_path / "r.xml").getroot().find("testcase/error")
+    assert error is not None
+    assert error.get("type") == "exit code 1"
+    assert error.text == "internal error: ZeroDivisionError: at http://***@h"

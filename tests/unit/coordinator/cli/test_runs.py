@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from osbench.common.errors import ConfigError
 from osbench.coordinator.cli.commands.runs import runs
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 DAY_S = 86400
@@ -147,3 +150,40 @@ def test_delete_refuses_what_left_resources_unless_forced(invoke: Invoke, tmp_pa
     assert f"osbench-coord cleanup {name}" in refused.stderr
     assert forced.exit_code == 0
     assert left(tmp_path) == []
+
+
+def test_where_there_are_no_runs_the_place_is_named(invoke: Invoke, tmp_path: Path) -> None:
+    done = invoke("list")
+
+    assert done.exit_code == 0
+    assert f"no runs in {tmp_path / 'runs'}" in done.stderr
+
+
+def test_a_data_directory_that_cannot_be_read_is_an_error(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+
+    done = invoke("list")
+
+    assert done.exit_code == 2
+    assert f"[DEFAULT] data_dir: the runs in {tmp_path / 'runs'} cannot be listed" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "closed"])
+def test_where_no_run_can_be_kept_is_told_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "closed").mkdir()
+    # who runs tests as root may write anywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed")
+
+    with pytest.raises(ConfigError) as raised:
+        check_writable(str(tmp_path / place))
+
+    why = "may not write to" if place == "closed" else f"{tmp_path / 'file'} is no directory"
+    assert f"[DEFAULT] data_dir: no run can be kept in {tmp_path / place}: " in str(raised.value)
+    assert why in str(raised.value)
+
+
+def test_a_new_data_directory_is_fit(tmp_path: Path) -> None:
+    check_writable(str(tmp_path / "new" / "place"))

@@ -301,12 +301,15 @@ def test_an_iteration_is_found_in_its_workload(call, kept):
     assert call("show", "6").startswith(
         f"Trace {uuid_form(found[7].trace_id)}, iteration 6 of Shop.sell in 20260401-b"
     )
-    assert f"Trace {uuid_form(found[4].trace_id)}, iteration 5" in call(
-        "show", "5", "--workload", 1
-    )
+    for workload in ("0", "Shop.buy"):
+        assert f"Trace {uuid_form(found[4].trace_id)}, iteration 5" in call(
+            "show", "5", "--workload", workload
+        )
     assert "iteration 5 is in several workloads" in call("show", "5", code=2)
-    assert "iteration 6 of 20260401-b has no trace" in call("show", "6", "--workload", 1, code=2)
-    assert "20260401-b has no workload 3, only 1 to 2" in call("show", "5", "--workload", 3, code=2)
+    assert "iteration 6 of 20260401-b has no trace" in call("show", "6", "--workload", 0, code=2)
+    assert "20260401-b has no workload 2; there are 0 Shop.buy, 1 Shop.sell" in call(
+        "show", "5", "--workload", 2, code=2
+    )
 
 
 def test_a_trace_kept_but_not_drawn_is_found_in_its_workload(call, tmp_path):
@@ -314,18 +317,20 @@ def test_a_trace_kept_but_not_drawn_is_found_in_its_workload(call, tmp_path):
     drawn, other = list(traces(2))
     directory = RunDirectory.create(str(tmp_path), "20260401-b")
     archive, digest = Archive(directory.path), Digest(Survey(), ["Shop.buy", "Shop.sell"])
-    directory.write("run.json", {"workloads": ["Shop.buy", "Shop.sell"]})
+    directory.write(
+        "run.json", {"workloads": [{"scenario": "Shop.buy"}, {"scenario": "Shop.sell"}]}
+    )
     for number, (trace, group) in enumerate(((drawn, 0), (other, NO_GROUP))):
         digest.add_iteration(trace, group=group, iteration=5, outcome=Outcome.OK, kept=True)
         archive.keep(trace)
-        row = (5, Outcome.OK, 0, 0, 1, 0, 0, [], (bytes.fromhex(trace.trace_id), None))
+        row = (5, Outcome.OK, 0, 0, 1, 0, 0, [], (bytes.fromhex(trace.trace_id), None, b""))
         columns = encode_rows([row], [], 0)
         directory.keep([{"workload": number, "columns": columns, "incarnation": "w1"}])
     described = {"traced": 2, "skipped": 0, "usual": [], "clocks": [], "ranking": []}
     archive.close(digest.table.close(), described | {"census": digest.coverage.to_dict()})
     directory.close()
 
-    for number, trace in enumerate((drawn, other), 1):
+    for number, trace in enumerate((drawn, other)):
         said = call("show", "5", "--workload", number)
         assert f"Trace {uuid_form(trace.trace_id)}, iteration 5" in said
     assert "iteration 5 is in several workloads" in call("show", "5", code=2)

@@ -137,3 +137,20 @@ def test_values_set_from_the_command_line_are_checked_with_the_file(run):
     assert bad.exit_code == lost.exit_code == 2
     assert 'subtasks[0].runner.constant.times: must be a whole number, got "none"' in bad.output
     assert "--set c.0.runner.times: there is no subtask 'c'" in lost.output
+
+
+def test_an_argument_that_no_file_has_is_refused_after_all_reports(run):
+    result = run("one.yaml", "good.yaml", "--task-args", "times=2,tiems=3")
+
+    assert result.exit_code == 2
+    assert "one.yaml: OK" in result.stdout
+    assert "--task-args: the task has no argument 'tiems'; did you mean times?" in result.stderr
+
+
+def test_of_an_argument_in_a_file_that_no_task_has_is_warned(run, tmp_path):
+    (tmp_path / "args.yaml").write_text("times: 2\ntiems: 3\n")
+
+    result = run("one.yaml", "--task-args-file", "args.yaml")
+
+    assert result.exit_code == 0
+    assert "Warning: --task-args-file args.yaml: the task has no argument 'tiems'" in result.stderr

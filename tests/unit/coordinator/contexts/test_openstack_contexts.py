@@ -213,6 +213,17 @@ def test_a_workbook_whose_answer_was_lost_is_taken_as_it_is(cloud, monkeypatch, 
     assert [path for method, path, _ in cloud.seen if "workbooks" in path] == ["/v3/workbooks"] * 2
 
 
+@pytest.mark.parametrize("text", [None, "{a", "[1]"])
+def test_a_definition_that_is_no_workbook_is_a_problem_of_the_task(text, tmp_path):
+    file = tmp_path / "workbook.yaml"
+    if text is not None:
+        file.write_text(text)
+
+    (said,) = Workbooks.check_config({"definition": str(file)})
+
+    assert said.startswith(f"the definition {file} ")
+
+
 def test_a_service_name_becomes_its_type(cloud):
     made = Chain(cloud).set_up(ApiVersions, {"zaqar": {"service_name": "messaging", "version": 2}})
 

@@ -188,6 +188,18 @@ def test_junit_has_the_errors_of_iterations(tmp_path: Path) -> None:
     assert "1 x IterationTimeout: no end after 2 s" in output
 
 
+def test_junit_has_the_soft_checks(tmp_path: Path) -> None:
+    workload = constant_workload()
+    workload.statistics.soft_checks.counts.update({"price is known": [7, 2], "\x00": [1, 0]})
+
+    suite = suite_of(run_report(workload), tmp_path)
+
+    assert suite.findtext("testcase/system-out") == (
+        "check price is known: failed 2 times, held 7 times\n"
+        "check \ufffd: failed 0 times, held 1 times"
+    )
+
+
 def test_junit_tells_that_the_generator_was_the_limit(tmp_path: Path) -> None:
     note = "Dummy.dummy: iterations started late"
 
@@ -383,7 +395,7 @@ def test_names_cannot_break_out_of_their_quotes(tmp_path: Path) -> None:
 
     families = {one.name: one for one in parser.text_string_to_metric_families(text)}
 
-    assert {one.labels["scenario"] for one in families["osbench_iterations"].samples} == {name}
+    assert {one.labels["name"] for one in families["osbench_iterations"].samples} == {name}
     assert [one.value for one in families["osbench_exit_code"].samples] == [0]
 
 

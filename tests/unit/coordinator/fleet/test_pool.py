@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from helpers.heartbeats import heartbeat
-from osbench.common.errors import StoreAway, Superseded
+from osbench import __version__
+from osbench.common.errors import FleetError, StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
+from osbench.coordinator.fleet.heartbeats import OTHER_VERSION
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.fleet.worker_request import WorkerRequest
@@ -32,6 +34,7 @@ class Desk:
         #: How many looks at the heartbeats fail.
         self.failing = 0
         self.refused = self.unverified = 0
+        self.unverified_names: list[str] = []
         reader: Any = self
         self.pool = WorkerPool(self, reader, "r")
         self.pool.epoch = 2
@@ -92,6 +95,39 @@ def test_workers_are_waited_for_while_redis_is_away(desk):
     desk.pool.gather(ONE, check=lambda: None, say=print, patience_s=60.0)
 
     assert (desk.failing, desk.joined) == (0, ["m1"])
+
+
+OTHER = replace(FREE, incarnation="w9", version="0.0.1", state=OTHER_VERSION)
+
+
+def test_a_worker_of_another_version_is_not_invited_and_named(desk):
+    desk.beats = [OTHER]
+
+    with pytest.raises(FleetError) as raised:
+        desk.pool.gather(replace(ONE, wait_s=0.0), check=lambda: None, say=print)
+
+    assert desk.offers == []
+    assert f"1 worker process of another version of osbench than {__version__}" in str(raised.value)
+    assert "(h:7 has 0.0.1): install the same version there." in str(raised.value)
+
+
+def test_a_run_with_enough_workers_says_which_it_leaves_out(desk):
+    desk.beats = [JOINED, OTHER]
+    said: list[str] = []
+
+    desk.pool.gather(ONE, check=lambda: None, say=said.append)
+
+    (line,) = said
+    assert "(h:7 has 0.0.1)" in line
+
+
+def test_a_worker_with_another_key_gets_an_offer_that_it_cannot_follow(desk):
+    desk.beats, desk.unverified_names = [JOINED], ["h.3.c"]
+
+    desk.pool.gather(ONE, check=lambda: None, say=print)
+
+    (hint,) = [one for one in desk.offers if one.incarnation == "h.3.c"]
+    assert (hint.challenge, hint.session) == ("", "")
 
 
 def test_nobody_waits_for_redis_longer_than_it_takes_to_lose_patience(desk):

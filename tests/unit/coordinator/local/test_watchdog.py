@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 import psutil
@@ -164,3 +165,25 @@ def alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_waiting_for_leaders_ends_with_the_first_that_has_ended(start: Start) -> None:
+    lives, _ = start(SLEEPER)
+    ends, _ = start(SLEEPER)
+    leaders = set(map(found, (lives, ends)))
+    # nobody has waited for it: what is left of it counts as ended
+    ends.kill()
+
+    begun = time.monotonic()
+    watchdog._await_end(leaders, 20.0)
+
+    assert time.monotonic() - begun < 20.0
+
+
+def test_waiting_for_leaders_that_go_on_takes_as_long_as_it_may(start: Start) -> None:
+    lives, _ = start(SLEEPER)
+
+    begun = time.monotonic()
+    watchdog._await_end({found(lives)}, 0.1)
+
+    assert time.monotonic() - begun >= 0.1

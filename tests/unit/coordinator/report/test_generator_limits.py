@@ -85,3 +85,40 @@ def test_users_that_waited_for_work_are_told():
     assert said == (
         "concurrency held is 95.0%: a virtual user waited 0.50 s for work, or had no worker"
     )
+
+
+def late_loop(lag_s: float, beats: int = 2000, **blocked_s: float) -> WorkloadStatistics:
+    found = statistics(0.001)
+    lags = np.full(beats, int(lag_s * 1e9))
+    found.add_loop(lags, {place: int(lasted * 1e9) for place, lasted in blocked_s.items()})
+    return found
+
+
+def test_a_scenario_that_blocks_the_event_loop_is_told_with_its_place():
+    (said,) = generator_limits(accounting(), OFFERED, late_loop(0.2, shop=0.4, store=1.5), 0.1)
+
+    assert said.startswith(
+        "the scenario blocked the event loop of its workers for 1.90 s, of that 1.50 s at store: "
+    )
+    assert "run_blocking" in said
+
+
+def test_an_event_loop_that_is_late_by_itself_had_too_much_to_do():
+    (said,) = generator_limits(accounting(), OFFERED, late_loop(0.2), 0.1)
+
+    assert said == (
+        "the event loops of the workers were late by 0.200 s at p99, above lag_limit_s (0.1 s): "
+        "add workers, or take fewer virtual users"
+    )
+
+
+def test_an_event_loop_that_was_blocked_once_is_no_limit():
+    assert generator_limits(accounting(), OFFERED, late_loop(0.001, shop=0.06), 0.1) == []
+
+
+def test_what_a_short_load_imports_first_is_no_limit():
+    # 1 % of a short load is less than an import takes
+    short = late_loop(0.001, beats=10, shop=0.09)
+
+    assert generator_limits(accounting(), OFFERED, short, 0.1) == []
+    assert generator_limits(accounting(), OFFERED, short, 0.05) != []

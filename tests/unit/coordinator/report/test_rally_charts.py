@@ -88,7 +88,7 @@ def added_up(kind, iterations):
     rows = [
         (
             *(number, Outcome.OK, 0, 1, 2, 0, 0, ()),
-            (b"", [msgpack.packb({"kind": "additive", "item": chart(kind, pairs)})]),
+            (b"", [msgpack.packb({"kind": "additive", "item": chart(kind, pairs)})], b""),
         )
         for number, pairs in enumerate(iterations, 1)
     ]

@@ -29,6 +29,30 @@ def test_a_run_looks_like_its_golden_file(golden, width):
     golden(f"summary-{width}.txt", text)
 
 
+def test_runs_of_older_releases_say_nothing_of_requests_and_loops():
+    summary = to_json(run_report(rps_workload()))
+    del summary["workloads"][0]["requests"], summary["workloads"][0]["loops"]
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=120))
+
+    assert "requests" not in file.getvalue()
+    assert "loops" not in file.getvalue()
+
+
+def test_requests_without_any_answer_have_no_phases():
+    summary = to_json(run_report(rps_workload()))
+    total = summary["workloads"][0]["requests"]["total"]
+    total["unanswered"] = total["requests"]
+    for phase in ("wait", "rest"):
+        total["phases"][phase] = dict.fromkeys(total["phases"][phase]) | {"count": 0}
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=120))
+
+    assert "requests    948: 20 new connections" in file.getvalue()
+
+
 def test_no_color_leaves_no_colour(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -148,3 +172,16 @@ def test_lost_workers_are_named_among_the_workers():
         "9 of them lost: node1:1, node1:2, node1:3, node1:4, node1:5, node1:6 and 3 others" in nine
     )
     assert "of them lost" not in text_of(run_report(workload))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_the_table_of_times_wraps_no_name(width):
+    summary = to_json(run_report(rps_workload()))
+    name = "keystone_v3.create_token_of_a_user_with_many_roles"
+    (workload,) = summary["workloads"]
+    workload["actions"] = {name: next(iter(workload["actions"].values()))}
+    file = io.StringIO()
+
+    render(summary, Console(file=file, width=width))
+
+    assert f"   {name}" in file.getvalue()

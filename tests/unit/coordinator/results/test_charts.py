@@ -28,7 +28,7 @@ def block(*iterations, first=1):
             number,
             Outcome.OK,
             *(0, 1, 2, 0, 0, ()),
-            (b"", [msgpack.packb({"kind": kind, "item": chart}) for kind, chart in outputs]),
+            (b"", [msgpack.packb({"kind": kind, "item": chart}) for kind, chart in outputs], b""),
         )
         for number, outputs in enumerate(iterations, first)
     ]
@@ -87,6 +87,14 @@ def test_complete_charts_are_counted_and_say_where_to_find_one():
     assert texts["description"] == "what it is"
     assert (pages["chart_plugin"], pages["iterations"]) == ("EmbeddedChart", 1)
     assert found["additive"] == []
+
+
+def test_a_chart_plug_in_that_only_rally_knows_is_added_up_as_lines():
+    found = charts_of(additive("Waterfall", [["a", 1]], [["a", 3]]))
+
+    (chart,) = found["additive"]
+    assert (chart["chart_plugin"], chart["data"]) == ("Waterfall", [["a", [[1, 1], [2, 3]]]])
+    assert found["cut"]["not_additive"] == 0
 
 
 def test_what_cannot_be_added_up_is_counted_and_spoils_nothing():

@@ -36,6 +36,22 @@ def add(results: WorkloadResults, numbers: range, outcome: Outcome = Outcome.OK)
     )
 
 
+def fail(results: WorkloadResults, numbers: range, failure: int, etype: str, message: str) -> None:
+    """Iterations that failed with an error."""
+    outcome = int(Outcome.FAILED)
+    rows = [(n, outcome, 0, 0, MS, 0, failure, (), None) for n in numbers]
+    block = Block(
+        run="r",
+        membership="m",
+        incarnation="w1",
+        number=1,
+        workload=0,
+        columns=encode_rows(rows, (), 0),
+        failures=[[failure, etype, message, "at line 1"]],
+    )
+    results.add(block)
+
+
 def test_rates_are_over_the_last_seconds() -> None:
     rates = RecentRates()
     assert rates.rate("a") == 0
@@ -114,6 +130,40 @@ def test_they_are_computed_once_a_second_at_most(results: WorkloadResults) -> No
     assert figures.fields(10.9, ()) is first
     later = figures.fields(11.0, ())
     assert later["rate"] == pytest.approx(99)
+
+
+def test_what_is_recent_leaves_out_what_was_before(results: WorkloadResults) -> None:
+    figures = LiveFigures(results, is_open=False)
+    assert figures.fields(0.0, ())["recent"] is None
+    add(results, range(1, 11))
+    add(results, range(11, 14), Outcome.FAILED)
+    before = figures.fields(5.0, ())["recent"]
+    add(results, range(50, 60))
+    add(results, range(60, 61), Outcome.TIMED_OUT)
+
+    recent = figures.fields(15.0, ())["recent"]
+
+    assert (before.span_s, before.failed, before.rate) == (5.0, 3, pytest.approx(13 / 5))
+    assert (recent.span_s, recent.failed, recent.rate) == (10.0, 1, pytest.approx(11 / 10))
+    assert recent.failed_share == pytest.approx(1 / 11)
+    assert recent.p50_s == pytest.approx(0.054, rel=0.002)
+    assert recent.p95_s == pytest.approx(0.059, rel=0.002)
+    quiet = figures.fields(40.0, ())["recent"]
+    assert (quiet.rate, quiet.p50_s, quiet.failed) == (0.0, None, 0)
+
+
+def test_the_most_frequent_error_of_the_last_seconds_is_named(results: WorkloadResults) -> None:
+    figures = LiveFigures(results, is_open=False)
+    fail(results, range(1, 10), 1, "Refused", "no more")
+    figures.fields(0.0, ())
+    fail(results, range(10, 12), 2, "Gone", "away\x1b[2J\nsecond line")
+    fail(results, range(12, 13), 1, "Refused", "no more")
+
+    recent = figures.fields(10.0, ())["recent"]
+
+    assert recent.error.startswith("Gone: away")
+    assert "\x1b" not in recent.error
+    assert "second" not in recent.error
 
 
 def test_each_worker_has_a_row(results: WorkloadResults) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from osbench.common.errors import Untrusted
@@ -105,3 +106,29 @@ def test_rows_of_the_warm_up_count_in_the_ledger_alone():
     assert book.warmup_rows == 2
     assert book.statistics.ran == 2
     assert book.busy_s == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lags": b"123"},
+        {"blocked": [["a", -1]]},
+        {"blocked": [["a"]]},
+        {"blocked": [7]},
+        {"asides": [["a", "b"]]},
+    ],
+)
+def test_what_is_no_measure_of_an_event_loop_is_refused(book, wrong):
+    with pytest.raises(Untrusted):
+        book.add(block("w1", 1, **wrong))
+
+    assert book.statistics.loop_lag.count == 0
+
+
+def test_how_late_event_loops_were_is_added_up(book):
+    lags = np.array([5, 7 * S], "<i8").tobytes()
+    book.add(block("w1", 1, lags=lags, blocked=[["shop.py:3", S], ["shop.py:9", S]]))
+    book.add(block("w2", 1, lags=lags, blocked=[["shop.py:3", S]]))
+
+    assert (book.statistics.loop_lag.count, book.statistics.loop_lag.max) == (4, 7 * S)
+    assert book.statistics.blocked.most_common(1) == [("shop.py:3", 2 * S)]

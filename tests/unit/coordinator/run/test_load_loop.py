@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ class Workload:
         self.steps: list[str] = []
         self.workers = SimpleNamespace(ready=False)
         self.plan = SimpleNamespace(number=0)
+        self.users_to_end, self.timeout_s = 0, 0.0
         self.lost: list[Any] = []
         self.hungry = False
         self.wants_workers = True
@@ -97,6 +99,7 @@ class Desk:
             limits=SimpleNamespace(patience_s=60.0),
             accounts=SimpleNamespace(memberships={"m-x": "membership"}),
             check=nothing,
+            directory=SimpleNamespace(path=Path("no such folder")),
         )
         failover: Any = SimpleNamespace(detect=lambda: self.lost, invite=nothing)
         workload: Any = self.workload

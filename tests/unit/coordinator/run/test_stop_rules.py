@@ -9,6 +9,8 @@ import pytest
 
 from osbench.common.plugin.runner import Step
 from osbench.common.plugin.sla import Verdict
+from osbench.common.protocol.user_life import LifeEvent
+from osbench.coordinator.results.users.user_lives import UserLives
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.stop_rules import StopRules
 
@@ -16,10 +18,15 @@ FAILED = Verdict(criterion="failure_rate", success=False, detail="6 of 10 failed
 
 
 def rules(
-    status: RunStatus, *, abort: bool = False, breach: Any = None, failing: Any = ()
+    status: RunStatus,
+    *,
+    abort: bool = False,
+    breach: Any = None,
+    failing: Any = (),
+    rule: Any = None,
 ) -> StopRules:
     sla = SimpleNamespace(breach=lambda *_: breach, failing=lambda _: failing)
-    results: Any = SimpleNamespace(statistics=None, sla=sla)
+    results: Any = SimpleNamespace(statistics=None, sla=sla, abort=rule)
     return StopRules(status, results, "A.b", abort_on_sla=abort)
 
 
@@ -105,3 +112,83 @@ def test_a_stop_after_the_last_start_has_cut_nothing_short():
     one.judge_end(complete=True)
 
     assert one.cut_short is None
+
+
+class Rule:
+    """Ends the load once it was asked twice."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.reason = ""
+
+    def watch(self) -> bool:
+        """Count."""
+        self.asked += 1
+        self.reason = "all failed" if self.asked == 2 else ""
+        return bool(self.reason)
+
+
+def test_the_workloads_own_rule_ends_its_load_and_no_others():
+    status = RunStatus()
+    one = rules(status, rule=Rule())
+
+    for elapsed_s in (1.0, 2.0, 3.0):
+        one.watch_abort(elapsed_s)
+        one.apply(Step(stop_s=60.0), elapsed_s)
+
+    assert (one.stop_s, one.cut_short) == (2.0, "abort")
+    assert status.stopped_for is None
+
+
+def test_the_rule_is_not_asked_all_the_time():
+    rule = Rule()
+    one = rules(RunStatus(), rule=rule)
+
+    one.watch_abort(1.0)
+    one.watch_abort(1.1)
+
+    assert rule.asked == 1
+
+
+def test_a_load_that_no_user_could_begin_with_is_ended():
+    one = rules(RunStatus())
+    lives = UserLives()
+    statistics: Any = SimpleNamespace(lives=lives)
+    one._results.statistics = statistics
+    one.watch_users(1000.0)
+    one.apply(Step(), 1000.0)
+    assert one.stop_s is None
+
+    texts = {1: ("LoginError", "no such user\nmore", "tb")}
+    lives.add([(LifeEvent.NOT_BEGUN, 5, 1)], texts)
+    one.watch_users(59.0)
+    one.apply(Step(), 59.0)
+    assert one.stop_s is None
+    one.watch_users(60.5)
+    one.apply(Step(), 60.5)
+
+    assert (one.stop_s, one.cut_short) == (60.5, "no_users")
+    assert lives.first_error == "LoginError: no such user"
+
+
+def test_a_load_goes_on_where_one_user_began():
+    one = rules(RunStatus())
+    lives = UserLives()
+    one._results.statistics = SimpleNamespace(lives=lives)  # type: ignore[assignment]
+    lives.add([(LifeEvent.NOT_BEGUN, 5, 1), (LifeEvent.BEGUN, 5, 0)], {})
+
+    one.watch_users(600.0)
+    one.apply(Step(), 600.0)
+
+    assert one.stop_s is None
+
+
+def test_a_rule_that_is_broken_after_the_stop_has_aborted_nothing(caplog):
+    one = rules(RunStatus(), rule=Rule())
+
+    one.watch_abort(1.0)
+    one.apply(Step(stop_s=1.5), 1.0)
+    one.watch_abort(2.0)
+    one.apply(Step(stop_s=1.5), 2.0)
+
+    assert (one.stop_s, one.cut_short, caplog.text) == (1.5, None, "")

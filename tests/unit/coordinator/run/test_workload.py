@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from helpers.memberships import handle
-from osbench.common.plugin.runner import Step
+from osbench.common.plugin.runner import Runner, Step
+from osbench.common.plugin.scenario import Scenario
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
 from osbench.coordinator.results.accounts import Accounts
@@ -22,18 +23,15 @@ from osbench.coordinator.sla.evaluator import SlaEvaluator
 NOW_S = 100.0
 
 
-class Timed:
+class Timed(Runner):
     """A closed runner that stops the load after a second, and counts how often it is asked."""
 
-    OPEN = False
-    planned = None
-    concurrency = 2
-
     def __init__(self) -> None:
-        self.asked = 0
+        super().__init__({"concurrency": 2})
+        self.times = 0
 
     def step(self, *_: object) -> Step:
-        self.asked += 1
+        self.times += 1
         return Step(shares=(), stop_s=1.0)
 
     def users(self, _: float) -> int:
@@ -65,7 +63,11 @@ def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> Worklo
         clock=SimpleNamespace(now_s=lambda: NOW_S),
     )
     specification: Any = SimpleNamespace(workload=0, open=False, max_lag_s=1.0)
-    plan: Any = SimpleNamespace(number=0, name="A.b", runner=runner, data=None)
+    wishes: Any = SimpleNamespace(users={})
+    scenario: Any = SimpleNamespace(cls=Scenario)
+    plan: Any = SimpleNamespace(
+        number=0, name="A.b", runner=runner, data=None, workload=wishes, scenario=scenario
+    )
     port: Any = SimpleNamespace()
     failover: Any = None
     return WorkloadRun(
@@ -89,11 +91,11 @@ def test_a_run_that_breaks_later_leaves_a_settled_workload_as_it_was():
     one = workload(runner, hooks)
     one.start(90.0)
     one.settle()
-    asked, offered = runner.asked, one.offered()
+    times, offered = runner.times, one.offered()
 
     one.abandon(resumable=False)
 
-    assert runner.asked == asked
+    assert runner.times == times
     assert one.offered() == offered
     # its hooks may run on until the workloads next to it have ended
     assert stopped == [True]
@@ -109,7 +111,7 @@ def test_a_run_that_breaks_under_load_closes_the_ledger(resumable, written):
 
     one.abandon(resumable=resumable)
 
-    assert runner.asked == 2
+    assert runner.times == 2
     assert one.results.ledger.closed
     # one that another coordinator may go on with has not ended, for the journal
     assert [record["do"] for record in one.services.journal] == written

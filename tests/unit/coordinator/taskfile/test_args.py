@@ -4,6 +4,7 @@ import pytest
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.taskfile import read_args
+from osbench.coordinator.taskfile.args import TaskArguments
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from osbench.coordinator.taskfile import read_args
     ],
 )
 def test_arguments_as_text(text, args):
-    assert read_args([text]) == args
+    assert read_args([text]).values == args
 
 
 def test_later_ones_win_and_texts_win_over_files(tmp_path):
@@ -28,7 +29,7 @@ def test_later_ones_win_and_texts_win_over_files(tmp_path):
     one.write_text("a: 1\nb: 1\nc: 1\nd: 1\n")
     two.write_text('{"b": 2, "c": 2, "d": 2}')
 
-    args = read_args(["c=3,d=3", "d: 4"], [str(one), str(two)])
+    args = read_args(["c=3,d=3", "d: 4"], [str(one), str(two)]).values
 
     assert args == {"a": 1, "b": 2, "c": 3, "d": 4}
 
@@ -51,3 +52,31 @@ def test_files_that_are_no_arguments(tmp_path, content):
 def test_a_file_of_arguments_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match=r"absent\.yaml: No such file"):
         read_args(files=[str(tmp_path / "absent.yaml")])
+
+
+GIVEN = TaskArguments(
+    values={"times": 1, "rate": 2, "old": 3},
+    given=frozenset(("times", "rate")),
+    files={"old": "args.yaml"},
+)
+
+
+def test_an_argument_that_the_task_does_not_have_is_refused_or_of_a_file_warned_of():
+    with pytest.raises(UsageError, match=r"no argument 'rate'; did you mean rates\?"):
+        GIVEN.refuse_unused([frozenset(("times", "rates"))])
+    with pytest.raises(UsageError, match=r"no argument 'rate'; its arguments are times, users"):
+        GIVEN.refuse_unused([frozenset(("times", "users"))])
+    with pytest.raises(UsageError, match=r"no argument 'rate'; it has none"):
+        GIVEN.refuse_unused([frozenset()])
+
+    (warning,) = GIVEN.refuse_unused([frozenset(("times", "rate"))])
+
+    assert warning.startswith("--task-args-file args.yaml: the task has no argument 'old'")
+
+
+def test_what_one_of_several_tasks_has_is_used():
+    assert GIVEN.refuse_unused([frozenset(("times",)), frozenset(("rate", "old"))]) == []
+
+
+def test_nothing_is_refused_where_the_names_of_a_template_are_not_known():
+    assert GIVEN.refuse_unused([frozenset(), None]) == []

@@ -19,7 +19,7 @@ TASK = {
             "workloads": [
                 {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 4}}},
                 {"scenario": {"Dummy.failure": {}}, "runner": {"rps": {"rps": 1, "times": 9}}},
-                {"scenario": {"Dummy.failure": {}}},
+                {"name": "Odd. One", "scenario": {"Dummy.failure": {}}},
             ],
         },
     ],
@@ -58,6 +58,13 @@ def test_keys_of_a_runner_go_by_its_name_or_without(key):
     value = changed(TASK, f"{key}=7")
 
     assert value["subtasks"][1]["workloads"][0]["runner"] == {"constant": {"times": 7}}
+
+
+@pytest.mark.parametrize("workload", ["1.2", "One.Odd. One"])
+def test_a_workload_goes_by_its_name(workload):
+    value = changed(TASK, f"{workload}.args.sleep=3")
+
+    assert value["subtasks"][1]["workloads"][2]["scenario"] == {"Dummy.failure": {"sleep": 3}}
 
 
 def test_whole_parts_and_missing_ones_can_be_set():

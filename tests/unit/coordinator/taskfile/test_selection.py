@@ -19,7 +19,7 @@ TASK = parse(
                 "workloads": [
                     {"scenario": {"Dummy.dummy": {}}},
                     {"scenario": {"Dummy.failure": {}}},
-                    {"scenario": {"Dummy.dummy": {"sleep": 1}}},
+                    {"name": "Slow", "scenario": {"Dummy.dummy": {"sleep": 1}}},
                 ],
             },
             {"title": "1", "scenario": {"Dummy.failure": {}}},
@@ -46,6 +46,7 @@ def places(subtasks: tuple[str, ...] = (), workloads: tuple[str, ...] = ()) -> l
         (("many",), ("Dummy.dummy",), ["[1].workloads[0]", "[1].workloads[2]"]),
         (("many",), ("1", "2"), ["[1].workloads[1]", "[1].workloads[2]"]),
         ((), ("2",), ["[1].workloads[2]"]),
+        ((), ("Slow",), ["[1].workloads[2]"]),
     ],
 )
 def test_what_is_named_is_taken_and_a_title_goes_before_a_position(subtasks, workloads, taken):
@@ -67,6 +68,7 @@ def test_what_is_taken_keeps_its_title_and_position():
         (("zzz",), (), "there is no such subtask; there are 'one', 'many', '1'"),
         (("3",), (), "--subtask 3: there is no such subtask; they are 0 to 2"),
         (("one",), ("Dummy.failure",), "there is no such workload; there are 'Dummy.dummy'"),
+        ((), ("Slwo",), "there is no such workload; did you mean Slow"),
         (("one",), ("1",), "--workload 1: there is no such workload; they are 0 to 0"),
     ],
 )

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from osbench.common.errors import PluginError, TaskError
+from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.taskfile import load
+from osbench.coordinator.taskfile import load, semantics
 
 VERSION_2 = """
 version: 2
@@ -170,7 +170,7 @@ def test_all_problems_are_reported_at_once_with_place_and_value(refusal):
                         {"scenario": {"Dummy.dumy": {}}},
                         {
                             "scenario": {"Dummy.failure": {"nonsense": 1}},
-                            "runner": {"constant": {"times": 0, "timeout": "3", "tmies": 1}},
+                            "runner": {"constant": {"times": 0, "timeout": "3 sec", "tmies": 1}},
                             "sla": {"failure_rate": {"max": 101}, "speed": {}},
                             "contexts": {"castles": {}},
                             "hooks": [{"action": {"call": "x"}, "trigger": {"event": {}}}],
@@ -188,7 +188,9 @@ def test_all_problems_are_reported_at_once_with_place_and_value(refusal):
     assert "'nonsense'" in problems.pop(f"{second}.scenario.Dummy.failure")
     runner = f"{second}.runner.constant"
     assert problems.pop(f"{runner}.times") == "must be at least 1, got 0"
-    assert problems.pop(f"{runner}.timeout") == 'must be a number, got "3"'
+    assert problems.pop(f"{runner}.timeout") == (
+        'must be seconds, or a duration such as 30s, 5m or 1h30m, got "3 sec"'
+    )
     assert problems.pop(f"{runner}.tmies") == "unknown key (did you mean times?), got 1"
     assert "got 101" in problems.pop(f"{second}.sla.failure_rate.max")
     assert "'speed'" in problems.pop(f"{second}.sla.speed")
@@ -293,11 +295,13 @@ def test_a_file_that_is_not_text(tmp_path, plugins):
         load(str(path), args={}, plugins=plugins)
 
 
-def test_a_broken_plugin_is_one_error_and_no_problem_of_the_task(write, tmp_path):
+def test_a_broken_plugin_is_a_problem_only_of_a_task_that_may_need_it(write, tmp_path):
     (tmp_path / "plugin.py").write_text("1 / 0")
+    plugins = Plugins([str(tmp_path / "plugin.py")])
 
-    with pytest.raises(PluginError, match=r"plugin\.py:1"):
-        load(write(one()), args={}, plugins=Plugins([str(tmp_path / "plugin.py")]))
+    assert load(write(one()), args={}, plugins=plugins).workloads
+    with pytest.raises(TaskError, match=r"no runner 'broken', .*plugin\.py:1: ZeroDivisionError"):
+        load(write(one(runner={"broken": {}})), args={}, plugins=plugins)
 
 
 def test_a_runner_whose_check_raises_is_a_problem(write, tmp_path):
@@ -332,3 +336,280 @@ def test_a_warm_up_is_read_and_has_to_leave_something(write, plugins, refusal):
     assert workload.warmup_s == 1.5
     assert "less than the 5 s" in refusal(WARMED % 5)["subtasks[0].warmup"]
     assert "at least 0" in refusal(WARMED % -1)["subtasks[0].warmup"]
+
+
+def test_durations_have_units_in_every_part_of_a_workload(write, plugins):
+    task = load(
+        write(
+            one(
+                runner={"stages": {"stages": [{"duration": "1m30s", "target": 5}], "timeout": "2"}},
+                warmup="500ms",
+                sla={"percentile": [{"p": 99, "max_s": "250ms"}], "max_avg_duration": "1s"},
+                hooks=[
+                    {
+                        "action": {"sys_call": {"command": "true", "timeout": "1m"}},
+                        "trigger": {"event": {"unit": "time", "at": ["1m", 5]}},
+                    },
+                    {
+                        "action": {"sys_call": "5m"},
+                        "trigger": {"periodic": {"unit": "time", "step": "10s"}},
+                    },
+                ],
+            )
+        ),
+        args={},
+        plugins=plugins,
+    )
+
+    (workload,) = task.workloads
+    assert workload.runner.config == {"stages": [{"duration": 90, "target": 5}], "timeout": 2}
+    assert workload.warmup_s == 0.5
+    assert [one.config for one in workload.sla] == [[{"p": 99, "max_s": 0.25}], 1]
+    first, second = workload.hooks
+    assert first.action.config == {"command": "true", "timeout": 60}
+    assert first.trigger.config["at"] == [60, 5]
+    assert (second.action.config, second.trigger.config["step"]) == ("5m", 10)
+
+
+def test_durations_of_virtual_users_windows_and_rules_have_units_too(write, plugins):
+    task = load(
+        write(
+            one(
+                runner={"user_stages": {"stages": [{"duration": "1m", "users": 2}]}},
+                think={"min": "500ms", "max": "1s"},
+                http={"base": "http://shop", "timeout": "2s"},
+                abort={"failure_rate": 50, "over_s": "10s", "after_s": "5s"},
+                sla={"failure_rate": {"max": 5, "over_s": "10s"}},
+            )
+        ),
+        args={},
+        plugins=plugins,
+    )
+
+    (workload,) = task.workloads
+    assert workload.runner.config == {"stages": [{"duration": 60, "users": 2}]}
+    assert (workload.abort["over_s"], workload.abort["after_s"]) == (10, 5)
+    assert workload.sla[0].config == {"max": 5, "over_s": 10}
+
+
+def test_durations_of_version_1_and_in_overrides_have_units_too(write, plugins):
+    text = "Dummy.dummy: [{warmup: 5s, runner: {type: constant_for_duration, duration: 10s}}]"
+
+    task = load(write(text), args={}, plugins=plugins, overrides=["0.0.runner.duration=5m"])
+
+    (workload,) = task.workloads
+    assert (workload.warmup_s, workload.runner.config) == (5.0, {"duration": 300})
+
+
+def test_what_is_no_duration_is_refused_with_what_is_one(refusal):
+    wanted = "must be seconds, or a duration such as 30s, 5m or 1h30m"
+    problems = refusal(one(warmup="-5s"))
+    assert problems == {"subtasks[0].warmup": f'{wanted}, got "-5s"'}
+
+    problems = refusal(
+        one(
+            runner={"constant_for_duration": {"duration": "5 minutes", "concurrency": "5s"}},
+            hooks=[
+                {
+                    "action": {"sys_call": "true"},
+                    "trigger": {"event": {"unit": "iteration", "at": ["5s"]}},
+                }
+            ],
+        )
+    )
+    assert problems == {
+        "subtasks[0].runner.constant_for_duration.duration": f'{wanted}, got "5 minutes"',
+        "subtasks[0].runner.constant_for_duration.concurrency": 'must be a whole number, got "5s"',
+        "subtasks[0].hooks[0].trigger.event.at[0]": 'must be a whole number, got "5s"',
+    }
+
+
+USERS = {"data": {"file": "u.csv"}}
+
+
+@pytest.mark.parametrize(
+    ("workload", "place", "said"),
+    [
+        ({"runner": {"rps": {"rps": 1, "times": 1}}, "think": {"min": 1}}, "think", "no effect"),
+        ({"think": {"min": 2, "max": "1s"}}, "think", "max 1 is less than min 2"),
+        (
+            {"runner": {"rps": {"rps": 1, "times": 1}}, "users": {"start_rate": 1}},
+            "users.start_rate",
+            "needs a closed runner",
+        ),
+        (
+            {"runner": {"rps": {"rps": 1, "times": 1}}, "users": {"max_rate": 1}},
+            "users.max_rate",
+            "needs a closed runner",
+        ),
+        (
+            {
+                "runner": {"constant": {"times": 9, "concurrency": 3, "ramp_up": 3}},
+                "users": {"start_rate": 1},
+            },
+            "users.start_rate",
+            "say the same",
+        ),
+        (
+            {"runner": {"constant": {"times": 9, "concurrency": 3}}, "users": USERS},
+            "users.data",
+            "u.csv has 2 rows for 3 virtual users",
+        ),
+        ({"users": {"data": {"file": "large.csv"}}}, "users.data.file", "larger than 16 MiB"),
+        ({"users": {"data": {"file": "none.csv"}}}, "users.data.file", "cannot be read"),
+        ({"http": {"base": "shop.example"}}, "http.base", ""),
+        ({"http": {"bse": "http://x"}}, "http.bse", "did you mean base?"),
+    ],
+)
+def test_what_users_are_like_is_checked(refusal, tmp_path, workload, place, said):
+    (tmp_path / "u.csv").write_text("name\nann\nbob\n")
+    (tmp_path / "large.csv").write_text("name\n" + "x" * (17 << 20) + "\n")
+
+    problems = refusal(one(**workload))
+
+    assert said in problems[f"subtasks[0].{place}"]
+
+
+@pytest.mark.parametrize("data", [{"order": "cycle"}, {"order": "random"}])
+def test_users_may_share_rows(write, plugins, tmp_path, data):
+    (tmp_path / "u.csv").write_text("name\nann\n")
+    runner = {"constant": {"times": 9, "concurrency": 3}}
+    users = {"data": {"file": "u.csv", **data}}
+
+    (workload,) = load(write(one(runner=runner, users=users)), args={}, plugins=plugins).workloads
+
+    assert workload.users == users
+
+
+def test_a_workload_has_the_name_that_the_file_gives_it_or_that_of_its_scenario(write, plugins):
+    text = "Dummy.dummy: [{name: Checkout}, {}]"
+
+    named, unnamed = load(write(text), args={}, plugins=plugins).workloads
+
+    assert (named.name, named.scenario) == ("Checkout", "Dummy.dummy")
+    assert unnamed.name == "Dummy.dummy"
+
+
+@pytest.mark.parametrize("name", [" ", "", 5, "n" * 129])
+def test_what_is_no_name_is_refused(refusal, name):
+    assert list(refusal(one(name=name))) == ["subtasks[0].name"]
+
+
+ABORTED = WARMED.replace("warmup: %s", "abort: %s")
+
+
+def test_a_rule_to_abort_is_read(write, plugins):
+    text = ABORTED % "{failure_rate: 50, over_s: 2, after_s: 1}"
+    (workload,) = load(write(text), args={}, plugins=plugins).workloads
+
+    assert workload.abort == {"failure_rate": 50, "over_s": 2, "after_s": 1}
+
+
+def test_times_of_stages_windows_and_rules_are_written_as_durations(write, plugins):
+    stages = [{"duration": "2m", "users": 3}]
+    text = one(
+        runner={"user_stages": {"stages": stages}},
+        abort={"failure_rate": 50, "over_s": "10s", "after_s": "1m"},
+        sla={"failure_rate": {"max": 5, "over_s": "30s"}},
+    )
+    (workload,) = load(write(text), args={}, plugins=plugins).workloads
+
+    assert workload.runner.config == {"stages": [{"duration": 120, "users": 3}]}
+    assert workload.abort == {"failure_rate": 50, "over_s": 10, "after_s": 60}
+    assert workload.sla[0].config == {"max": 5, "over_s": 30}
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "message"),
+    [
+        ("{failure_rate: 50}", "", "after_s 0 and over_s 10 together must be less than the 5 s"),
+        ("{failure_rate: 50, over_s: 2, after_s: 3}", "", "never ends the load"),
+        ("{over_s: 2}", "", "says nothing to watch"),
+        ("{}", "", "must name at least 1"),
+        ("50", "", "must be an object"),
+        ("{failure_rate: 0, over_s: 2}", ".failure_rate", "more than 0"),
+        ("{failure_rate: 101, over_s: 2}", ".failure_rate", "at most 100"),
+        ("{failure_rate: 50%, over_s: 2}", ".failure_rate", "must be a number"),
+        ("{failure_rate: 50, over_s: 0.1}", ".over_s", "at least 1"),
+        ("{failure_rat: 50}", ".failure_rat", "failure_rate"),
+        ("{percentile: {p: 95}, over_s: 2}", ".percentile", "max_s"),
+    ],
+)
+def test_a_rule_that_cannot_be_followed_is_refused(refusal, rule, place, message):
+    assert message in refusal(ABORTED % rule)[f"subtasks[0].abort{place}"]
+
+
+REQUEST = {"url": "http://shop/", "method": "GET", "status_code": 200}
+
+
+def test_what_a_scenario_does_not_take_is_refused_at_its_place(write, plugins):
+    args = {**REQUEST, "url": "htp://shop/{user}", "heders": {"A": 1}}
+
+    with pytest.raises(TaskError) as caught:
+        load(write(one(scenario={"HttpRequests.check_request": args})), args={}, plugins=plugins)
+
+    problems = caught.value.problems
+    assert {one.place for one in problems} == {"subtasks[0].scenario.HttpRequests.check_request"}
+    assert [one.message.partition(" ")[0] for one in problems] == ["url", "url", "heders"]
+
+
+def test_each_row_of_a_data_file_is_checked_by_row_and_column(write, plugins):
+    rows = ["http://shop/1,200", "htp://shop/2,200", 'http://shop/3,"""ok"""']
+    write("\n".join(["url,status_code:json", *rows]), "r.csv")
+    task = one(
+        scenario={"HttpRequests.check_request": {"method": "GET"}},
+        args_from="r.csv",
+        runner={"serial": {"times": 3}},
+    )
+
+    with pytest.raises(TaskError) as caught:
+        load(write(task), args={}, plugins=plugins)
+
+    first, second = caught.value.problems
+    assert first.place == second.place == "subtasks[0].args_from"
+    assert first.message.startswith("r.csv, row 2: url must begin with http://")
+    assert second.message == (
+        "r.csv, row 3: argument 'status_code' of HttpRequests.check_request must be int, not 'ok'"
+    )
+
+
+def test_a_data_file_that_cannot_be_read_leaves_its_arguments_open(write, plugins):
+    write("url,status_code:json\nhttp://shop/1,no\n", "r.csv")
+    task = one(scenario={"HttpRequests.check_request": {"method": "GET"}}, args_from="r.csv")
+
+    with pytest.raises(TaskError) as caught:
+        load(write(task), args={}, plugins=plugins)
+
+    (problem,) = caught.value.problems
+    assert "line 2: column status_code is not JSON" in problem.message
+
+
+def test_of_many_wrong_rows_the_first_are_told(write, plugins):
+    write("sleep\n" + "x\n" * 100, "s.csv")
+
+    with pytest.raises(TaskError) as caught:
+        load(
+            write(one(args_from="s.csv", runner={"serial": {"times": 3}})), args={}, plugins=plugins
+        )
+
+    assert len(caught.value.problems) == 10
+
+
+def test_a_place_for_a_value_that_nothing_fills_in_is_noted(write, plugins):
+    args = {**REQUEST, "headers": {"X-User": "{user}", "X-Run": "{run}-{iteration}"}}
+    task = load(write(one(scenario={"HttpRequests.check_request": args})), args={}, plugins=plugins)
+
+    (note,) = semantics.notes(task, plugins)
+
+    assert note.message == "{user} is sent as it is: only {iteration} and {run} are filled in"
+
+
+@pytest.mark.parametrize(
+    ("runner", "key", "other"),
+    [("stages", "users", "user_stages"), ("user_stages", "target", "stages")],
+)
+def test_stages_of_the_other_kind_name_their_runner(refusal, runner, key, other):
+    found = refusal(one(runner={runner: {"stages": [{"duration": 5, key: 3}]}}))
+
+    (message,) = [text for place, text in found.items() if place.endswith(f"stages[0].{key}")]
+    assert f"in stages are the runner {other})" in message

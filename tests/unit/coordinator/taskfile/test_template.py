@@ -2,7 +2,7 @@
 
 import pytest
 
-from osbench.coordinator.taskfile.template import render
+from osbench.coordinator.taskfile.template import names, render
 
 
 @pytest.fixture
@@ -62,9 +62,14 @@ def test_all_missing_arguments_are_one_problem_that_says_how_to_give_them(fault)
     message = fault("{{ image }} {{ flavor }} {{ times }} {{ given }}", given=1)
 
     assert "task arguments flavor, image, times:" in message
-    assert "--task-args 'flavor: ..., image: ..., times: ...'" in message
+    assert "--task-args '{flavor: ..., image: ..., times: ...}'" in message
     assert "--task-args-file" in message
     assert "{% set flavor = flavor or ... %}" in message
+
+
+def test_an_argument_may_have_the_name_of_a_function(filled, fault):
+    assert filled("{{ env }}", env="prod") == "prod"
+    assert "task argument env:" in fault("{{ env }}")
 
 
 def test_a_default_in_one_place_is_none_in_another(fault):
@@ -106,3 +111,40 @@ def test_templates_that_fail_say_where(fault, template, words):
     message = fault(template, x={})
 
     assert all(word in message for word in words)
+
+
+def test_variables_of_the_environment(filled, fault, monkeypatch):
+    monkeypatch.setenv("TARGET", "http://shop")
+    monkeypatch.delenv("ABSENT", raising=False)
+
+    assert filled("{{ env('TARGET') }} {{ env('ABSENT', 'x') }}") == "http://shop x"
+    assert fault("a\n{{ env('ABSENT') }}") == (
+        "line 2: template: the environment variable ABSENT is not set: set it, or give a default,"
+        " as in env('ABSENT', '...')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [
+        ("a: 1", set()),
+        (
+            "{% set x = x or 1 %}{{ x }}{{ y | default(2) }}{{ min(1, 2) }}{{ env('z') }}",
+            {"x", "y"},
+        ),
+        ("{% for i in items %}{{ i }}{% endfor %}", {"items"}),
+        ("{% if n is defined %}1{% endif %}", {"n"}),
+        ("{{ env }} {{ max(1, 2) }} {{ min }}", {"env", "min"}),
+        ('{{ y }}{% include "part.txt" %}', {"y", "image"}),
+        ('{% extends "part.txt" %}', {"image"}),
+    ],
+)
+def test_the_arguments_of_a_template_and_of_its_files(tmp_path, template, found):
+    (tmp_path / "part.txt").write_text('{{ image }}{% include "part.txt" %}')
+
+    assert names(template, str(tmp_path)) == found
+
+
+@pytest.mark.parametrize("template", ["{% if %}", "{% include x %}"])
+def test_the_arguments_of_some_templates_are_not_known(tmp_path, template):
+    assert names(template, str(tmp_path)) is None

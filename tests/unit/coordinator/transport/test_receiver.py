@@ -18,6 +18,7 @@ from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.transport import receiver
 from osbench.coordinator.transport.receiver import Receiver
 from osbench.worker.engine.will_page import WillPage
 
@@ -383,3 +384,22 @@ def test_what_is_not_for_this_run_is_deleted_too(desk):
     desk.receive()
 
     assert not desk.bag.entries
+
+
+def test_what_workers_write_is_kept_up_to_a_limit_and_the_rest_counted(desk, monkeypatch):
+    monkeypatch.setattr(receiver, "LOG_CHARS", 30)
+    entry = [1.0, "stdout", 0, 1, "text"]
+    desk.send("w1", 1, workload=-1, log=[entry, entry])
+    desk.receive()
+    desk.send("w1", 2, workload=-1, log=[entry, entry], log_cut=1)
+    desk.receive()
+    desk.send("w1", 2, workload=-1, log=[entry, entry], log_cut=1)
+    desk.send("w2", 1, workload=-1, log=[entry, entry], log_cut=5)
+    desk.receive()
+
+    kept = [len(body["log"]) for body in desk.directory.blocks()]
+    again = Accounts()
+    again.fold(desk.directory)
+    assert kept == [2, 2, 0]
+    for accounts in (desk.accounts, again):
+        assert (accounts.log_chars, accounts.log_cut) == (4 * 10, 1 + 5 + 2)

@@ -208,6 +208,16 @@ def test_the_list_names_runs_and_hostile_names_stay_text(client: httpx.Client) -
     assert "&lt;img src=x onerror=alert(1)&gt;" in found.text
 
 
+def test_pages_show_escaped_what_steers_a_terminal(client: httpx.Client, tmp_path: Path) -> None:
+    name = "20260401-130000-e11e"
+    make_run(tmp_path, name, task="evil \x1b[2J \u202e")
+
+    for path in ("/", f"/runs/{name}"):
+        page = client.get(path, headers=BEARER).text
+        assert r"evil \x1b[2J \u202e" in page
+        assert not {"\x1b", "\u202e"} & set(page)
+
+
 @pytest.mark.parametrize(
     "name", ["%2e%2e", "..%2f..%2fetc", "20260401-120000-ab1", ".hidden", "a%00b", "%2Fetc"]
 )

@@ -42,6 +42,57 @@ def test_the_policy_admits_the_page_s_own_blocks_and_no_other(tmp_path: Path) ->
     assert "connect-src 'self'" in policy(live=True)
 
 
+def test_where_the_time_of_requests_goes_is_shown_where_there_were_any(tmp_path: Path) -> None:
+    html = render_report(facts_of(tmp_path))
+    heading = "Where the time of requests goes</h3>"
+
+    # the first workload of two made requests
+    assert html.count(heading) == 1
+    table = re.sub(r"<[^>]+>", " ", html.partition(heading)[2].partition("</table>")[0])
+    assert "name lookup" in table
+    assert "20 / 928" in table
+    assert "50 requests more were made by libcurl (option proxies), which" in html
+
+
+def test_requests_of_other_clients_alone_have_no_table(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    requests = summary["workloads"][0]["requests"]
+    for one in (requests["total"], *requests["actions"].values()):
+        one["requests"] = 0
+
+    html = render_report(replace(facts, summary=summary))
+
+    part = html.partition("Where the time of requests goes</h3>")[2].partition("<h3>")[0]
+    assert "<table" not in part.partition("</p>")[0]
+    assert "50 requests were made by libcurl (option proxies), which measures no phases." in part
+
+
+def test_requests_of_very_many_actions_fold(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    requests = summary["workloads"][0]["requests"]
+    requests["actions"] = {f"<b>{number}": requests["total"] for number in range(23)}
+
+    html = render_report(replace(facts, summary=summary))
+
+    part = html.partition("Where the time of requests goes</h3>")[2].partition("<h3>")[0]
+    assert part.count("&lt;b&gt;") == 23
+    assert "3 others</summary>" in part
+
+
+def test_how_late_event_loops_were_stands_below_the_workers_that_had_some(tmp_path: Path) -> None:
+    html = render_report(facts_of(tmp_path)).replace("\u202f", " ")
+    said = re.sub(r"<[^>]+>", "", html)
+
+    assert said.count("Virtual users share an event loop") == 1
+    assert (
+        "It was late by 1.5 ms at the median, 3.0 ms at p99 and 3.0 ms at most. The scenario "
+        "blocked it for 150 ms: 90 ms at shop.py:12 (Shop.pay), 60 ms at shop.py:30 (Shop.pack); "
+        "all users of the worker waited meanwhile."
+    ) in said
+
+
 def test_two_calls_give_the_same_bytes(tmp_path: Path) -> None:
     facts = facts_of(tmp_path)
 
@@ -190,7 +241,7 @@ def test_many_workloads_are_chosen_from_a_list(tmp_path: Path) -> None:
     assert 'id="jump"' not in few
     assert 'id="jump"' in many
     assert "And 2 more workloads below" in many
-    assert "Dummy.dummy (14)" in many
+    assert "Dummy.dummy [13]" in many
 
 
 def test_one_iteration_is_a_figure_and_no_chart(tmp_path: Path) -> None:

@@ -141,6 +141,14 @@ def test_sums_go_on_from_what_was_noted(results: WorkloadResults, directory: Run
     assert (found.tracing.spans_written, found.tracing.spans_dropped) == (100, 2)
 
 
+def test_why_a_workload_could_not_begin_is_known_afterwards(
+    results: WorkloadResults, directory: RunDirectory
+) -> None:
+    notes = there_and_back(replace(full(), error="no image"), results, directory)
+
+    assert carried(notes).error == "no image"
+
+
 def test_what_is_carried_on_is_not_counted_again_with_the_next_note(
     results: WorkloadResults, directory: RunDirectory
 ) -> None:

@@ -19,7 +19,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.contexts.state_store import KEY
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
-from osbench.coordinator.run.resumption import plan_file
+from osbench.coordinator.run.resumption import plan_file, run_request
 from osbench.coordinator.storage.resumable import PLAN
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.taskfile import checked
@@ -223,3 +223,26 @@ def test_another_version_and_another_kind_of_workers_are_refused(
     monkeypatch.setattr(plan_file, "__version__", "99.0")
     with pytest.raises(UsageError, match=r"begun by osbench \d.*this is 99\.0"):
         plan_file.load(desk.directory, desk.conf())
+
+
+def test_what_was_asked_of_a_run_is_kept_encrypted_for_another(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = desk.conf()
+    plan = desk.plan(conf)
+
+    run_request.save(plan, desk.directory)
+    monkeypatch.chdir("/")
+    asked = run_request.load(desk.directory, conf)
+
+    assert asdict(asked.task) == asdict(plan.task)
+    assert Path(asked.task.source).is_absolute()
+    assert asked.options == RunOptions(workers=3, wait_s=5.0, tags=("mine",), abort_on_sla=True)
+    assert (asked.plugin_paths, asked.prefer) == (plan.plugins.paths, "rally")
+    assert asked.deployment == "shop"
+    assert b"planted" not in (desk.directory.path / run_request.REQUEST).read_bytes()
+
+
+def test_a_run_of_which_nothing_is_kept_cannot_be_run_again(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="cannot be run again: what was asked of it is not kept"):
+        run_request.load(desk.directory, desk.conf())

@@ -32,7 +32,7 @@ class Store:
     def lengths(self, wanted):
         return [2 * len(self._stored[trace].spans) for trace in wanted]
 
-    def read(self, wanted):
+    def read(self, wanted, lengths):
         for trace_id in wanted:
             if self._left is not None:
                 if not self._left:
@@ -40,6 +40,9 @@ class Store:
                 self._left -= 1
             yield self._stored[trace_id]
         self._meanwhile()
+
+    def dropped(self, wanted):
+        return {}
 
     def expire(self, wanted, seconds):
         self.done["expire"] = set(wanted)
@@ -70,7 +73,7 @@ def collect(monkeypatch, tmp_path):
                 0,
                 0,
                 (),
-                (ids, None),
+                (ids, None, b""),
             )
             for number, ids in enumerate((bytes.fromhex(one.trace_id) for one in found), 1)
         ]

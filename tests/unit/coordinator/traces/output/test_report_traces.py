@@ -54,7 +54,7 @@ def archived(directory, *groups, kept=lambda number: True, failed=None):
             outcome = Outcome.FAILED if number in failed else Outcome.OK
             code = failed.get(number, 0)
             begun = number * 10**7
-            extra = (bytes.fromhex(trace.trace_id), None)
+            extra = (bytes.fromhex(trace.trace_id), None, b"")
             rows.append((number, outcome, begun, begun, begun + length, 0, code, (), extra))
             if kept(number):
                 archive.keep(trace)

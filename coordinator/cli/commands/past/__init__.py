@@ -1,0 +1,1 @@
+"""Commands on runs that are over, and on results of Rally."""

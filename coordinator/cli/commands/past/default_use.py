@@ -1,0 +1,43 @@
+"""The command `use`: what commands use where nothing is named."""
+
+from __future__ import annotations
+
+import click
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+@click.command()
+@click.argument("name", required=False)
+@with_settings
+def use(settings: CommandSettings, name: str | None) -> None:
+    """Make a deployment record the one that commands use.
+
+    NAME is that of a record; without it, what is in use is printed. A run needs no such choice:
+    commands take the id of a run, its beginning, or "last", which most of them take by default.
+
+    \b
+    Examples:
+      osbench-coord use
+      osbench-coord use lab
+    """
+    if name is None:
+        used = settings.deployments.used()
+        click.echo(f"Deployment in use: {used or 'none; `osbench-coord use NAME` chooses one'}")
+        click.echo(f"Last run: {_last_run(settings) or 'none'}")
+        return
+    runs = [one.path.name for one in RunDirectory.all(settings.conf.data_dir)]
+    if name not in settings.deployments.names() and (name in runs or name == "last"):
+        raise UsageError(
+            f"{name} is a run, and no run is in use: name it, as in `osbench-coord sla {name}`; "
+            "commands take the last run by default"
+        )
+    settings.deployments.use(name)
+    click.echo(f"Deployment {name} is now in use.")
+
+
+def _last_run(settings: CommandSettings) -> str:
+    found = [one.path.name for one in RunDirectory.all(settings.conf.data_dir)]
+    return found[-1] if found else ""

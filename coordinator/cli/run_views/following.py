@@ -1,0 +1,77 @@
+"""Follows a run of another process to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.formatting import count, plain, spaced, three_digits
+from osbench.coordinator.report.exporting import LOST
+from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import summary_of
+
+#: Between two looks at a run, seconds.
+LOOK_S = 0.5
+
+
+def await_end(directory: RunDirectory) -> None:
+    """Return when no coordinator has the run any more."""
+    while directory.coordinator():
+        time.sleep(LOOK_S)
+
+
+def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
+    """What the run notes of itself, once a second, to its end. Raises OsbenchError."""
+    seen_at = None
+    running = True
+    while running:
+        # looked at first: what is noted last is read in any case
+        running = bool(directory.coordinator())
+        note = directory.read("status.json")
+        if note is not None and running and note.get("at") != seen_at:
+            seen_at = note.get("at")
+            yield note
+        if running:
+            time.sleep(LOOK_S)
+
+
+def exit_code(directory: RunDirectory) -> int:
+    """The exit code of a run that is over; `LOST` where its coordinator was killed."""
+    try:
+        summary = summary_of(directory)
+    except OsbenchError as error:
+        return error.exit_code
+    code = summary["exit_code"] if summary is not None else failure.exit_code(directory)
+    return LOST if code is None else int(code)
+
+
+def lines(note: Mapping[str, Any]) -> list[str]:
+    """A note as lines, one for each workload that is under load."""
+    return [_line(one) for one in (note, *note.get("beside", ()))]
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    begin = f"[{one['elapsed_s']:6.1f} s] {plain(one['name'])} {plain(one['phase'])}: "
+    plan = f" of {count(one['planned'])}" if one["planned"] is not None else ""
+    text = f"{begin}{count(one['settled'])}{plan} done"
+    if one["workload"] < 0:
+        return text
+    away = ", Redis or the broker is unreachable" if one["away"] else ""
+    failed = one.get("start_failures", 0)
+    starts = f", {count(failed, 'start')} of users failed" if failed else ""
+    return f"{text}, {count(one['busy'])} running{starts}{away}{_recently(one.get('recent'))}"
+
+
+def _recently(recent: Mapping[str, Any] | None) -> str:
+    if recent is None:
+        return ""
+    failed = f"{count(recent['failed'])} failed"
+    if recent["failed"]:
+        failed += f" ({recent['failed_share']:.1%}), most with {plain(recent['error'], 120)}"
+    return (
+        f"; last {recent['span_s']:.0f} s: {three_digits(recent['rate'])}/s,"
+        f" p50 {spaced(recent['p50_s'])}, p95 {spaced(recent['p95_s'])}, {failed}"
+    )

@@ -1,0 +1,136 @@
+"""`run --once`: one iteration of each workload, with what it sends, prints and logs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from typing import Self
+
+from rich.console import Console
+from rich.text import Text
+
+from osbench.common.errors import OsbenchError
+from osbench.common.escaping import escaped
+from osbench.coordinator.cli.base import CommandSettings, PipedConsole, console, echo
+from osbench.coordinator.cli.one_run import Wanted, run_once
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.run_exports import RunExports
+from osbench.coordinator.cli.run_views.iteration_view import print_iteration, print_traceback
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.report.iteration_record import iteration_records
+from osbench.coordinator.storage.progress import Snapshot
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.worker_log import WorkerLog
+
+_ITERATION = 1
+#: Exit code of a run whose SLA failed.
+_FAILED = 1
+_NOT_STARTED = "a virtual user failed to start"
+
+
+class IterationProgress(Progress):
+    """Prints what workers print and log, as it comes, in place of figures of the load."""
+
+    def __init__(self, directory: RunDirectory, *, silent: bool) -> None:
+        """`silent` prints nothing but sentences on the run."""
+        super().__init__(quiet=False)
+        self._directory = directory
+        self._log = WorkerLog(directory)
+        self._silent = silent
+        # while a run goes on sys.stdout is another: what plug-ins print does not belong there
+        self._terminal = PipedConsole(file=sys.stdout)
+        #: The virtual user could not start: it would be tried again without end.
+        self.not_started = False
+
+    def __enter__(self) -> Self:
+        # no table: a line of it would stand between those of the log
+        return self
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Print what is new; end the run where its virtual user cannot start."""
+        self.print_log()
+        if snapshot.start_failures and not self.not_started:
+            self.not_started = True
+            self.say("the virtual user cannot start")
+            self._directory.abort()
+
+    def print_log(self) -> None:
+        """Print what is new."""
+        if self._silent:
+            return
+        for entry in self._log.fresh():
+            text = escaped(entry.text.rstrip(), breaks=True).replace("\n", f"\n{'':10}")
+            line = Text(f"{plain(entry.source):<9} {text}")
+            self._terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def run_single(
+    settings: CommandSettings, wanted: Wanted, exports: RunExports, *, as_json: bool
+) -> int:
+    """Run one iteration of each workload and print all of it; returns the exit code.
+
+    Raises OsbenchError where the run cannot begin.
+    """
+    directory = RunDirectory.of(settings.conf.data_dir, wanted.run_options.run_id)
+    progress = IterationProgress(directory, silent=as_json)
+    try:
+        with exports.around():
+            summary = run_once(settings, wanted, progress)
+    finally:
+        # also what explains why a run could not begin
+        progress.print_log()
+    exports.write(summary)
+    if progress.not_started:
+        summary = {
+            **summary,
+            "exit_code": _FAILED,
+            "exit_meaning": _NOT_STARTED,
+        }
+    records = iteration_records(directory, _ITERATION, summary)
+    if as_json:
+        ending = {key: summary[key] for key in ("run_id", "exit_code", "exit_meaning", "notes")}
+        echo(json.dumps({**ending, "iterations": records}, default=str))
+        return int(summary["exit_code"])
+    echo("")
+    terminal = console()
+    for one in records:
+        # printed already, as it came
+        print_iteration({**one, "log": []}, terminal)
+        if one["trace_id"]:
+            _print_trace(settings, summary["run_id"], one["trace_id"], terminal)
+    if progress.not_started:
+        _print_start(directory, terminal)
+    for note in summary["notes"]:
+        terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
+    code = summary["exit_code"]
+    style = "bold green" if code == 0 else "bold red"
+    # the SLA of a single iteration is that it ends well
+    failed = code == _FAILED and not progress.not_started
+    meaning = "an iteration failed" if failed else summary["exit_meaning"]
+    terminal.print(Text(f"Exit code {code}: {meaning}", style=style))
+    return int(code)
+
+
+def _print_start(directory: RunDirectory, terminal: Console) -> None:
+    """Print why the virtual user could not start: that is the first failure of the run."""
+    failures = (failure for body in directory.blocks() for failure in body["failures"])
+    for _, etype, message, traceback in itertools.islice(failures, 1):
+        terminal.print(Text(f"{plain(etype)} in on_start: {plain(message, 1000)}", style="red"))
+        print_traceback(traceback, terminal)
+        terminal.print()
+
+
+def _print_trace(settings: CommandSettings, run_id: str, trace_id: str, terminal: Console) -> None:
+    """Print the spans of a trace as a tree, where there are any."""
+    # few runs are traced, and these take a while to import
+    from osbench.coordinator.cli.run_views.trace_view import print_trace  # noqa: PLC0415
+    from osbench.coordinator.traces.collection.lookup import find_trace  # noqa: PLC0415
+
+    try:
+        found, trace_set, iteration = find_trace(settings, trace_id, run_id, None, None)
+    except OsbenchError as error:
+        terminal.print(Text(f"   no spans: {plain(str(error), 1000)}"), highlight=False)
+    else:
+        print_trace(found, trace_set, iteration, terminal)
+    terminal.print()

@@ -1,0 +1,123 @@
+"""All that is known of one iteration, as a JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osbench.common.plugin.exporter import IterationRow
+from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.exchanges import OWN, PHASES
+from osbench.common.rally.adapters.records import outputs
+from osbench.coordinator.report.iterations import one_iteration, worker_names
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.worker_log import WorkerLog
+
+
+def iteration_records(
+    directory: RunDirectory, number: int, summary: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """The iterations of a number, one for each workload that has it, also of a run that goes on.
+
+    `summary` gives workers their names, as in `iterations`. Raises OsbenchError.
+    """
+    asked = (directory.read("run.json") or {}).get("workloads", ())
+    names = worker_names(summary)
+    begun = _load_begun(directory)
+    log = [one for one in WorkerLog(directory).fresh() if one.iteration == number]
+    found = [
+        {
+            "workload": row.workload,
+            "name": _name(asked[row.workload]) if row.workload < len(asked) else "",
+            **_row(row, names.get(row.worker, row.worker), begun.get(row.workload)),
+            **(_details(settled.columns, settled.errors) if settled is not None else _NONE),
+            "log": [
+                {"at": one.at, "source": one.source, "text": one.text}
+                for one in log
+                if (one.workload, one.worker) == (row.workload, row.worker)
+            ],
+        }
+        for row, settled in one_iteration(directory, number)
+    ]
+    return sorted(found, key=lambda one: int(one["workload"]))
+
+
+def _name(asked: Mapping[str, Any]) -> str:
+    # runs of older releases have no names
+    return str(asked.get("name", asked["scenario"]))
+
+
+def _load_begun(directory: RunDirectory) -> dict[int, float]:
+    """When the load of each workload began, seconds since 1970-01-01 UTC."""
+    return {
+        record["workload"]: record["t0_at"]
+        for record in directory.decisions()
+        if record["do"] == "start"
+    }
+
+
+def _row(row: IterationRow, worker: str, t0_at: float | None) -> dict[str, Any]:
+    at = None if t0_at is None or row.started_s is None else t0_at + row.started_s
+    return {
+        "iteration": row.iteration,
+        "outcome": row.outcome,
+        "warmup": row.warmup,
+        "worker": worker,
+        "incarnation": row.worker,
+        "started_at": at,
+        "due_s": row.due_s,
+        "started_s": row.started_s,
+        "start_lag_s": row.start_lag_s,
+        "service_s": row.service_s,
+        "response_s": row.response_s,
+        "trace_id": row.trace_id or None,
+    }
+
+
+#: The details of an iteration that has no row.
+_NONE: dict[str, Any] = {
+    "error": None,
+    "actions": [],
+    "requests": [],
+    "outputs": {"additive": [], "complete": []},
+}
+
+
+def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> dict[str, Any]:
+    """`columns` have one row."""
+    failure = int(columns.failure[0])
+    error = dict(zip(("type", "message", "traceback"), errors.get(failure, ()), strict=False))
+    made = dict(columns.outputs).get(int(columns.iteration[0]), ())
+    return {
+        "error": error if failure and error else None,
+        "actions": list(_actions(columns)),
+        "requests": list(_requests(columns)),
+        "outputs": outputs(made),
+    }
+
+
+def _actions(columns: Columns) -> Iterator[dict[str, Any]]:
+    """Atomic actions in the order in which they began; `parent` is a place in this list."""
+    started, ended = int(columns.started[0]), int(columns.ended[0])
+    for _, name, parent, begun, over, failed in columns.actions.tolist():
+        unfinished = over < begun
+        yield {
+            "name": columns.names[name],
+            "parent": parent if parent >= 0 else None,
+            "begins_s": (begun - started) / 1e9,
+            "lasts_s": ((ended if unfinished else over) - begun) / 1e9,
+            "state": "unfinished" if unfinished else "failed" if failed else "ok",
+        }
+
+
+def _requests(columns: Columns) -> Iterator[dict[str, Any]]:
+    for one in columns.exchanges:
+        action, client = int(one["action"]), int(one["client"])
+        measured = client == OWN
+        yield {
+            "action": action if action >= 0 else None,
+            "client": None if measured else columns.names[client],
+            "phases_s": {name: float(one[name]) / 1e9 for name in PHASES} if measured else None,
+            "sent_bytes": int(one["sent"]),
+            "received_bytes": int(one["received"]),
+        }

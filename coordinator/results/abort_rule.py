@@ -1,0 +1,86 @@
+"""The rule of a workload's `abort` key: when its load is ended before its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.sla import Verdict
+from osbench.common.protocol.blocks import Columns
+from osbench.common.task import ABORT_OVER_S
+from osbench.coordinator.formatting import duration, three_digits
+from osbench.coordinator.statistics.windows import Windows
+
+#: Its name among the verdicts of a workload.
+ABORT = "abort"
+
+
+class AbortRule:
+    """Counts all iterations that ran, those of a warm-up too, by the instant of their end."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """`config` is the checked value of the key."""
+        over_s, after_s = float(config.get("over_s", ABORT_OVER_S)), float(config.get("after_s", 0))
+        self._rate = config.get("failure_rate")
+        self._percentile = config.get("percentile")
+        self._failures = Windows(over_s, after_s)
+        self._slow = Windows(over_s, after_s)
+        self._seconds = f"{over_s:g} s"
+        #: Why the load is to end, once a window says so; "" until then.
+        self.reason = ""
+
+    def add(self, columns: Columns) -> None:
+        """Count rows; each iteration once."""
+        ran = columns.outcome <= Outcome.TIMED_OUT
+        ended = columns.ended
+        if self._rate is not None:
+            self._failures.add(ended[ran], (columns.outcome != Outcome.OK)[ran])
+        if self._percentile is not None:
+            begun = columns.started + columns.idle
+            if self._percentile.get("of") == "response":
+                begun = columns.due
+            well = columns.outcome == Outcome.OK
+            limit = round(self._percentile["max_s"] * 1e9)
+            self._slow.add(ended[well], (ended - begun)[well] > limit)
+
+    def watch(self) -> bool:
+        """Whether a window that has ended says that the load is to end, now or before."""
+        if not self.reason:
+            self.reason = "; ".join(text for met, text in self._judged(complete=True) if met)
+        return bool(self.reason)
+
+    def verdict(self) -> Verdict:
+        """Whether no window says that the load is to end, and the worst one.
+
+        It follows from the rows alone, also where another coordinator has ended the load.
+        """
+        self.watch()
+        said = [text for _, text in self._judged(complete=False)]
+        detail = self.reason or "; ".join(said) or "nothing was counted"
+        return Verdict(criterion=ABORT, success=not self.reason, detail=detail)
+
+    def _judged(self, *, complete: bool) -> Iterator[tuple[bool, str]]:
+        """By part of the rule: whether it ends the load, and its worst window in words."""
+        rate, percentile = self._rate, self._percentile
+        if rate is not None:
+            worst = self._failures.worst(complete=complete)
+            if worst is not None:
+                yield (
+                    worst.count > 0 and worst.percent >= rate,
+                    f"{worst.bad} of {worst.count} iterations failed {worst.span}:"
+                    f" {three_digits(worst.percent)} %, abort at {rate:g} % over {self._seconds}",
+                )
+        if percentile is not None:
+            worst = self._slow.worst(complete=complete)
+            if worst is not None:
+                above, _ = self._slow.exceeding(
+                    100 - Fraction(str(percentile["p"])), complete=complete
+                )
+                yield (
+                    above > 0,
+                    f"{worst.bad} of {worst.count} took longer than"
+                    f" {duration(percentile['max_s'])} {worst.span}, abort where"
+                    f" p{percentile['p']:g} does over {self._seconds}",
+                )

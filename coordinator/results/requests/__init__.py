@@ -1,0 +1,1 @@
+"""HTTP requests of a workload: phases, connections, bytes and clients."""

@@ -1,0 +1,55 @@
+"""A change of the load while it goes on, as the journal has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadChange:
+    """From an instant on, something else is asked for than the plan says, or the plan again."""
+
+    #: Of the request that asked for it: none is followed twice.
+    request: str
+    #: Seconds after t0.
+    at_s: float
+    #: Virtual users (closed loads) or arrivals per second (open ones); None: as planned.
+    level: float | None
+    #: Open loads: arrivals planned before it.
+    number: int = 0
+    #: Open loads as planned: how many arrivals of the plan come before the next one, and how
+    #: many seconds later than planned those that follow are.
+    skipped: int = 0
+    late_s: float = 0.0
+    #: The load from `at_s` on, as `Runner.asked` has it.
+    asked: tuple[tuple[float, float], ...] = ()
+
+    def to_record(self, workload: int) -> dict[str, Any]:
+        """The record of the journal."""
+        return {
+            "do": "control",
+            "workload": workload,
+            "request": self.request,
+            "at_s": self.at_s,
+            "level": self.level,
+            "number": self.number,
+            "skipped": self.skipped,
+            "late_s": self.late_s,
+            "asked": [list(point) for point in self.asked],
+        }
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> LoadChange:
+        """The change that a record of the journal tells. Raises KeyError, TypeError, ValueError."""
+        level = record["level"]
+        return cls(
+            request=str(record["request"]),
+            at_s=float(record["at_s"]),
+            level=None if level is None else float(level),
+            number=int(record["number"]),
+            skipped=int(record["skipped"]),
+            late_s=float(record["late_s"]),
+            asked=tuple((float(at_s), float(value)) for at_s, value in record["asked"]),
+        )

@@ -1,0 +1,1 @@
+"""What virtual users did beside their iterations, and which numbers they have."""

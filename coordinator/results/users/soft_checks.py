@@ -1,0 +1,52 @@
+"""Soft checks: how often each held, over all iterations that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from osbench.common.plugin.scenario import CHECKS
+from osbench.common.protocol.unpacking import unpack
+
+#: Checks told apart; names built from data are unbounded.
+NAMES = 500
+#: Name of those beyond.
+OTHER = "(other checks)"
+#: Characters of a name that are kept.
+NAME_CHARS = 300
+#: Counts of one iteration are below it.
+_END = 2**32
+
+
+class SoftChecks:
+    """Counts by name: how often a check held, and how often it did not."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, list[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def add(self, outputs: Iterable[tuple[int, tuple[bytes, ...]]]) -> None:
+        """Add the outputs of iterations; other outputs than checks are passed over."""
+        for _, packed in outputs:
+            for one in packed:
+                self._add(one)
+
+    def _add(self, packed: bytes) -> None:
+        try:
+            output = unpack(packed)
+        except ValueError:
+            return
+        match output:
+            case {"kind": kind, "item": dict(item)} if kind == CHECKS:
+                for name, counts in item.items():
+                    match counts:
+                        case [int(held), int(failed)] if held | failed in range(_END):
+                            self._count(str(name)[:NAME_CHARS], held, failed)
+
+    def _count(self, name: str, held: int, failed: int) -> None:
+        if name not in self.counts and len(self.counts) >= NAMES:
+            name = OTHER
+        counts = self.counts.setdefault(name, [0, 0])
+        counts[0] += held
+        counts[1] += failed

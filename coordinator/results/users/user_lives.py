@@ -1,0 +1,114 @@
+"""How virtual users began and ended, beside the iterations that they ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from osbench.common.errors import Untrusted
+from osbench.common.histogram import Histogram
+from osbench.common.protocol.user_life import LifeEvent
+from osbench.coordinator.results.error_groups import UNKNOWN, Texts
+
+#: Kinds of errors that are told apart.
+ERRORS = 50
+#: Instants, nanoseconds, are below it, and not below its negative.
+_END = 2**62
+
+#: What happened, how long it took (nanoseconds), and the number of the failure.
+Event = tuple[LifeEvent, int, int]
+
+
+class UserLives:
+    """Counts and times of one workload; bounded, whatever the number of users."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[LifeEvent] = Counter()
+        #: How long successful `on_start` and `on_stop` took, nanoseconds.
+        self.begin = Histogram()
+        self.end = Histogram()
+        #: (what failed, type, message) -> how often.
+        self.errors: Counter[tuple[str, str, str]] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    @property
+    def start_failures(self) -> int:
+        """How often the start of a user failed."""
+        return self.counts[LifeEvent.NOT_BEGUN]
+
+    def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
+        """Count what a worker tells; `texts` describes its failures by their numbers."""
+        for kind, lasted, failure in events:
+            self.counts[kind] += 1
+            if kind is LifeEvent.BEGUN:
+                self.begin.add(np.array([lasted], np.int64))
+            elif kind is LifeEvent.ENDED:
+                self.end.add(np.array([lasted], np.int64))
+            elif failure:
+                etype, message, _ = texts.get(failure, (UNKNOWN, "", ""))
+                what = "on_start" if kind is LifeEvent.NOT_BEGUN else "on_stop"
+                key = (what, etype, message)
+                known = key in self.errors or len(self.errors) < ERRORS
+                self.errors[key if known else (what, "(other errors)", "")] += 1
+
+    @property
+    def none_began(self) -> bool:
+        """Users tried to begin, and none could."""
+        return bool(self.counts[LifeEvent.NOT_BEGUN]) and not self.counts[LifeEvent.BEGUN]
+
+    @property
+    def first_error(self) -> str:
+        """The most frequent reason why a user could not begin, in one line; "" without any."""
+        for (what, etype, message), _ in self.errors.most_common():
+            if what == "on_start":
+                return f"{etype}: {message}".partition("\n")[0]
+        return ""
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """What the summary says; None where users have nothing but iterations."""
+        if not self:
+            return None
+        return {
+            "started": self.counts[LifeEvent.BEGUN],
+            "start_failures": self.start_failures,
+            "stopped": self.counts[LifeEvent.ENDED],
+            "stop_failures": self.counts[LifeEvent.NOT_ENDED],
+            "replaced": self.counts[LifeEvent.REPLACED],
+            "start_s": _times(self.begin),
+            "stop_s": _times(self.end),
+            "errors": [
+                {"what": what, "type": etype, "message": message, "count": count}
+                for (what, etype, message), count in self.errors.most_common()
+            ],
+        }
+
+
+def read_events(rows: Iterable[Any]) -> list[Event]:
+    """The lives of a block. Raises Untrusted where they are of another shape."""
+    return [_event(row) for row in rows]
+
+
+def _event(row: Any) -> Event:
+    try:
+        kind, number, begun, ended, failure = row
+        sound = all(type(value) is int and -_END < value < _END for value in row)
+        if not sound or number < 1 or failure < 0:
+            raise ValueError("no whole numbers")
+        return LifeEvent(kind), max(0, ended - begun), failure
+    except (TypeError, ValueError):
+        raise Untrusted("lives of virtual users of another shape") from None
+
+
+def _times(times: Histogram) -> dict[str, float] | None:
+    if not times.count:
+        return None
+    return {
+        "p50": times.percentile(50) / 1e9,
+        "p95": times.percentile(95) / 1e9,
+        "max": times.percentile(100) / 1e9,
+    }

@@ -1,0 +1,68 @@
+"""What was asked of a run, encrypted in its directory: what `rerun` asks for again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from osbench.common.encrypted_file import EncryptedFile
+from osbench.common.errors import UsageError
+from osbench.common.task import Task
+from osbench.coordinator.contexts.state_store import KEY
+from osbench.coordinator.run.plan import RunOptions, RunPlan
+from osbench.coordinator.run.resumption.plan_file import task_of
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of the run directory: it holds arguments and configurations with their secrets.
+REQUEST = "request"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """A task with its options, as a command has read them."""
+
+    task: Task
+    options: RunOptions
+    plugin_paths: tuple[str, ...]
+    prefer: str
+    #: Name of the deployment record; None where there was none.
+    deployment: str | None
+
+
+def save(plan: RunPlan, directory: RunDirectory) -> None:
+    """Write what is asked of a run; returns when it is on disk. Raises OsbenchError."""
+    # files that it names lie beside it, from wherever it is asked for again
+    source = str(Path(plan.task.source).expanduser().absolute())
+    document = {
+        "task": {**asdict(plan.task), "source": source},
+        "options": {**asdict(plan.options), "run_id": ""},
+        "plugin_paths": [str(Path(path).expanduser().absolute()) for path in plan.plugins.paths],
+        "prefer": plan.plugins.prefer,
+        "deployment": plan.deployment.name if plan.deployment else None,
+    }
+    _file(directory, plan.conf).write(json.dumps(document).encode())
+
+
+def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> RunRequest:
+    """What was asked of a run. Raises UsageError where that is not known, and OsbenchError."""
+    content = _file(directory, conf).read()
+    if content is None:
+        name = directory.path.name
+        raise UsageError(f"run {name} cannot be run again: what was asked of it is not kept")
+    saved: dict[str, Any] = json.loads(content)
+    options = RunOptions(**saved["options"])
+    return RunRequest(
+        task=task_of(saved["task"]),
+        options=replace(options, tags=tuple(options.tags)),
+        plugin_paths=tuple(saved["plugin_paths"]),
+        prefer=saved["prefer"],
+        deployment=saved["deployment"],
+    )
+
+
+def _file(directory: RunDirectory, conf: cfg.ConfigOpts) -> EncryptedFile:
+    return EncryptedFile(directory.path / REQUEST, Path(conf.data_dir) / KEY)

@@ -1,0 +1,1 @@
+"""The load of a run is changed while it goes on."""

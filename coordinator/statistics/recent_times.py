@@ -1,0 +1,77 @@
+"""What a workload came to over the last seconds, from sums that only grow."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from osbench.common.histogram import Histogram, rank
+
+#: Over how many seconds the figures are.
+WINDOW_S = 10.0
+
+#: Exception type, message and traceback.
+Error = tuple[str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """What a workload has come to at some instant, monotonic seconds."""
+
+    at_s: float
+    #: Iterations that ran, and those of them that failed or timed out.
+    ran: int
+    failed: int
+    #: Times of those that ended well; nobody adds to it.
+    times: Histogram
+    #: Failed iterations by error.
+    errors: Mapping[Error, int]
+
+
+class RecentTimes:
+    """The difference between the latest sums and those of `WINDOW_S` before."""
+
+    def __init__(self) -> None:
+        self._sums: deque[Sums] = deque()
+
+    def add(self, sums: Sums) -> None:
+        """Note what there is now."""
+        self._sums.append(sums)
+        # the last one that is old enough stays: the figures are over at least that time
+        while len(self._sums) > 2 and sums.at_s - self._sums[1].at_s >= WINDOW_S:
+            self._sums.popleft()
+
+    @property
+    def span_s(self) -> float:
+        """Seconds that the figures are over; 0 before there are two sums."""
+        return self._sums[-1].at_s - self._sums[0].at_s if self._sums else 0.0
+
+    @property
+    def ran(self) -> int:
+        """Iterations that ran."""
+        return self._sums[-1].ran - self._sums[0].ran if self._sums else 0
+
+    @property
+    def failed(self) -> int:
+        """Those of them that failed or timed out."""
+        return self._sums[-1].failed - self._sums[0].failed if self._sums else 0
+
+    def percentiles_s(self, *percents: float) -> list[float | None]:
+        """Percentiles, seconds, of the iterations that ended well; None where there are none."""
+        found = self._sums[-1].times.since(self._sums[0].times) if self._sums else Histogram()
+        if not found.count:
+            return [None] * len(percents)
+        ranks = [rank(found.count, percent) for percent in percents]
+        return [value / 1e9 for value in found.at_ranks(ranks)]
+
+    def most_frequent_error(self) -> Error | None:
+        """The error that most iterations failed with; None where none failed."""
+        if not self._sums:
+            return None
+        before = self._sums[0].errors
+        gained = {
+            error: count - before.get(error, 0) for error, count in self._sums[-1].errors.items()
+        }
+        most = max(gained, key=lambda error: gained[error], default=None)
+        return most if most is not None and gained[most] > 0 else None

@@ -1,0 +1,144 @@
+"""Shares of iterations in sliding windows of time, for criteria that judge each window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.config.durations import DURATION
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: A window begins at every fifth part of its length.
+STEPS = 5
+#: Steps that are kept apart; what comes later counts in the last of them.
+MOST_STEPS = 1 << 22
+#: Shortest window, seconds.
+SHORTEST_S = 1.0
+
+#: JSON schema of the length of windows, for criteria.
+OVER_S: Mapping[str, Any] = {
+    **DURATION,
+    "minimum": SHORTEST_S,
+    "description": "seconds; every window of this length is judged, not the load as a whole",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """What was counted from one instant to another."""
+
+    #: Seconds after t0.
+    from_s: float
+    to_s: float
+    #: How many there were, and how many of them count against the limit.
+    count: int
+    bad: int
+
+    @property
+    def percent(self) -> float:
+        """`bad` in percent of `count`; 0 of none."""
+        return 100 * self.bad / self.count if self.count else 0.0
+
+    @property
+    def well(self) -> int:
+        """How many do not count against the limit."""
+        return self.count - self.bad
+
+    @property
+    def span(self) -> str:
+        """The window in words: "from 30 s to 40 s"."""
+        return f"from {self.from_s:g} s to {self.to_s:g} s"
+
+
+class Windows:
+    """Counts over windows of one length. Memory grows with time, not with what is counted."""
+
+    def __init__(self, over_s: float, from_s: float = 0.0) -> None:
+        """Windows are `over_s` seconds long; the first begins `from_s` seconds after t0."""
+        self._over_s = over_s
+        self._from_s = from_s
+        self._step_ns = max(1, round(over_s * 1e9 / STEPS))
+        self._from_ns = round(from_s * 1e9)
+        self._counts: Ints = np.zeros(64, np.int64)
+        self._bad: Ints = np.zeros(64, np.int64)
+        #: Steps up to the last one in which there was something.
+        self._used = 0
+
+    def add(self, instants: Ints, bad: Bools) -> None:
+        """Count what happened at some instants, nanoseconds after t0; earlier ones are left out."""
+        inside = instants >= self._from_ns
+        steps = np.minimum((instants[inside] - self._from_ns) // self._step_ns, MOST_STEPS - 1)
+        if not len(steps):
+            return
+        first, end = int(steps.min()), int(steps.max()) + 1
+        self._reach(end)
+        steps -= first
+        self._counts[first:end] += np.bincount(steps, minlength=end - first)
+        self._bad[first:end] += np.bincount(steps[bad[inside]], minlength=end - first)
+
+    def worst(self, *, complete: bool = False) -> Window | None:
+        """The window with the greatest share of bad ones; None where nothing was counted.
+
+        `complete`: only windows that have surely ended, None where there is none; else a time
+        that is shorter than a window counts as one.
+        """
+        counts, bad = self._sums(complete=complete)
+        if not len(counts) or not counts.any():
+            return None
+        share = np.divide(bad, counts, out=np.zeros(len(counts)), where=counts > 0)
+        return self._window(int(share.argmax()), counts, bad)
+
+    def least(self, begin_ns: int, until_ns: int) -> Window | None:
+        """The window with the fewest that are not bad, of those that lie between two instants.
+
+        None where no window does.
+        """
+        step_ns = self._step_ns
+        # the first iteration never starts at once
+        first = 0 if begin_ns < step_ns else -(-begin_ns // step_ns)
+        end = min(self._used, max(0, until_ns) // step_ns)
+        if end - first < STEPS:
+            return None
+        counts, bad = _sliding(self._counts[first:end]), _sliding(self._bad[first:end])
+        return self._window(int((counts - bad).argmin()), counts, bad, first)
+
+    def exceeding(self, percent: Fraction, *, complete: bool = False) -> tuple[int, int]:
+        """In how many windows more than `percent` were bad, of how many with any at all."""
+        counts, bad = self._sums(complete=complete)
+        allowed = percent / 100
+        above = bad * allowed.denominator > counts * allowed.numerator
+        return int(np.count_nonzero(above)), int(np.count_nonzero(counts))
+
+    def _sums(self, *, complete: bool) -> tuple[Ints, Ints]:
+        used = self._used - 1 if complete else self._used
+        if complete and used < STEPS:
+            used = 0
+        return _sliding(self._counts[:used]), _sliding(self._bad[:used])
+
+    def _window(self, at: int, counts: Ints, bad: Ints, first: int = 0) -> Window:
+        from_s = self._from_s + (first + at) * self._over_s / STEPS
+        to_s = from_s + self._over_s
+        return Window(from_s=from_s, to_s=to_s, count=int(counts[at]), bad=int(bad[at]))
+
+    def _reach(self, size: int) -> None:
+        self._used = max(self._used, size)
+        if size > len(self._counts):
+            more = np.zeros(max(size, 2 * len(self._counts)) - len(self._counts), np.int64)
+            self._counts = np.concatenate((self._counts, more))
+            self._bad = np.concatenate((self._bad, more))
+
+
+def _sliding(steps: Ints) -> Ints:
+    """Sums of `STEPS` steps in a row; of all where there are fewer."""
+    if len(steps) <= STEPS:
+        return np.array([steps.sum()]) if len(steps) else steps
+    sums = np.concatenate(([0], np.cumsum(steps)))
+    found: Ints = sums[STEPS:] - sums[:-STEPS]
+    return found

@@ -1,0 +1,75 @@
+"""What workers printed and logged during a run, as it lies in the blocks of its directory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.storage.frames import behind, placed_frames
+from osbench.coordinator.storage.replay import bodies_of
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogEntry:
+    """Something that a worker process printed or logged."""
+
+    #: Redis time, seconds since 1970-01-01 UTC.
+    at: float
+    #: The name of its membership: an incarnation, and a number for a later one.
+    worker: str
+    #: stdout, stderr, or a level of logging.
+    source: str
+    #: Counts the workloads of the run from 0; -1 outside iterations.
+    workload: int
+    #: Counts from 1; 0 outside iterations.
+    iteration: int
+    #: May have several lines.
+    text: str
+
+
+class WorkerLog:
+    """Reads the entries of a run that may go on."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._path = directory.path / "blocks"
+        self._offset = 0
+        #: By worker: entries that were left out or cut, and others that cannot be read.
+        self.cut: Counter[str] = Counter()
+
+    def fresh(self) -> Iterator[LogEntry]:
+        """The entries since the last call, in the order in which they came. Raises OsbenchError."""
+        for offset, record in placed_frames(self._path, self._offset):
+            for body in bodies_of(self._path, offset, record):
+                yield from self._entries(body)
+            self._offset = behind(offset, record)
+
+    def _entries(self, body: Mapping[str, Any]) -> Iterator[LogEntry]:
+        # runs of older releases have none
+        raw, cut = body.get("log", ()), body.get("log_cut", 0)
+        worker = str(body["incarnation"])
+        if isinstance(cut, int) and cut > 0:
+            self.cut[worker] += cut
+        for one in raw if isinstance(raw, (list, tuple)) else ():
+            entry = _entry(worker, one)
+            if entry is None:
+                self.cut[worker] += 1
+            else:
+                yield entry
+
+
+def _entry(worker: str, raw: Any) -> LogEntry | None:
+    """An entry of `Block.log`; None for one of another shape."""
+    match raw:
+        case [int() | float() as at, str(source), int(workload), int(iteration), str(text)]:
+            return LogEntry(
+                at=float(at),
+                worker=worker,
+                source=source,
+                workload=workload,
+                iteration=iteration,
+                text=text,
+            )
+    return None

@@ -1,0 +1,175 @@
+"""Reads HAR files, which browsers write (HTTP Archive 1.2)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from osbench.common.errors import UsageError
+
+#: Bytes of the largest file that is read.
+LARGEST = 256 * 1024 * 1024
+#: Characters of the largest answer that is searched for values.
+_LARGEST_ANSWER = 2 * 1024 * 1024
+
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRequest:
+    """A request of a HAR file and its answer."""
+
+    method: str
+    url: SplitResult
+    #: Names in lower case, as all header names here.
+    headers: Pairs
+    #: Media type of the body, in lower case and without parameters; "" without a body.
+    body_type: str
+    body: str
+    #: 0 where there was no answer.
+    status: int
+    answer_headers: Pairs
+    answer_type: str
+    #: The answer where it is JSON, else None.
+    document: Any
+    redirect: str
+    #: What the browser says it is for: document, xhr, script; "" where it does not.
+    resource: str
+    cached: bool
+    #: Seconds since the epoch; None where the file does not say it.
+    started_at: float | None
+    took_s: float
+    #: Form fields where the file has them apart.
+    fields: Pairs = field(default=())
+
+
+def read_bounded(file: str) -> str:
+    """The text of a file. Raises UsageError for one that cannot be read or is too large."""
+    try:
+        if Path(file).stat().st_size > LARGEST:
+            raise UsageError(f"{file} has more than {LARGEST // 1024**2} MiB: record less")
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not UTF-8 text") from None
+
+
+def read_har(file: str) -> list[RecordedRequest]:
+    """The requests of a HAR file, by time. Raises UsageError."""
+    try:
+        document = json.loads(read_bounded(file))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file} is not JSON, as HAR files are: {error}") from None
+    log = document.get("log") if isinstance(document, Mapping) else None
+    entries = log.get("entries") if isinstance(log, Mapping) else None
+    if not isinstance(entries, list):
+        raise UsageError(f"{file} is no HAR file: it has no list log.entries")
+    try:
+        found = [_request(entry, f"log.entries[{at}]") for at, entry in enumerate(entries)]
+    except _WrongPart as error:
+        raise UsageError(f"{file}: {error}") from None
+    if all(one.started_at is not None for one in found):
+        found.sort(key=lambda one: one.started_at or 0.0)
+    return found
+
+
+class _WrongPart(ValueError):
+    """A part of the file is of a wrong type."""
+
+
+def _request(entry: Any, place: str) -> RecordedRequest:
+    request = _part(entry, "request", dict, place)
+    answer = _part(entry, "response", dict, place, {})
+    content = _part(answer, "content", dict, f"{place}.response", {})
+    posted = _part(request, "postData", dict, f"{place}.request", {})
+    headers = tuple(_pairs(request, "headers", f"{place}.request"))
+    answer_headers = tuple(_pairs(answer, "headers", f"{place}.response"))
+    body_type = posted.get("mimeType") or dict(headers).get("content-type", "") if posted else ""
+    text = _part(posted, "text", str, f"{place}.request.postData", "")
+    fields = tuple(_pairs(posted, "params", f"{place}.request.postData", lower=False))
+    where = _part(request, "url", str, f"{place}.request")
+    try:
+        url = urlsplit(where)
+        url.port  # noqa: B018 - raises for a port that is none
+    except ValueError as error:
+        raise _WrongPart(f"{place}.request.url: {error}") from None
+    status = answer.get("status")
+    status = status if isinstance(status, int) and 100 <= status <= 599 else 0
+    answer_type = _media_type(content.get("mimeType"))
+    took = entry.get("time")
+    resource = entry.get("_resourceType")
+    return RecordedRequest(
+        method=_part(request, "method", str, f"{place}.request").upper(),
+        url=url,
+        headers=headers,
+        body_type=_media_type(body_type) if text or fields else "",
+        body=text,
+        fields=fields,
+        status=status,
+        answer_headers=answer_headers,
+        answer_type=answer_type,
+        document=_document(content, answer_type),
+        redirect=str(answer.get("redirectURL") or dict(answer_headers).get("location", "")),
+        resource=resource if isinstance(resource, str) else "",
+        cached=isinstance(entry.get("_fromCache"), str),
+        started_at=_instant(entry.get("startedDateTime")),
+        took_s=max(0.0, took / 1000) if isinstance(took, int | float) else 0.0,
+    )
+
+
+def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -> Any:
+    """A part of an object. Raises _WrongPart for one of another type, and without a default."""
+    if not isinstance(parent, Mapping):
+        raise _WrongPart(f"{place} is no object")
+    value = parent.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, kind):
+        word = {"dict": "an object", "str": "a text", "list": "a list"}[kind.__name__]
+        raise _WrongPart(f"{place}.{name} must be {word}")
+    return value
+
+
+def _pairs(parent: Any, name: str, place: str, *, lower: bool = True) -> Iterator[tuple[str, str]]:
+    for one in _part(parent, name, list, place, []):
+        named = _part(one, "name", str, f"{place}.{name}")
+        value = one.get("value")
+        yield named.lower() if lower else named, "" if value is None else str(value)
+
+
+def _media_type(value: Any) -> str:
+    return value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
+
+
+def _document(content: Mapping[str, Any], media_type: str) -> Any:
+    text = content.get("text")
+    if not isinstance(text, str) or not is_json(media_type) or len(text) > _LARGEST_ANSWER:
+        return None
+    try:
+        if content.get("encoding") == "base64":
+            return json.loads(base64.b64decode(text, validate=False))
+        return json.loads(text)
+    except (ValueError, binascii.Error, RecursionError):
+        return None
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a media type is one of JSON."""
+    return media_type.endswith(("/json", "+json"))
+
+
+def _instant(value: Any) -> float | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError):
+        return None

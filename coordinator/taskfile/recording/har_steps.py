@@ -1,0 +1,340 @@
+"""Steps of `HttpFlow.run`, one for each request of a recording."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote
+
+from osbench.coordinator.taskfile.recording.answer_values import AnswerValues, is_id
+from osbench.coordinator.taskfile.recording.flow_task import FlowTask, WrittenStep, step_name
+from osbench.coordinator.taskfile.recording.har_file import Pairs, RecordedRequest, is_json
+from osbench.coordinator.taskfile.recording.har_selection import Recording, origin
+from osbench.coordinator.taskfile.recording.secret_arguments import (
+    Computed,
+    Parts,
+    SecretArguments,
+    is_secret,
+    joined,
+    literal,
+)
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_FORM = "application/x-www-form-urlencoded"
+#: Headers that the browser, or our own client, makes by itself.
+_OWN_HEADERS = re.compile(
+    r"^(:.*|host|connection|keep-alive|content-length|user-agent|cookie|origin|referer|accept-.*"
+    r"|sec-.*|if-.*|cache-control|pragma|dnt|te|trailer|transfer-encoding|upgrade.*|priority"
+    r"|proxy-.*|x-client-data|range|expect|x-osbench-.*)$"
+)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+#: Seconds: shorter waits are not the user's, longer ones are cut.
+_LEAST_THINK_S, _MOST_THINK_S = 0.3, 60.0
+_SCHEME = re.compile(r"(?i)(bearer|basic|token|digest|negotiate|apikey)\s+(\S.*)")
+#: Secrets are looked for within other texts where they have so many characters.
+_SEARCHED = 8
+#: Shorter ones are known by their names only.
+_LEAST_SECRET = 4
+
+
+class _NotSent(ValueError):
+    """A request that `HttpFlow.run` cannot make; the message says why."""
+
+
+def task_of(recording: Recording, file: str) -> FlowTask:
+    """The task that makes the requests of a recording; `file` is what it was read from."""
+    return _Steps(recording).task(file)
+
+
+class _Steps:
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._arguments = SecretArguments()
+        self._values = AnswerValues()
+        self._secrets = {
+            value: name
+            for one in recording.everything
+            for name, value in _secrets_of(one)
+            if len(value) >= _LEAST_SECRET
+        }
+        self._long = sorted(
+            (v for v in self._secrets if len(v) >= _SEARCHED), key=len, reverse=True
+        )
+
+    def task(self, file: str) -> FlowTask:
+        """All steps, and what is to be said of them."""
+        made: list[WrittenStep] = []
+        left_out = Counter(self._recording.left_out)
+        thinks = _thinks(self._recording)
+        for at, (one, think_s) in enumerate(zip(self._recording.requests, thinks, strict=True)):
+            try:
+                step = self._step(one)
+            except _NotSent as error:
+                left_out[str(error)] += 1
+                step = WrittenStep(keys=None, notes=[f"left out: {_shown_request(one)}: {error}"])
+            else:
+                self._values.add(at, one.url.path, one.document, dict(one.answer_headers))
+            if think_s and step.keys is not None:
+                step.keys["think"] = min(think_s, _MOST_THINK_S)
+                if think_s > _MOST_THINK_S:
+                    step.notes.append(f"recorded think time: {think_s:g} s")
+            made.append(step)
+        for at, saved in self._values.saves.items():
+            keys = made[at].keys
+            assert keys is not None
+            think = keys.pop("think", None)
+            keys["save"] = saved
+            if think is not None:
+                keys["think"] = think
+        return FlowTask(
+            title=f"Recorded requests to {self._recording.base}",
+            origin=file,
+            base=self._recording.base,
+            steps=made,
+            arguments=self._arguments.hints,
+            left_out=left_out,
+        )
+
+    def _step(self, one: RecordedRequest) -> WrittenStep:
+        if one.method not in _METHODS:
+            raise _NotSent(f"the method {one.method}")
+        notes = []
+        path, shown = self._path(one)
+        keys: dict[str, Any] = {"name": _name(one, shown)}
+        if one.method != "GET":
+            keys["method"] = one.method
+        keys["path"] = path
+        if query := self._pairs(parse_qsl(one.url.query, keep_blank_values=True)):
+            keys["query"] = query
+        keys |= self._body(one)
+        if headers := self._headers(one):
+            keys["headers"] = headers
+        if 300 <= one.status < 400 and one.status != 304:
+            notes.append(f"was redirected ({one.status}); what it leads to is requested, too")
+        else:
+            keys["expect"] = 200 if one.status == 304 else one.status
+        return WrittenStep(keys=keys, notes=notes)
+
+    def _path(self, one: RecordedRequest) -> tuple[str | Computed, str]:
+        """The path, and how the step's name shows it."""
+        here = origin(one)
+        parts: Parts = [] if here == self._recording.base else [here]
+        before, shown = "", []
+        for number, piece in enumerate(one.url.path.split("/")):
+            parts.append("/" if number else "")
+            plain = unquote(piece)
+            found = self._parts(plain, before)
+            # what is recorded keeps its own escapes
+            same = found == [literal(plain)]
+            parts += [quote(piece, safe="%!$&'()*+,;=:@~")] if same else found
+            before = plain if not is_id(plain) else before
+            shown.append(plain if same and not is_id(plain) else "[id]")
+        return joined(parts) or "/", "/".join(shown)
+
+    def _pairs(self, pairs: Pairs) -> dict[str, Any]:
+        """Names with values; a list for one that occurs several times."""
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            _check_name(name)
+            made = self._text(value, name)
+            if name in found:
+                before = found[name] if isinstance(found[name], list) else [found[name]]
+                found[name] = [*before, made]
+            else:
+                found[name] = made
+        return found
+
+    def _body(self, one: RecordedRequest) -> dict[str, Any]:
+        if not one.body_type and not one.body:
+            return {}
+        if is_json(one.body_type):
+            try:
+                document = json.loads(one.body)
+            except (ValueError, RecursionError):
+                raise _NotSent("its body is not the JSON it is said to be") from None
+            return {"json": self._document(document, "", depth=0)}
+        if one.body_type == _FORM:
+            pairs = parse_qsl(one.body, keep_blank_values=True) if one.body else one.fields
+            if form := self._pairs(pairs):
+                return {"form": form}
+        kind = re.sub(r"[^\w./+-]", "", one.body_type) or "unknown type"
+        raise _NotSent(f"its body is {kind}, a flow sends JSON and forms")
+
+    def _document(self, value: Any, name: str, *, depth: int, secret: bool = False) -> Any:
+        if depth > 50:
+            raise _NotSent("its body is nested too deeply")
+        secret = secret or (bool(name) and is_secret(name, "-"))
+        if isinstance(value, dict):
+            for key in value:
+                _check_name(key)
+            return {
+                key: self._document(inner, key, depth=depth + 1, secret=secret)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self._document(one, name, depth=depth + 1, secret=secret) for one in value]
+        if isinstance(value, str):
+            return joined(self._parts(value, name, secret=secret, typed=True))
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            saved = self._values.source(value, name, typed=True)
+            if saved:
+                return f"{{saved.{saved}}}"
+            if secret:
+                argument = self._arguments.of(str(value), name, f"{name}, a number")
+                return Computed(f"{argument.name} | tojson")
+            self._values.sent(value)
+        return value
+
+    def _headers(self, one: RecordedRequest) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in one.headers:
+            known = _HEADER_NAME.fullmatch(name) and value.isprintable()
+            if not known or _OWN_HEADERS.match(name):
+                continue
+            if name == "content-type" and (
+                not one.body_type or one.body_type in ("application/json", _FORM)
+            ):
+                continue
+            if name == "accept" and ("," in value or value == "*/*"):
+                continue
+            _check_name(name)
+            found[name.title()] = self._text(value, name)
+        return found
+
+    def _text(self, value: str, name: str) -> str | Computed:
+        return joined(self._parts(value, name))
+
+    def _parts(self, value: str, name: str, *, secret: bool = False, typed: bool = False) -> Parts:
+        """A text with saved values and arguments in place of what it has of them."""
+        scheme = _SCHEME.fullmatch(value)
+        head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)
+        saved = self._values.source(rest, name, typed=typed)
+        if saved:
+            return [head, f"{{saved.{saved}}}"] if head else [f"{{saved.{saved}}}"]
+        if rest in self._secrets or secret or is_secret(name, rest):
+            wanted = self._secrets.get(rest, name)
+            wanted = f"{scheme[1]}_token" if scheme and wanted == "authorization" else wanted
+            hint = f"{wanted}, as in the request {_shown(name)!r}"
+            self._values.sent(rest)
+            found: Parts = [self._arguments.of(rest, wanted, hint)]
+            return [head, *found] if head else found
+        for known in self._long:
+            if known in value:
+                before, _, after = value.partition(known)
+                argument = self._arguments.of(known, self._secrets[known], self._secrets[known])
+                return [literal(before), argument, *self._parts(after, name)]
+        if value:
+            self._values.sent(value)
+        return [literal(value)]
+
+
+def _check_name(name: str) -> None:
+    """Raise _NotSent for a name in which a flow would look for a placeholder."""
+    if re.search(r"\{[A-Za-z_]", name):
+        raise _NotSent("a name in it has braces, which a flow fills in")
+
+
+def _shown_request(one: RecordedRequest) -> str:
+    """Method and path without what may be secret."""
+    pieces = one.url.path.split("/")
+    path = "/".join("[id]" if is_id(part) or is_secret("", part) else part for part in pieces)
+    return f"{_shown(one.method)} {_shown(path)}"
+
+
+def _shown(text: str) -> str:
+    return re.sub(r"[^\w ./:+-]", "_", text)[:60]
+
+
+def _name(one: RecordedRequest, path: str) -> str:
+    """Method and path; the operation of a GraphQL request behind them."""
+    shown = step_name(one.method, path)
+    operation = re.search(r'"operationName"\s*:\s*"(\w{1,60})"', one.body)
+    return f"{shown} {operation[1]}" if operation else shown
+
+
+def _thinks(recording: Recording) -> Iterator[float]:
+    """Seconds between the end of all that had begun before the next request, and that request."""
+    kept = recording.requests
+    spans = [
+        (one.started_at, one.started_at + one.took_s)
+        for one in recording.everything
+        if one.started_at is not None
+    ]
+    at, latest = 0, 0.0
+    for after in kept[1:]:
+        begin = after.started_at
+        if begin is None:
+            yield 0.0
+            continue
+        while at < len(spans) and spans[at][0] < begin:
+            latest = max(latest, spans[at][1])
+            at += 1
+        gap = begin - latest if latest else 0.0
+        yield round(gap, 1) if gap > _LEAST_THINK_S else 0.0
+    yield 0.0
+
+
+def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
+    """Names and values of the secrets of a request and its answer."""
+    for name, value in one.headers:
+        if name == "cookie":
+            yield from _cookies(value.split(";"))
+        elif is_secret(name, "-"):
+            scheme = _SCHEME.fullmatch(value)
+            yield name, scheme[2] if scheme else value
+            if scheme and scheme[1].lower() == "basic":
+                yield from _basic(scheme[2])
+    for name, value in one.answer_headers:
+        if name == "set-cookie":
+            yield from _cookies(line.partition(";")[0] for line in value.splitlines())
+        elif is_secret(name, "-"):
+            yield name, value
+    user = one.url.username, one.url.password
+    yield from (("password", unquote(part)) for part in user[1:] if part)
+    pairs = [*parse_qsl(one.url.query), *one.fields]
+    if one.body_type == _FORM:
+        pairs += parse_qsl(one.body)
+    elif is_json(one.body_type):
+        with contextlib.suppress(ValueError, RecursionError):
+            pairs += _named_texts(json.loads(one.body), "", depth=0)
+    pairs += [pair for pair in _named_texts(one.document, "", depth=0) if pair[0] != "key"]
+    yield from ((name, value) for name, value in pairs if value and is_secret(name, "-"))
+
+
+def _cookies(cookies: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Cookies that are long enough for a secret, or named as one."""
+    for cookie in cookies:
+        name, _, value = cookie.strip().partition("=")
+        if len(value) >= 2 * _SEARCHED or (len(value) >= _SEARCHED and re.search(r"\d", value)):
+            yield name, value
+            yield name, unquote(value)
+
+
+def _basic(credentials: str) -> Iterator[tuple[str, str]]:
+    try:
+        user, _, password = base64.b64decode(credentials).decode().partition(":")
+    except (ValueError, binascii.Error):
+        return
+    if user and password:
+        yield "password", password
+
+
+def _named_texts(value: Any, name: str, *, depth: int) -> Iterator[tuple[str, str]]:
+    """Texts of a document by the names they stand under; those of secrets hand theirs down."""
+    if depth > 50:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = name if name and is_secret(name, "-") else key
+            yield from _named_texts(inner, below, depth=depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named_texts(inner, name, depth=depth + 1)
+    elif isinstance(value, str):
+        yield name, value

@@ -1,0 +1,102 @@
+"""Task arguments in place of secrets, and texts that hold them."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from osbench.common.masking import mask_text, names_secret
+
+#: Names that mean something else in a task file.
+_TAKEN = frozenset(
+    {"base", "env", "min", "max", "ceil", "round", "range", "dict", "lipsum", "cycler", "joiner"}
+    | {"namespace", "true", "false", "none", "self", "loop", "caller", "varargs", "kwargs"}
+    | {"block", "extends", "filter", "include", "macro", "set", "call", "recursive", "ignore"}
+    | {"missing", "without", "context", "scoped", "required"}
+    | {word.lower() for word in keyword.kwlist}
+)
+#: Names of secrets that `names_secret` does not know, since elsewhere they mean other things.
+_SECRET = re.compile(
+    r"(?i)passw|passphrase|secret|token|api_?key|credential|signature|authorization"
+    r"|^(auth|jwt|sig|sid|pin|otp|cvv|cvc|session|session_?id|phpsessid|jsessionid|assertion)$"
+)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A value of the task that Jinja computes."""
+
+    #: The expression, without its braces.
+    source: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A task argument as a part of a text."""
+
+    name: str
+
+
+Parts = list[str | Argument]
+
+
+class SecretArguments:
+    """The arguments of a task, each in place of one secret value."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        #: What to give, by name.
+        self.hints: dict[str, str] = {}
+
+    def of(self, value: str, name: str, hint: str) -> Argument:
+        """The argument in place of `value`; `name` is what it should be called."""
+        if value not in self._names:
+            self._names[value] = unused(argument_name(name), self.hints)
+            self.hints[self._names[value]] = hint
+        return Argument(self._names[value])
+
+
+def argument_name(text: str) -> str:
+    """A name of an argument or a saved value that resembles a text: lower case, words by _."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
+    name = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40]
+    if not name or name[0].isdigit() or name in _TAKEN:
+        name = f"value_{name}".rstrip("_")
+    return name
+
+
+def unused(name: str, used: Iterable[str]) -> str:
+    """The name, with a number behind it where it is used already."""
+    taken, number, found = set(used), 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a value may be a secret, by the name it stands under or by its form."""
+    return bool(value) and (
+        names_secret(name) or bool(_SECRET.search(name)) or mask_text(value) != value
+    )
+
+
+def literal(text: str) -> str:
+    """A text of which `HttpFlow.run` fills in nothing: braces before a letter as {brace}."""
+    return re.sub(r"\{(?=[A-Za-z_])", "{brace}", text)
+
+
+def joined(parts: Parts) -> str | Computed:
+    """A text of its parts; computed where an argument is among them."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(map(str, parts))
+    said = [
+        part.name if isinstance(part, Argument) else json.dumps(part, ensure_ascii=False)
+        for part in parts
+        if part
+    ]
+    whole = f"({' ~ '.join(said)})" if len(said) > 1 else f"{said[0]} | string"
+    return Computed(f"{whole} | tojson")

@@ -1,0 +1,108 @@
+"""JSON schemas of the keys of a workload that say what its virtual users are like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.config.durations import DURATION
+
+_SECONDS: Mapping[str, Any] = {**DURATION, "minimum": 0}
+
+USERS: Mapping[str, Any] = {
+    "type": "object",
+    "description": "how virtual users start, and what each is given",
+    "properties": {
+        "start_rate": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "closed runners: virtual users that start per second; all at once by"
+            " default",
+        },
+        "max_rate": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "closed runners: most iterations that start per second, over all"
+            " workers; no limit by default",
+        },
+        "data": {
+            "type": "object",
+            "description": "each virtual user gets a row of a file, as self.user.data",
+            "properties": {
+                "file": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "CSV file, relative to the task",
+                },
+                "order": {
+                    "enum": ["sequential", "cycle", "random"],
+                    "description": "user N gets row N (sequential, the default); begins again after"
+                    " the last (cycle); any row (random)",
+                },
+                "unique": {
+                    "type": "boolean",
+                    "description": "no two users that run have the same row; false by default",
+                },
+            },
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    },
+    "additionalProperties": False,
+}
+
+THINK: Mapping[str, Any] = {
+    "type": "object",
+    "description": "closed runners: seconds that a virtual user waits between two iterations",
+    "properties": {
+        "min": {**_SECONDS, "description": "least think time"},
+        "max": {**_SECONDS, "description": "greatest think time; min by default"},
+        "distribution": {
+            "enum": ["uniform", "normal", "exponential"],
+            "description": "of think times between the two; uniform by default",
+        },
+    },
+    "required": ["min"],
+    "additionalProperties": False,
+}
+
+HTTP: Mapping[str, Any] = {
+    "type": "object",
+    "description": "where the requests of self.http go, and what they carry",
+    "properties": {
+        "base": {
+            "type": "string",
+            "pattern": "^https?://[^/]",
+            "description": "URL that comes before the paths of requests",
+        },
+        "service": {
+            "type": "string",
+            "minLength": 1,
+            "description": "in place of base: a service of the deployment's catalogue; requests"
+            " carry the token of a user",
+        },
+        "headers": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "headers of all requests",
+        },
+        "timeout": {
+            **DURATION,
+            "exclusiveMinimum": 0,
+            "description": "seconds that a request may take, at most those of its iteration",
+        },
+        "verify": {
+            "anyOf": [{"type": "boolean"}, {"type": "string"}],
+            "description": "TLS: verify the server (true, the default), or a file with the CAs",
+        },
+        "cert": {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+            ],
+            "description": "TLS: file of the client's certificate, or [certificate, key]",
+        },
+    },
+    "not": {"required": ["base", "service"]},
+    "additionalProperties": False,
+}

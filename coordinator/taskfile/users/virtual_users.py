@@ -1,0 +1,91 @@
+"""Checks what a workload says of its virtual users, and reads their data file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osbench.common.errors import Problem
+from osbench.common.plugin.plugins import ScenarioPlugin
+from osbench.common.plugin.runner import Runner
+from osbench.common.task import Task, Workload
+from osbench.coordinator.data_file import DataFile
+from osbench.coordinator.taskfile.data import files_of_workloads, named_file
+from osbench.coordinator.taskfile.places import inside
+
+#: Most bytes of a data file of users: all of it goes to each worker.
+LARGEST = 16 << 20
+
+
+def user_data(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
+    """The data file of a workload's users and its problems; neither where it names none."""
+    place = inside(inside(inside(workload.place, "users"), "data"), "file")
+    file, problems = named_file(task, _data(workload).get("file", ""), place)
+    if file is not None and file.size > LARGEST:
+        fault = f"{file.path} is larger than {LARGEST >> 20} MiB, too large for users"
+        return None, [Problem(place, fault)]
+    return file, problems
+
+
+def user_files(task: Task) -> dict[int, DataFile]:
+    """The data file of users of each workload that has one, by number. Raises TaskError."""
+    return files_of_workloads(task, user_data)
+
+
+def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
+    """What does not fit together; `runner` is the workload's."""
+    users, think, place = workload.users, workload.think, workload.place
+    file, found = user_data(task, workload)
+    yield from found
+    if runner.OPEN and think:
+        yield Problem(
+            inside(place, "think"),
+            "has no effect with an open runner, whose arrivals do not wait for users: use "
+            "self.think() within the scenario, or a closed runner",
+        )
+    if "start_rate" in users:
+        at = inside(inside(place, "users"), "start_rate")
+        if runner.OPEN:
+            yield Problem(at, "needs a closed runner: arrivals start users here")
+        elif runner.ramp_up_s:
+            yield Problem(at, "and ramp_up of the runner say the same: give one of the two")
+    if "max_rate" in users and runner.OPEN:
+        yield Problem(
+            inside(inside(place, "users"), "max_rate"),
+            "needs a closed runner: an open one has a rate of its own",
+        )
+    if think and think.get("max", think["min"]) < think["min"]:
+        yield Problem(inside(place, "think"), f"max {think['max']} is less than min {think['min']}")
+    if file is not None:
+        yield from _too_few(file, workload, runner)
+
+
+def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
+    """`on_start` and `on_stop` of another kind than the scenario's method."""
+    asynchronous = inspect.iscoroutinefunction(getattr(plugin.cls, plugin.method, None))
+    for name in ("on_start", "on_stop"):
+        method = getattr(plugin.cls, name, None)
+        if inspect.iscoroutinefunction(method) and not asynchronous:
+            yield Problem(
+                inside(workload.place, "scenario"),
+                f"{name} of {plugin.name} is `async def`, but {plugin.method} is not: virtual "
+                "users are threads, and nobody would await it",
+            )
+
+
+def _data(workload: Workload) -> Mapping[str, Any]:
+    data: Mapping[str, Any] = workload.users.get("data", {})
+    return data
+
+
+def _too_few(file: DataFile, workload: Workload, runner: Runner) -> Iterator[Problem]:
+    data = _data(workload)
+    shared = data.get("order", "sequential") != "sequential" and not data.get("unique")
+    if shared or runner.concurrency <= len(file):
+        return
+    yield Problem(
+        inside(inside(workload.place, "users"), "data"),
+        f"{file.name} has {len(file)} rows for {runner.concurrency} virtual users: give more rows,"
+        " have fewer users, or let them share rows (order: cycle)",
+    )

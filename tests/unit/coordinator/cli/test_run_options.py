@@ -1,0 +1,58 @@
+"""Options of `run` that mean nothing together are refused before anything is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from osbench.coordinator.cli.commands.run import run
+from osbench.coordinator.cli.group import Group
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / "task.yaml"
+    path.write_text("Dummy.dummy: [{}]")
+    return str(path)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(Group("osbench-coord", commands={"run": run}), ["run", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--rps", "5", "--times", "9"), "--rps and --times"),
+        (("--duration", "5s"), "--duration"),
+        (("--arg", "sleep=1"), "--arg"),
+        (("--concurrency", "2"), "--concurrency"),
+        (("--timeout", "1m"), "--timeout"),
+    ],
+)
+def test_what_describes_a_scenario_is_refused_beside_a_task_file(
+    task: str, options: tuple[str, ...], named: str
+) -> None:
+    done = invoke(task, *options)
+
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"Error: {named} cannot be combined with a task file")
+    assert "--set" in done.stderr
+
+
+def test_arguments_of_a_template_are_refused_where_there_is_none(task: str) -> None:
+    done = invoke("--scenario", "Dummy.dummy", "--task-args", "times=3")
+
+    assert done.exit_code == 2
+    assert "--task-args fills in a task file: give the scenario --arg" in done.stderr
+
+
+@pytest.mark.parametrize("duration", ["5 minutes", "-1", "soon"])
+def test_what_is_no_duration_is_refused(task: str, duration: str) -> None:
+    done = invoke("--scenario", "Dummy.dummy", "--duration", duration)
+
+    assert done.exit_code == 2
+    assert "must be seconds, or a duration such as 30s, 5m or 1h30m" in done.stderr

@@ -1,0 +1,124 @@
+"""Statistics of the stages of a load."""
+
+import pytest
+
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.coordinator.results.stages.stage_statistics import MOST_STAGES, StageStatistics
+from osbench.coordinator.runners.constant import Constant
+from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
+from osbench.coordinator.runners.rps import Rps
+from osbench.coordinator.runners.stages import StagedRate
+from osbench.coordinator.runners.user_stages import StagedUsers
+
+SECOND = 1_000_000_000
+
+
+def rows(*spans):
+    """Rows of (due, started, ended, outcome), in seconds."""
+    return decode_rows(
+        encode_rows(
+            [
+                (number, int(outcome), *(int(at * SECOND) for at in times), 0, 0, (), None)
+                for number, (*times, outcome) in enumerate(spans, 1)
+            ],
+            [],
+            0,
+        )
+    )
+
+
+def of(runner):
+    return StageStatistics(runner.asked(), is_open=runner.OPEN, lasts_s=runner.lasts_s)
+
+
+def spans(statistics, until_s):
+    return [(one.from_s, one.to_s, one.begin, one.end) for one in statistics.figures(until_s)]
+
+
+UP_AND_DOWN = StagedRate(
+    {
+        "stages": [
+            {"duration": 10, "target": 20},
+            {"duration": 0, "target": 5},
+            {"duration": 30, "target": 5},
+        ]
+    }
+)
+
+
+def test_iterations_belong_to_the_stage_in_which_they_were_due():
+    found = of(UP_AND_DOWN)
+    ok = Outcome.OK
+
+    found.add(rows((1, 1, 2, ok), (9, 11, 12, ok), (10, 10, 10.5, ok), (39, 39, 45, ok)))
+    found.add(rows((9, 9, 10, Outcome.FAILED), (11, 11, 20, Outcome.TIMED_OUT)))
+    found.add(rows((12, 12, 12, Outcome.DROPPED_LATE), (13, 13, 13, Outcome.DROPPED_CAPACITY)))
+    first, second = found.figures(45)
+
+    assert (first.from_s, first.to_s, first.begin, first.end) == (0, 10, 0, 20)
+    assert (first.ok, first.failed, first.timed_out, first.dropped) == (2, 1, 0, 0)
+    assert (second.from_s, second.to_s, second.begin, second.end) == (10, 40, 5, 5)
+    assert (second.ok, second.failed, second.timed_out, second.dropped) == (2, 0, 1, 2)
+    assert first.ok_per_s == pytest.approx(0.2)
+    # response times of an open load: the second was late by two seconds
+    assert first.p99_s == pytest.approx(3, rel=0.01)
+    assert second.p50_s == pytest.approx(0.5, rel=0.01)
+
+
+def test_a_stage_in_which_nothing_ended_well_has_no_percentiles():
+    first, _ = of(UP_AND_DOWN).figures(45)
+
+    assert (first.ok, first.ok_per_s, first.p50_s, first.p99_s) == (0, 0, None, None)
+
+
+def test_a_load_that_was_cut_short_has_the_stages_that_had_begun():
+    assert spans(of(UP_AND_DOWN), 25) == [(0, 10, 0, 20), (10, 25, 5, 5)]
+    assert spans(of(UP_AND_DOWN), 10) == [(0, 10, 0, 20)]
+
+
+@pytest.mark.parametrize(
+    ("runner", "stages"),
+    [
+        (Constant({"times": 10, "concurrency": 4, "ramp_up": 2}), [(0, 2, 0, 4), (2, 60, 4, 4)]),
+        (
+            ConstantForDuration({"duration": 20, "concurrency": 4, "ramp_up": 2}),
+            [(0, 2, 0, 4), (2, 20, 4, 4)],
+        ),
+        (
+            Rps({"times": 99, "rps": {"start": 1, "end": 3, "step": 1, "duration": 5}}),
+            [(0, 5, 1, 1), (5, 10, 2, 2), (10, 60, 3, 3)],
+        ),
+        (
+            StagedUsers(
+                {"start": 2, "stages": [{"duration": 3, "users": 8}, {"duration": 4, "users": 0}]}
+            ),
+            [(0, 3, 2, 8), (3, 7, 8, 0)],
+        ),
+    ],
+)
+def test_every_change_of_what_is_asked_for_begins_a_stage(runner, stages):
+    assert spans(of(runner), 60) == stages
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [
+        Constant({"times": 10}),
+        Rps({"times": 10, "rps": 5}),
+        ConstantForDuration({"duration": 5}),
+        StagedRate({"start": 3, "stages": [{"duration": 5, "target": 3}]}),
+    ],
+)
+def test_a_load_without_a_change_has_no_stages(runner):
+    found = of(runner)
+    found.add(rows((1, 1, 2, Outcome.OK)))
+
+    assert spans(found, 60) == []
+
+
+def test_too_many_stages_have_no_statistics():
+    stages = [{"duration": 1, "target": at} for at in range(1, MOST_STAGES + 2)]
+
+    assert spans(of(StagedRate({"stages": stages})), 1e6) == []
+    assert len(spans(of(StagedRate({"stages": stages[:-1]})), 1e6)) == MOST_STAGES
