@@ -34,8 +34,10 @@ from bench.rows import (
     rally,
     report,
     resting,
+    start,
     traced,
     traces,
+    users,
 )
 from bench.stage import Stage
 
@@ -47,6 +49,7 @@ ROWS: dict[str, ModuleType] = {
     "explain": explain,
     "commands": commands,
     "lag": lag,
+    "users": users,
     "live": live,
     "ingest": ingest,
     "memory": memory,
@@ -58,6 +61,7 @@ ROWS: dict[str, ModuleType] = {
     "resting": resting,
     "killed": killed,
     "report": report,
+    "start": start,
 }
 
 #: Columns of the table where there is no terminal.

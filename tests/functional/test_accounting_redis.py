@@ -95,6 +95,29 @@ def test_redis_that_comes_back_empty_costs_nothing(pair: Arena) -> None:
     is_exact(pair, load)
 
 
+def test_redis_that_dies_at_the_end_of_a_run_and_comes_back_empty_frees_the_workers(
+    pair: Arena,
+) -> None:
+    load = pair.start_load({"constant": {"times": 60, "concurrency": 6}})
+    journal = pair.site.data / "runs" / load.run / "journal"
+    assert wait_until(lambda: b"close" in journal.read_bytes())
+
+    pair.fragile.kill()
+    time.sleep(3)
+    pair.fragile.begin_empty()
+
+    code = pair.finish(load)
+    sums = pair.exact(load)
+    assert (code, sums["ok"]) == (0, 60), (sums, load.command.said())
+    assert wait_until(pair.are_free)
+    for host in pair.hosts:
+        # they were told of the end, and delivered all
+        assert "was not heard" not in host.supervisor.said()
+        host.supervisor.process.terminate()
+        assert host.supervisor.process.wait(60) == 0
+        assert "did not confirm" not in host.supervisor.said()
+
+
 def test_redis_that_is_out_of_memory_for_a_while_costs_nothing(pair: Arena) -> None:
     load = pair.start_load(CLOSED)
     pair.await_started(load, 100)

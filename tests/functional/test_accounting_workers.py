@@ -100,6 +100,9 @@ def test_a_worker_that_takes_no_batches_holds_nothing_up(found: Arena, others: i
     sums = found.exact(load)
     assert (code, sums["ok"]) == ((0, 3000) if others else (3, 0)), sums
     assert sums["lost"] == 0
+    if not others:
+        # with another one, that has done it all before
+        assert any("took none of its batches" in note for note in found.summary(load)["notes"])
 
 
 def test_a_slow_name_server_silences_nobody(found: Arena) -> None:

@@ -276,6 +276,7 @@ def test_a_worker_with_another_key_is_not_used_and_shown_as_such(worker: Cluster
     assert done.code == 2
     assert "no free worker" in done.result["error"]["message"]
     assert "with another key" in done.result["error"]["message"]
+    worker.workers[0].await_said("copy its key file to this host")
 
 
 def with_keys(worker: Cluster, path: str) -> Any:
@@ -344,11 +345,40 @@ def test_a_plugin_that_cannot_be_imported(cluster: Cluster) -> None:
 
     is_refused(
         here,
-        here.task(GOOD),
+        here.task({"scenario": {"Mine.act": {}}}),
         "--plugin-path",
         str(plugin),
-        says=("mine.py:1", "nothing_of_that_name"),
+        says=("no scenario 'Mine.act'", "mine.py:1", "nothing_of_that_name"),
     )
+
+
+def test_a_plugin_that_cannot_be_imported_and_is_not_needed() -> None:
+    with site() as here:
+        plugin = here.write("broken/mine.py", "import nothing_of_that_name\n")
+
+        done: Finished = here.run(here.task(GOOD), "--plugin-path", str(plugin))
+
+        assert done.code == 0, done.err
+        assert "mine.py:1: ModuleNotFoundError" in done.err
+
+
+#: Prints where it is loaded, and where it is used.
+NOISY = """
+from osbench.plugin import context
+
+print("loading")
+
+
+class Noisy(context.Context):
+    NAME = "noisy"
+    CONFIG_SCHEMA = {"type": "object"}
+
+    def setup(self):
+        print("set up")
+
+    def cleanup(self):
+        print("undone")
+"""
 
 
 def test_in_local_mode_a_plugin_whose_warm_up_fails(cluster: Cluster) -> None:
@@ -356,11 +386,30 @@ def test_in_local_mode_a_plugin_whose_warm_up_fails(cluster: Cluster) -> None:
         "\n    @classmethod\n    def warm_up(cls, context):\n        raise OSError('no licence')\n"
     )
     with site() as here:
-        plugin = here.write("mine.py", text)
+        plugin = here.write("mine/act.py", text)
+        noisy = here.write("mine/noisy.py", NOISY)
+        task = here.task({**MINE, "contexts": {"noisy": {}}})
 
-        done: Finished = here.run(here.task(MINE), "--plugin-path", str(plugin))
+        done: Finished = here.run(task, "--plugin-path", str(plugin.parent))
 
         assert done.code == 2
-        assert "OSError: no licence" in done.result["error"]["message"]
+        line = text.splitlines().index("        raise OSError('no licence')") + 1
+        said = f"{plugin}:{line}: warm_up of scenario Mine.act failed: OSError: no licence"
+        # stdout has the object alone
+        assert said in done.result["error"]["message"]
+        assert f"{noisy}:4 prints: loading\n" in done.err
+        assert "set up\nundone\n" in done.err
         assert "Traceback" not in done.err
+        here.await_nothing_left()
+
+
+def test_more_virtual_users_than_are_possible_are_refused_before_the_load() -> None:
+    with site() as here:
+        load = ("--concurrency", "1000000", "--duration", "5s")
+
+        is_refused(
+            here,
+            *("--scenario", "Dummy.dummy", *load),
+            says=("virtual users are asked of each worker process", "as threads: possible are"),
+        )
         here.await_nothing_left()

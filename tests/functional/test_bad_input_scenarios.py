@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from helpers.runs import Finished, Site, checked, site
 pytestmark = pytest.mark.functional
 
 PLUGIN = '''
+import asyncio
+import os
 import time
 from osbench.plugin import atomic, scenario
 
@@ -51,6 +54,11 @@ class Bad(scenario.Scenario):
     def exit(self):
         if self._third():
             raise SystemExit(7)
+
+    @scenario.configure(name="Bad.leave")
+    def leave(self):
+        if self._third():
+            os._exit(7)
 
     @scenario.configure(name="Bad.interrupt")
     def interrupt(self):
@@ -100,6 +108,71 @@ class Bad(scenario.Scenario):
                 time.sleep(0.01)
             except BaseException:
                 continue
+
+    @scenario.configure(name="Bad.promise")
+    def promise(self):
+        async def later():
+            pass
+
+        if self._third():
+            return later()
+
+    @scenario.configure(name="Bad.awaited")
+    async def awaited(self):
+        await asyncio.sleep(0)
+        with atomic.ActionTimer(self, "step"):
+            if self._third():
+                raise ValueError("not this one")
+
+    @scenario.configure(name="Bad.awaited_exit")
+    async def awaited_exit(self):
+        await asyncio.sleep(0)
+        if self._third():
+            raise SystemExit(7)
+
+    @scenario.configure(name="Bad.awaited_call")
+    async def awaited_call(self):
+        await self.run_blocking(self.value)
+
+    @scenario.configure(name="Bad.awaited_sleep")
+    async def awaited_sleep(self):
+        if self._third():
+            await asyncio.sleep(5)
+
+    @scenario.configure(name="Bad.awaited_deaf")
+    async def awaited_deaf(self):
+        while self._third():
+            try:
+                await asyncio.sleep(0.01)
+            except BaseException:
+                continue
+
+    async def _step(self):
+        await asyncio.sleep(0)
+
+    @scenario.configure(name="Bad.forgotten")
+    async def forgotten(self):
+        if self._third():
+            self._step()
+        await asyncio.sleep(0)
+
+    @scenario.configure(name="Bad.dropped")
+    def dropped(self):
+        if self._third():
+            self._step()
+
+    @scenario.configure(name="Bad.left")
+    async def left(self):
+        async def later():
+            await asyncio.sleep(0)
+            raise LookupError("s3cret")
+
+        asyncio.create_task(later())
+        await asyncio.sleep(0.1)
+
+    @scenario.configure(name="Bad.blocking")
+    async def blocking(self):
+        time.sleep(0.2)
 '''
 
 #: Type of the error, and a part of its message.
@@ -107,14 +180,25 @@ FAILURES = {
     "Bad.build": ("LookupError", "no such thing"),
     "Bad.value": ("ValueError", "not this one"),
     "Bad.exit": ("SystemExit", "7"),
+    "Bad.leave": ("SystemExit", "os._exit(7) was called"),
     "Bad.interrupt": ("KeyboardInterrupt", ""),
     "Bad.halt": ("Halt", "stop it all"),
     "Bad.mute": ("Mute", ""),
     "Bad.output": ("TypeError", "object"),
     "Bad.recursion": ("RecursionError", "recursion"),
     "Bad.long": ("ValueError", "xxx"),
+    "Bad.promise": ("TypeError", "`async def`"),
+    "Bad.awaited": ("ValueError", "not this one"),
+    "Bad.awaited_exit": ("SystemExit", "7"),
+    "Bad.forgotten": ("ForgottenAwait", "coroutine 'Bad._step' was never awaited: bad.py:"),
+    "Bad.dropped": ("ForgottenAwait", "coroutine 'Bad._step' was never awaited: bad.py:"),
+    "Bad.awaited_call": ("ValueError", "not this one"),
 }
-TIMEOUTS = ("Bad.loop", "Bad.sleep", "Bad.deaf")
+TIMEOUTS = ("Bad.loop", "Bad.sleep", "Bad.deaf", "Bad.awaited_sleep", "Bad.awaited_deaf")
+#: What is told of scenarios that end well, beside their iterations.
+ASIDES = {
+    "Bad.left": r"that the scenario left behind failed with LookupError: bad\.py:(\d+) \(9 times\)",
+}
 TIMES = 9
 
 
@@ -133,6 +217,7 @@ def run() -> Iterator[tuple[Site, Finished]]:
         task = here.task(
             *[workload(name) for name in FAILURES],
             *[workload(name, timeout=0.3) for name in TIMEOUTS],
+            *[workload(name) for name in ASIDES],
             {"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"times": 5}}},
         )
         yield here, here.run(task, "--plugin-path", "bad.py")
@@ -157,7 +242,8 @@ def test_it_is_a_failed_iteration(by_name: dict[str, dict[str, Any]], name: str)
     assert message in error["message"]
     assert len(error["message"]) <= 1000
     assert error["count"] == wrong
-    assert "bad.py" in error["traceback"]
+    # nobody has run a line of the coroutine that was returned
+    assert "bad.py" in error["traceback"] or name == "Bad.promise"
     assert "engine.py" not in error["traceback"]
 
 
@@ -175,6 +261,20 @@ def test_it_is_a_timed_out_iteration(by_name: dict[str, dict[str, Any]], name: s
     assert found["latency"]["service"]["timed_out"]["max"] < 2
 
 
+@pytest.mark.parametrize("name", ASIDES)
+def test_what_goes_wrong_beside_iterations_is_counted_with_its_place(
+    run: tuple[Site, Finished], by_name: dict[str, dict[str, Any]], name: str
+) -> None:
+    _, done = run
+    wrong = {"Bad.left": '            raise LookupError("s3cret")'}
+
+    (found,) = filter(None, (re.search(ASIDES[name], note) for note in done.result["notes"]))
+
+    assert int(found[1]) == PLUGIN.splitlines().index(wrong[name]) + 1
+    assert checked(by_name[name])["ok"] == TIMES
+    assert "s3cret" not in done.out
+
+
 def test_a_failed_action_is_a_failed_action(by_name: dict[str, dict[str, Any]]) -> None:
     step = by_name["Bad.value"]["actions"]["step"]
 
@@ -186,7 +286,7 @@ def test_the_run_goes_on_to_its_end(
 ) -> None:
     here, done = run
 
-    assert len(by_name) == len(FAILURES) + len(TIMEOUTS) + 1
+    assert len(by_name) == len(FAILURES) + len(TIMEOUTS) + len(ASIDES) + 1
     assert checked(by_name["Dummy.dummy"])["ok"] == 5
     # an SLA failed; where machines are slow the generator may have been the limit, too
     assert done.code in (1, 4)
@@ -204,7 +304,7 @@ def test_csv_tells_each_iteration_with_its_error(run: tuple[Site, Finished]) -> 
     for row in rows:
         name = names[int(row["workload"])]
         wrong = name == "Bad.build" or int(row["iteration"]) % 3 == 0
-        if not wrong or name == "Dummy.dummy":
+        if not wrong or name == "Dummy.dummy" or name in ASIDES:
             assert (row["outcome"], row["error"]) == ("ok", "")
         elif name in TIMEOUTS:
             assert row["outcome"] == "timed_out"
@@ -212,3 +312,16 @@ def test_csv_tells_each_iteration_with_its_error(run: tuple[Site, Finished]) -> 
         else:
             assert row["outcome"] == "failed"
             assert row["error"].startswith(FAILURES[name][0])
+
+
+def test_a_scenario_that_blocks_the_event_loop_is_named() -> None:
+    with site() as here:
+        here.write("bad.py", PLUGIN)
+        done = here.run(here.task(workload("Bad.blocking")), "--plugin-path", "bad.py")
+
+    (found,) = done.result["workloads"]
+    assert checked(found)["ok"] == TIMES
+    assert done.code == 4
+    (said,) = (note for note in done.result["notes"] if "blocked the event loop" in note)
+    assert "bad.py:" in said
+    assert "(Bad.blocking)" in said

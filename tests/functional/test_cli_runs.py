@@ -53,6 +53,40 @@ def test_a_scenario_runs_without_a_file(tmp_path: Path) -> None:
     assert result["tags"] == ["nightly"]
 
 
+def test_a_run_is_run_again_as_it_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("sleep:float\n0.01\n0.02\n")
+    (tmp_path / "task.yaml").write_text(
+        "version: 2\ntitle: '{{ title }}'\nsubtasks:\n- title: one\n  args_from: rows.csv\n"
+        "  scenario: {Dummy.dummy: {}}\n  runner: {serial: {times: 2}}\n"
+        "  sla: {failure_rate: {min: 50}}\n"
+    )
+    first = coord(
+        tmp_path,
+        *("run", "task.yaml", "--task-args", "title=Twice", "--tag", "nightly", "--json"),
+    )
+    # the task is as it was then
+    (tmp_path / "task.yaml").unlink()
+
+    again = coord(tmp_path, "rerun", "--json", "--export", f"junit={tmp_path}/junit.xml")
+    verdicts = coord(tmp_path, "sla", "--json")
+
+    before, now = json.loads(first.stdout), json.loads(again.stdout)
+    assert first.returncode == again.returncode == verdicts.returncode == 1, again.stderr
+    assert now["run_id"] != before["run_id"]
+    assert (now["task"], now["tags"]) == ("Twice", ["nightly"])
+    assert now["workloads"][0]["accounting"] == before["workloads"][0]["accounting"]
+    (verdict,) = json.loads(verdicts.stdout)
+    assert (verdict["criterion"], verdict["success"]) == ("failure_rate", False)
+    assert (tmp_path / "junit.xml").exists()
+
+    (tmp_path / "rows.csv").unlink()
+    refused = coord(tmp_path, "rerun", before["run_id"])
+
+    assert refused.returncode == 2
+    assert "rows.csv" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -105,6 +139,23 @@ def test_a_detached_run_is_watched_aborted_shown_and_deleted(tmp_path: Path) -> 
     assert not (tmp_path / ".osbench" / "runs" / run_id).exists()
 
 
+def test_a_detached_run_is_followed_to_its_end_and_waited_for(tmp_path: Path) -> None:
+    options = ("--scenario", "Dummy.dummy_exception_probability", "--duration", "4")
+    run_id = coord(tmp_path, "run", *options, "--detach").stdout.strip()
+
+    followed = coord(tmp_path, "status", run_id, "--follow")
+    waited = coord(tmp_path, "wait", run_id)
+    again = coord(tmp_path, "status", run_id, "--follow", "--json")
+
+    *lines, last = followed.stdout.splitlines()
+    code = json.loads(again.stdout)["exit"]
+    assert any("/s, p50 " in line for line in lines), followed.stdout
+    assert any(" failed (" in line and "most with " in line for line in lines), followed.stdout
+    assert last.endswith(f"finished, exit code {code}")
+    assert waited.returncode == code
+    assert last in waited.stderr
+
+
 def test_a_detached_run_that_cannot_begin_says_why(tmp_path: Path) -> None:
     done = coord(tmp_path, "run", "absent.yaml", "--detach")
 
@@ -154,8 +205,10 @@ def test_a_run_whose_coordinator_was_killed_says_so_and_how_far_it_was(tmp_path:
         time.sleep(0.05)
     results = coord(tmp_path, "results", run_id)
     rows = coord(tmp_path, "results", run_id, "--csv")
+    waited = coord(tmp_path, "wait", run_id)
     assert "is still running" in unfinished.stderr
-    for said in (status.stdout, results.stderr):
+    assert waited.returncode == 3
+    for said in (status.stdout, results.stderr, waited.stderr):
         assert "its coordinator was killed" in said
         assert "Dummy.dummy had been running for" in said
     assert f"osbench-coord results {run_id} --csv" in results.stderr
@@ -175,7 +228,7 @@ def test_runs_are_found_by_tag(tmp_path: Path) -> None:
 
 
 def test_no_run_of_that_name(tmp_path: Path) -> None:
-    for command in (("status",), ("abort",), ("runs", "show"), ("results", "last")):
+    for command in (("status",), ("wait",), ("abort",), ("runs", "show"), ("results", "last")):
         done = coord(tmp_path, *command)
 
         assert done.returncode == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -92,29 +93,74 @@ def test_a_failing_setup_loads_nothing_and_undoes_all(here: Site) -> None:
         }
     )
 
-    done = here.coord("run", task, "--workers", "1")
-
-    assert done.code == 2
-    assert "context dummy_context cannot be set up: RuntimeError: fail_setup is true" in done.err
-    assert books(here) == 0
-
-
-def test_a_later_setup_that_fails_leaves_the_report_of_what_ran(here: Site) -> None:
-    task = here.task(
-        {"scenario": {"Library.read": {}}},
-        {
-            "scenario": {"Library.read": {}},
-            "contexts": {"dummy_context": {"fail_setup": True}},
-        },
-        {"scenario": {"Library.read": {}}},
-    )
-
     done = here.run(task, "--workers", "1")
 
     assert done.code == 2
-    (first,) = done.result["workloads"]
-    assert checked(first)["ok"] == 1
-    assert any("dummy_context cannot be set up" in note for note in done.result["notes"])
+    why = "context dummy_context cannot be set up: RuntimeError: fail_setup is true"
+    assert f"Library.read could not begin: {why}" in done.err
+    (note,) = done.result["notes"]
+    assert note == f"Library.read could not begin: {why}"
+    (workload,) = done.result["workloads"]
+    assert workload["error"] == why
+    assert checked(workload)["not_started"] == checked(workload)["planned"] == 1
+    assert workload["sla"][-1]["criterion"] == "something_went_wrong"
+    assert workload["sla"][-1]["success"] is False
+    assert books(here) == 0
+
+
+def three(here: Site) -> str:
+    """A task whose second workload cannot begin."""
+    good = {"scenario": {"Library.read": {}}}
+    bad = {**good, "contexts": {"dummy_context": {"fail_setup": True}}}
+    return here.task(good, bad, good)
+
+
+def test_a_run_goes_on_with_the_workload_after_one_whose_setup_fails(here: Site) -> None:
+    done = here.run(three(here), "--workers", "1", "--export", f"rally={here.home}/rally.json")
+
+    assert done.code == 2
+    assert [checked(one)["ok"] for one in done.result["workloads"]] == [1, 0, 1]
+    assert [bool(one["error"]) for one in done.result["workloads"]] == [False, True, False]
+    (task,) = json.loads((here.home / "rally.json").read_text())["tasks"]
+    assert (task["status"], task["pass_sla"]) == ("aborted", False)
+    parts = task["subtasks"]
+    assert [one["status"] for one in parts] == ["finished", "aborted", "finished"]
+    assert [one["workloads"][0]["pass_sla"] for one in parts] == [True, False, True]
+    assert books(here) == 0
+
+
+def test_workloads_that_run_at_once_begin_together_or_not_at_all(here: Site) -> None:
+    good = {"scenario": {"Library.read": {}}}
+    bad = {**good, "contexts": {"dummy_context": {"fail_setup": True}}}
+    task = {
+        "version": 2,
+        "title": "At once, then alone",
+        "subtasks": [
+            {"title": "at once", "run_in_parallel": True, "workloads": [good, bad]},
+            {"title": "alone", **good},
+        ],
+    }
+
+    done = here.run(str(here.write("parallel.yaml", json.dumps(task))), "--workers", "2")
+
+    assert done.code == 2
+    assert [checked(one)["ok"] for one in done.result["workloads"]] == [0, 0, 1]
+    errors = [one["error"] for one in done.result["workloads"]]
+    assert errors[0] == errors[1] != errors[2] is None
+    assert books(here) == 0
+
+
+def test_a_run_may_end_at_a_workload_whose_setup_fails(here: Site) -> None:
+    rally = here.home / "rally.json"
+    done = here.run(three(here), "--workers", "1", "--stop-on-error", "--export", f"rally={rally}")
+
+    assert done.code == 2
+    assert [checked(one)["ok"] for one in done.result["workloads"]] == [1, 0]
+    assert done.result["notes"][1:] == [
+        "ended for a workload that could not begin; workloads not started: Library.read"
+    ]
+    (task,) = json.loads(rally.read_text())["tasks"]
+    assert (task["status"], task["pass_sla"]) == ("aborted", False)
     assert books(here) == 0
 
 

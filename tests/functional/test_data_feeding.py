@@ -71,6 +71,25 @@ def test_every_row_is_used_once_by_the_iteration_of_its_number(
     assert done.result["notes"] == (ended if "constant_for_duration" in runner else [])
 
 
+def test_rows_that_a_load_for_a_duration_leaves_are_no_plan_of_it(here: Site) -> None:
+    task = here.task(
+        {
+            "name": "Visit",
+            "scenario": {"Dummy.dummy": {}},
+            "args_from": "sleeps.csv",
+            "runner": {"constant_for_duration": {"duration": 3, "concurrency": 2}},
+        }
+    )
+    here.write("sleeps.csv", "sleep:json\n" + "0.3\n" * 60)
+
+    done = here.coord("run", task, "--workers", "1", "--json")
+
+    assert 0 < done.sums["planned"] == done.sums["ok"] < 60
+    assert done.result["notes"] == []
+    assert "s] Visit running: " in done.err
+    assert "/60 done" not in done.err
+
+
 def test_too_few_rows_are_refused_before_the_load(here: Site) -> None:
     task = here.task(
         {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -100,3 +101,20 @@ def test_a_killed_demo_leaves_no_process_behind(temporary: Path) -> None:
 
     while processes(temporary):
         time.sleep(0.05)
+
+
+def test_the_shop_says_that_its_port_is_in_use(temporary: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, REPOSITORY / "samples" / "webservice.py", "--port", str(port)],
+            cwd=temporary,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    said = f"webservice.py: 127.0.0.1:{port}: Address already in use; give another --port, or 0\n"
+    assert done.stderr == said

@@ -26,6 +26,24 @@ def machine() -> Iterator[Machine]:
         yield Machine(home, folder=desk)
 
 
+def test_what_rally_is_called_here_runs_as_the_page_says(machine: Machine) -> None:
+    page = "docs/coming-from-rally.md"
+    for name, text in files(page).items():
+        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+
+    first, again, reports = (
+        " ".join(machine.run(step).split()) for step in blocks("coming-from-rally", page)
+    )
+
+    assert "task.yaml: OK, 1 subtask, 2 workloads" in first
+    assert first.count("20 = 20 + 0") == 2
+    # of `sla`, and of the report
+    assert again.count(" passed ") == 4
+    assert again.count("20 = 20 + 0") == 2
+    assert reports.count("From Rally") == 3
+    assert (machine.folder / "report.html").exists()
+
+
 def test_rallys_tasks_and_plugins_run_as_the_page_says(machine: Machine) -> None:
     pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
     for name, text in files(PAGE).items():

@@ -35,12 +35,16 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
         machine.wait_for_port("8080", shop)
         outputs = [" ".join(machine.run(step).split()) for step in steps]
 
-    first, changed, picked, alone, left, plugins, deployments, results, background, charts = outputs
+    first, changed, picked, alone, flow, left, plugins, deployments, results, background, *seen = (
+        outputs
+    )
 
     assert "200 = 200 + 0" in first
     assert "100 = 100 + 0" in changed
     assert '"ok": true, "subtasks": 1, "workloads": 1' in picked
     assert "40 = 40 + 0" in alone
+    assert "100 = 100 + 0" in flow
+    assert "> order" in flow
     assert "0 of 0 contexts" in left
     assert "failure_rate" in plugins
     assert "max_s" in plugins
@@ -51,17 +55,24 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
     assert json.loads((desk / "rally.json").read_text("utf-8"))["tasks"]
     assert "nightly" in results
     assert "Exit code 130" in background
+    once, charts = seen
+    assert "200 OK in" in once
+    assert "iteration 1: ok after" in once
+    assert "no errors" in once
     assert "100 = 100 + 0" in charts
 
 
 def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> None:
-    first, shop, requests, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
+    first, shop, *stories, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
+    customers, requests, coroutines = stories
     redis, configure, *_ = blocks("scale-out")
 
     greeted = machine.run(first)
     with machine.running(shop) as terminal:
         machine.wait_for_port("8080", terminal)
+        bought = machine.run(customers)
         shopped = machine.run(requests)
+        looked = machine.run(coroutines)
     machine.run(by_hand)
     with machine.running(redis):
         machine.run(configure)
@@ -71,8 +82,12 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
 
     assert "Say hello" in greeted
     assert "20 = 20" in greeted
+    assert "40 = 40 + 0" in " ".join(bought.split())
+    assert "4 started" in bought
+    assert "POST /orders: $.by: failed" in " ".join(bought.split())
     assert "20 = 20" in shopped
     assert "shop.add" in shopped
+    assert "400 = 400 + 0" in " ".join(looked.split())
     assert "failures_in_a_row" in ran
     assert "p50 of 80 iterations is between" in ran
     assert "bursts" in ran
@@ -84,6 +99,16 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
     assert all("Files.write_and_read" in line or "Checksum" in line for line in slowest[1:])
     times = [float(line.split()[0]) for line in slowest[1:]]
     assert times == sorted(times, reverse=True)
+
+
+def test_a_load_is_changed_as_the_user_guide_says(machine: Machine) -> None:
+    (changes,) = blocks("control", USER_GUIDE)
+
+    report = " ".join(machine.run(changes).split())
+
+    assert "20/s: " in report
+    assert "200/s: " in report
+    assert "Exit code 130" in report
 
 
 def test_the_page_on_exporters(machine: Machine) -> None:

@@ -352,15 +352,26 @@ def test_no_output_holds_a_secret_or_obeys_a_name(exported: Exported) -> None:
     assert "'=ok" in exported.text("csv-times")
 
 
-def test_a_run_that_cannot_start_is_a_failed_test() -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("missing.yaml",), "missing.yaml"),
+        (("--scenario", "Dummy.dummy", "--plugin-path", "absent.py"), "absent.py"),
+        (("--scenario", "Shop.buy", "--plugin-path", "broken.py"), "broken.py"),
+    ],
+)
+def test_a_run_that_cannot_start_is_a_failed_test(options: tuple[str, ...], message: str) -> None:
     with site() as here:
-        done = here.coord("run", "missing.yaml", "--quiet", "--export", "junit=r.xml")
+        here.write("broken.py", "def broken(:\n")
+        done = here.coord("run", *options, "--quiet", "--export", "junit=r.xml")
         (suite,) = JUnitXml.fromfile(str(here.home / "r.xml"))
 
         assert done.code == 2
         (case,) = suite
         assert (suite.errors, case.result[0].type) == (1, "exit code 2")
-        assert "missing.yaml" in case.result[0].message
+        told = case.result[0]
+        assert message in f"{told.message}\n{told.text}"
+        assert "\n: " not in told.text
 
 
 def test_a_failing_export_leaves_run_and_exit_code_alone() -> None:

@@ -15,7 +15,7 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client, connect
-from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.fleet.worker_request import WorkerRequest
@@ -96,6 +96,23 @@ def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
 
     assert heartbeats.unverified == 1
     assert client.smembers(redis_keys.WORKERS) == {b"h.1.a"}
+
+
+def test_who_has_another_version_is_told_from_who_has_another_key(client):
+    sealer = Sealer(Keyring.generate())
+    beat(client, sealer, "h.1.a", version="0.0.1", run="r")
+    other = heartbeat("h.2.b", version="99.0.0").body() | {"fields": "of a later version"}
+    client.set(redis_keys.worker("h.2.b"), sealer.seal(Heartbeat.KIND, other))
+    client.sadd(redis_keys.WORKERS, "h.2.b")
+    heartbeats = HeartbeatReader(client, sealer)
+
+    present = heartbeats.present()
+
+    assert [(one.version, one.state, one.run, one.host) for one in present] == [
+        ("0.0.1", OTHER_VERSION, "", "h"),
+        ("99.0.0", OTHER_VERSION, "", "h"),
+    ]
+    assert heartbeats.unverified == 0
 
 
 def test_a_worker_that_leaves_takes_its_name_off_the_list(client):

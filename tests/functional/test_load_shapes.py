@@ -181,7 +181,9 @@ def test_a_stall_shows_in_response_time_as_theory_says_and_not_in_service_time(h
             times = workload["latency"][name]["ok"]
             measured[name] = np.array([times[f"p{percent}"] for percent in PERCENTILES])
         errors = np.abs(measured["response"] / theory["response"] - 1)
-        return 1.0 - float(errors.max())
+        # a machine that others use may be late with an answer: 10 % of service time are allowed
+        late = np.abs(measured["service"] / SERVICE_S - 1) / 5
+        return 1.0 - float(max(errors.max(), late.max()))
 
     assert until(3, agreement, 0.98) >= 0.98, (measured, theory)
     # who looks at service time alone sees a service without trouble

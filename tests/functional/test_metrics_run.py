@@ -51,7 +51,7 @@ def test_a_run_is_read_while_it_goes_on() -> None:
         port = free_port()
         load = ("--scenario", "Dummy.dummy", "--arg", "sleep=0.01", "--rps", "50")
         # the workers of local mode do not listen where those of the host do
-        here.configure({"worker": {"metrics_listen": port}})
+        here.configure({"worker": {"metrics_address": port}})
         run = here.start(
             *("osbench-coord", "run", "--json", *load, "--duration", "600"),
             *("--metrics", str(port)),

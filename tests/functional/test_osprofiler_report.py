@@ -98,7 +98,17 @@ def call(number: int, **named: Any) -> None:
 def collected(tmp_path: Path, redis: RedisServer, base_id: str, everything: bool) -> Waterfall:
     """The trace as it is read from the archive of a run."""
     directory = RunDirectory.create(str(tmp_path), "20260401-a")
-    row = (1, Outcome.OK, 0, 1, 10**9, 0, 0, (), (bytes.fromhex(base_id.replace("-", "")), None))
+    row = (
+        1,
+        Outcome.OK,
+        0,
+        1,
+        10**9,
+        0,
+        0,
+        (),
+        (bytes.fromhex(base_id.replace("-", "")), None, b""),
+    )
     columns = encode_rows([row], (), 0)
     directory.keep([{"workload": 0, "incarnation": "w", "columns": columns, "failures": []}])
     directory.close()

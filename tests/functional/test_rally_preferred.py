@@ -81,5 +81,5 @@ def test_results_say_whose_plugins_ran_and_hold_what_was_picked(here: Site, tmp_
     assert (done.result["description"], done.result["tags"]) == ("Ours and theirs.", ["nightly"])
     assert (first["subtask_description"], first["subtask_tags"]) == ("What is run.", ["smoke"])
     shown = here.coord("results", done.result["run_id"])
-    assert "1. Dummy.dummy (Rally's)" in shown.out
-    assert "2. Dummy.dummy@native  constant" in shown.out
+    assert "0. Dummy.dummy (Rally's)" in shown.out
+    assert "1. Dummy.dummy@native  constant" in shown.out

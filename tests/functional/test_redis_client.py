@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.certificates import self_signed
 from helpers.slow_names import NAME
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.protocol.redis_client import check, connect, reached, server_run_id
@@ -196,7 +198,52 @@ def test_a_wrong_password_is_refused_without_showing_it(redis):
 def test_a_missing_password_is_refused(redis):
     url = f"redis://127.0.0.1:{redis.port}/0"
 
-    with pytest.raises(StoreError, match="check user and password"):
+    with pytest.raises(StoreError, match="it wants a password, before the host in"):
+        check(connect(url, timeout_s=5.0), url)
+
+
+def test_tls_to_a_server_without_is_told(redis):
+    url = f"rediss://:{SECRET}@127.0.0.1:{redis.port}/0"
+
+    with pytest.raises(StoreError, match=r"if it has no TLS at this port, .* redis://") as caught:
+        check(connect(url, timeout_s=5.0), url)
+
+    assert SECRET not in str(caught.value)
+
+
+@pytest.fixture
+def with_tls(tmp_path: Path) -> Iterator[int]:
+    """The port of a server that expects TLS, with a certificate that nobody knows."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection, contextlib.suppress(OSError):
+                    context.wrap_socket(connection, server_side=True).close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listening.getsockname()[1]
+        # wakes the thread
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "remedy"),
+    [
+        ("redis", r"if it expects TLS, .* rediss://"),
+        ("rediss", r"rediss://\.\.\.\?ssl_ca_certs=FILE"),
+    ],
+)
+def test_what_a_server_with_tls_wants_is_told(with_tls: int, scheme: str, remedy: str):
+    url = f"{scheme}://127.0.0.1:{with_tls}/0"
+
+    with pytest.raises(StoreError, match=remedy):
         check(connect(url, timeout_s=5.0), url)
 
 
@@ -204,7 +251,9 @@ def test_a_user_without_the_permission_is_refused(redis, direct):
     direct.acl_setuser("narrow", enabled=True, passwords=[f"+{SECRET}"], commands=["+ping"])
     url = f"redis://narrow:{SECRET}@127.0.0.1:{redis.port}/0"
 
-    with pytest.raises(StoreError, match="check user and password") as caught:
+    with pytest.raises(
+        StoreError, match=r"'info'.*give its user the permissions of docs"
+    ) as caught:
         check(connect(url, timeout_s=5.0), url)
 
     assert SECRET not in str(caught.value)

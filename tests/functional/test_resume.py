@@ -172,6 +172,10 @@ def test_a_closed_load_goes_on_and_all_of_it_is_done_once(
     assert any("resumed once" in note for note in done.result["notes"])
     (workload,) = done.result["workloads"]
     assert sum(one["iterations"] for one in workload["workers"]) == 600
+    requests_made = workload["requests"]["total"]
+    assert (requests_made["requests"], requests_made["unanswered"]) == (600, 0)
+    directory = RunDirectory(pair.site.data / "runs" / name)
+    assert reported(directory) == refolded(directory, [{"sla": {"failure_rate": {"max": 0}}}])
 
 
 def test_what_was_due_without_a_coordinator_is_dropped_and_not_made_up(
@@ -259,6 +263,26 @@ def test_killed_while_contexts_are_set_up(
 
     assert (done.code, done.sums["ok"]) == (0, 5)
     assert log_of(noted) == ["setup", "cleanup", "cleaned", "setup", "cleanup", "cleaned"]
+
+
+def test_a_workload_that_could_not_begin_is_not_begun_by_another_coordinator(
+    pair: Cluster, counting: CountingServer
+) -> None:
+    bad = requests(
+        counting, {"serial": {"times": 5}}, contexts={"dummy_context": {"fail_setup": True}}
+    )
+    good = requests(counting, {"constant": {"times": 200, "concurrency": 4}})
+    run = under_load(pair.site, counting, pair.site.task(bad, good))
+
+    name = kill(run)
+    done = resumed(pair.site, name)
+
+    assert done.code == 2
+    first, second = done.result["workloads"]
+    assert "fail_setup is true" in first["error"]
+    assert (first["accounting"]["not_started"], first["sla"][-1]["success"]) == (5, False)
+    assert second["error"] is None
+    assert second["accounting"]["ok"] == 200
 
 
 def test_killed_while_contexts_are_undone(
@@ -395,12 +419,26 @@ def test_a_run_of_local_mode_goes_on_with_other_workers(counting: CountingServer
 def test_what_runs_for_long_is_lost_with_a_coordinator_of_local_mode(
     counting: CountingServer,
 ) -> None:
-    """Workers of local mode end two seconds after it: they do not wait for what takes longer."""
+    """Workers of local mode end two seconds after it: they do not wait for what takes longer.
+
+    On a busy machine that may be too short to give back what was not begun, too.
+    """
+    for _ in range(3):
+        lost = lost_in_local_mode(counting)
+        assert lost in (4, 40)
+        if lost == 4:
+            return
+    pytest.skip("this machine is too busy: workers could give nothing back within two seconds")
+
+
+def lost_in_local_mode(counting: CountingServer) -> int:
+    """How many of 40 iterations are lost, of which four run for long when all is killed."""
     counting.delay_s = 20
     with site() as here:
+        seen = len(counting.by_run)
         runner = {"constant": {"times": 40, "concurrency": 4}}
         run = under_load(here, counting, here.task(requests(counting, runner)), "--workers", "1")
-        run.wait_for(lambda: len(counting.by_run) == 4)
+        run.wait_for(lambda: len(counting.by_run) == seen + 4)
         name = kill(run)
         here.await_nothing_left()
         kept = here.data / "runs" / name / "server.rdb"
@@ -410,10 +448,10 @@ def test_what_runs_for_long_is_lost_with_a_coordinator_of_local_mode(
         done = resumed(here, name)
 
         assert mode == 0o600
-        # on a busy machine two seconds are too short to give back what was not begun
-        assert (done.code, done.sums["lost"] + done.sums["ok"]) == (3, 40)
-        assert done.sums["lost"] >= 4
+        lost = int(done.sums["lost"])
+        assert (done.code, lost + done.sums["ok"]) == (3, 40)
         assert started_once(counting, name) == done.sums["ok"] + 4
+        return lost
 
 
 def test_what_cannot_be_read_of_the_earlier_server_is_done_without(

@@ -215,6 +215,57 @@ def test_every_iteration_is_traced_under_an_id_of_its_own(
     assert set(stored.values()) == {4}
 
 
+def test_a_run_says_where_the_time_of_its_requests_went_and_who_made_them(
+    here: Site, counting: CountingServer
+) -> None:
+    request = {"url": counting.url, "method": "GET", "status_code": 200}
+    task = here.task(
+        {
+            "scenario": {"HttpRequests.check_request": request},
+            "runner": {"constant": {"times": 40, "concurrency": 10}},
+        },
+        {
+            "scenario": {"HttpRequests.check_request": {**request, "auth": ["me", "password"]}},
+            "runner": {"constant": {"times": 3, "concurrency": 1}},
+        },
+        {
+            "scenario": {"Dummy.dummy": {"sleep": 0}},
+            "runner": {"constant": {"times": 3, "concurrency": 1}},
+        },
+    )
+
+    done = here.run(task, "--report", "report.html")
+
+    assert done.code == 0, done.err
+    own, others, none = (one["requests"] for one in done.result["workloads"])
+    (path, action), *more = own["actions"].items()
+    assert (path, more, action) == ("requests.check_request", [], own["total"])
+    assert (action["requests"], action["unanswered"], own["clients"]) == (40, 0, [])
+    assert action["new_connections"] >= 1
+    assert action["new_connections"] + action["reused_connections"] == 40
+    counts = {name: times["count"] for name, times in action["phases"].items()}
+    opened = action["new_connections"]
+    assert counts == {"lookup": opened, "connect": opened, "tls": 0, "wait": 40, "rest": 40}
+    whole = done.result["workloads"][0]["actions"][path]["ok"]["mean"]
+    assert 0 < action["phases"]["wait"]["mean"] + action["phases"]["rest"]["mean"] < whole
+    assert action["sent_bytes"] > 40 * len("GET / HTTP/1.1")
+    assert action["received_bytes"] > 40 * len("HTTP/1.1 200 OK")
+    assert others["clients"] == [{"client": "requests", "why": "option auth", "requests": 3}]
+    assert none is None
+    loops = [one["loops"] for one in done.result["workloads"]]
+    assert loops[0]["lag"]["count"] > 0
+    # so few users are threads
+    assert loops[1:] == [None, None]
+    said = [note for note in done.result["notes"] if "requests made" in note]
+    assert said == [
+        "HttpRequests.check_request [1]: requests made 3 of 3 requests, which costs more CPU: "
+        "option auth"
+    ]
+    assert here.coord("results", "last", "--json").printed == done.result
+    page = (here.home / "report.html").read_text("utf-8")
+    assert page.count("Where the time of requests goes</h3>") == 2
+
+
 def stored_traces(redis: RedisServer) -> Counter[str]:
     """Events in the trace store by trace id."""
     client = redis.client()

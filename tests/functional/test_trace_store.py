@@ -29,8 +29,10 @@ from osprofiler.web import WsgiMiddleware
 
 from osbench.common.plugin.atomic import ActionTimer, Names, Recorder
 from osbench.common.plugin.scenario import Scenario
+from osbench.worker.tracing import span_writer
 from osbench.worker.tracing.profiling import Tracer, trace_headers
 from osbench.worker.tracing.span_writer import SpanWriter
+from osbench.worker.tracing.store_queue import StoreQueue
 from osbench.worker.tracing.trace_ids import uuid_text
 from servers import redis_server
 
@@ -228,25 +230,28 @@ def test_a_full_store_is_said_and_its_refusals_are_counted(redis):
     assert "OOM" in writer.stats()["error"]
 
 
-def test_what_comes_between_the_last_look_and_the_close_is_written(redis):
+def test_what_comes_between_the_last_look_and_the_close_is_written(redis, monkeypatch):
     put, closing = threading.Event(), threading.Event()
+    queues = []
 
-    class Hesitant(SpanWriter):
-        """Sees an empty queue, and continues when a trace has arrived and the end is requested."""
+    class Hesitant(StoreQueue):
+        """Sees nothing waiting, and continues when a trace has arrived and the end is requested."""
 
         def _take(self):
+            queues.append(self)
             batch = super()._take()
             if not batch and not put.is_set():
                 put.set()
                 closing.wait(10.0)
             return batch
 
-    writer = Hesitant(redis.url, 600, 1000)
+    monkeypatch.setattr(span_writer, "StoreQueue", Hesitant)
+    writer = SpanWriter(redis.url, 600, 1000)
     assert put.wait(10.0)
     iterate(Tracer("key", "r", 1.0, writer, 1), 1)
     closer = threading.Thread(target=writer.close, args=(10.0,))
     closer.start()
-    wait_until(lambda: writer._stop_by is not None)
+    wait_until(lambda: queues[0]._stop_by is not None)
     closing.set()
     closer.join()
 

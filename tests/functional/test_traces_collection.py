@@ -47,7 +47,7 @@ def run_of(tmp_path, found, failed=(), untraced=0, more=()):
     for number, trace in enumerate(found, 1):
         length = max(span.duration_ns for span in trace.spans)
         outcome = Outcome.FAILED if number in failed else Outcome.OK
-        ids = (bytes.fromhex(trace.trace_id), None)
+        ids = (bytes.fromhex(trace.trace_id), None, b"")
         rows.append((number, outcome, 0, number, number + length, 0, 0, (), ids))
     for number in range(untraced):
         rows.append((10**6 + number, Outcome.OK, 0, 0, 8_000_000 + number, 0, 0, (), None))
@@ -210,12 +210,35 @@ def test_a_service_on_the_way_that_records_nothing_is_reported(redis, tmp_path):
     )
 
 
+def test_what_services_dropped_is_reported_and_deleted(redis, tmp_path):
+    found = list(traces(4))
+    client = redis.client()
+    for trace in found:
+        push(client, trace)
+    for trace, service, number in ((0, "nova/api", 2), (1, "nova/api", 1), (1, "glance/api", 1)):
+        key = f"osprofiler_dropped:{uuid_form(found[trace].trace_id)}"
+        client.hincrby(key, service, number)
+        client.hset(key, "of someone else", "many")
+
+    collected = collect(
+        run_of(tmp_path, found),
+        redis.url,
+        retention=Retention(slowest=0, failed=0, share=0.0, limit=1 << 30),
+    )
+
+    assert collected.notes == (
+        "traces: glance/api dropped 1 event of its spans",
+        "traces: nova/api dropped 3 events of its spans",
+    )
+    assert client.dbsize() == 0
+
+
 def test_workloads_are_kept_apart_and_their_warm_up_is_left_out(redis, tmp_path):
     found = list(traces(40))
     for trace in found:
         push(redis.client(), trace)
     rows = [
-        (n, Outcome.OK, 0, n * 10, n * 10 + 5, 0, 0, (), (bytes.fromhex(one.trace_id), None))
+        (n, Outcome.OK, 0, n * 10, n * 10 + 5, 0, 0, (), (bytes.fromhex(one.trace_id), None, b""))
         for n, one in enumerate(found[20:], 1)
     ]
     directory = run_of(tmp_path, found[:20], more=[block(1, encode_rows(rows, (), 0))])
@@ -223,7 +246,7 @@ def test_workloads_are_kept_apart_and_their_warm_up_is_left_out(redis, tmp_path)
     collect(directory, redis.url, ("Shop.buy", "Shop.buy"), warmup_ns={1: 105})
 
     features = of_run(directory).features
-    assert features.groups == ("Shop.buy", "Shop.buy (2)")
+    assert features.groups == ("Shop.buy [0]", "Shop.buy [1]")
     assert [int((features.group == number).sum()) for number in (0, 1)] == [20, 10]
     assert features.iteration[features.group == 1].min() == 11
 

@@ -85,7 +85,7 @@ def _pattern(rows: int, random: np.random.Generator) -> dict[str, Any]:
         begin, end = int(started[row]), int(ended[row])
         actions = [0, -1, begin + 1, end - 1, 0, 1, 0, begin + 2, end - 2, 0]
         outcome = Outcome.FAILED if chance[0, row] else Outcome.OK
-        extra = (random.bytes(16), None) if chance[1, row] else None
+        extra = (random.bytes(16), None, b"") if chance[1, row] else None
         due = begin - int(lag[row])
         failure = int(chance[0, row])
         found.append((int(order[row]), int(outcome), due, begin, end, 0, failure, actions, extra))

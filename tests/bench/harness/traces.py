@@ -63,7 +63,7 @@ def read_with_osprofiler(url: str, found: Sequence[Trace]) -> float:
 def collect(url: str, found: Sequence[Trace], folder: str) -> tuple[float, int]:
     """Seconds to read, explain, keep and delete, and the bytes that the process grew by."""
     rows = [
-        (n, Outcome.OK, 0, 0, max(s.duration_ns for s in trace.spans), 0, 0, (), (raw, None))
+        (n, Outcome.OK, 0, 0, max(s.duration_ns for s in trace.spans), 0, 0, (), (raw, None, b""))
         for n, trace in enumerate(found, 1)
         for raw in [bytes.fromhex(trace.trace_id)]
     ]

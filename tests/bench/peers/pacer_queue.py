@@ -36,7 +36,7 @@ def pace(dues, sleep_s, threads, results):
 
 
 def main():
-    """Print the median and the 99th percentile of the start lag, milliseconds."""
+    """Print percentiles of the start lag, milliseconds."""
     parser = argparse.ArgumentParser()
     for name, kind in (("rate", float), ("sleep-s", float), ("count", int)):
         parser.add_argument(f"--{name}", type=kind, required=True)
@@ -62,8 +62,8 @@ def main():
     print(
         json.dumps(
             {
-                f"p{percent}": lags[min(len(lags) - 1, len(lags) * percent // 100)] / 1e6
-                for percent in (50, 99)
+                name: lags[min(len(lags) - 1, len(lags) * permille // 1000)] / 1e6
+                for name, permille in (("p50", 500), ("p99", 990), ("p999", 999))
             }
         )
     )

@@ -11,10 +11,14 @@ import time
 import pycurl
 
 
-def get(url, until, counts):
+def get(url, until, counts, authority, connection):
     """Count the requests of one handle until an instant."""
     handle = pycurl.Curl()
     handle.setopt(pycurl.URL, url)
+    if authority:
+        handle.setopt(pycurl.CAINFO, authority)
+    if connection:
+        handle.setopt(pycurl.HTTPHEADER, [f"Connection: {connection}"])
     handle.setopt(pycurl.NOSIGNAL, 1)
     # the cheapest way to take a body and throw it away
     handle.setopt(pycurl.WRITEFUNCTION, len)
@@ -26,11 +30,12 @@ def get(url, until, counts):
     counts.append(count)
 
 
-def process(url, begin, seconds, threads, results):
+def process(url, begin, seconds, threads, results, *over):
     """One process: `threads` handles from a common start on."""
     counts = []
     pool = [
-        threading.Thread(target=get, args=(url, begin + seconds, counts)) for _ in range(threads)
+        threading.Thread(target=get, args=(url, begin + seconds, counts, *over))
+        for _ in range(threads)
     ]
     time.sleep(max(0.0, begin - time.monotonic()))
     for thread in pool:
@@ -47,12 +52,18 @@ def main():
     parser.add_argument("--seconds", type=float, required=True)
     for name in ("processes", "threads"):
         parser.add_argument(f"--{name}", type=int, required=True)
+    for name in ("authority", "connection"):
+        parser.add_argument(f"--{name}", default="")
     given = parser.parse_args()
     results = multiprocessing.Queue()
     begin = time.monotonic() + 0.5
     processes = [
         multiprocessing.Process(
-            target=process, args=(given.url, begin, given.seconds, given.threads, results)
+            target=process,
+            args=(
+                *(given.url, begin, given.seconds, given.threads, results),
+                *(given.authority, given.connection),
+            ),
         )
         for _ in range(given.processes)
     ]

@@ -12,7 +12,9 @@ from bench.comparison import Comparison, Target
 from bench.copies import note_requests
 from bench.loads import Load, load_of
 from bench.rally import Rally
+from bench.rounds import interleave
 from bench.stage import BenchError, Stage, last_json
+from osbench.common.config.options import FAST, REQUESTS
 from services import operations
 from services.lab import Lab
 from services.temporary import temporary_lab
@@ -29,6 +31,7 @@ LIMIT_S = 600.0
 #: Whether the deployment has a key: with it, osbench and Rally trace each iteration.
 PROFILER = ("off", "on")
 RALLY = "Rally"
+TRANSPORTS = (FAST, REQUESTS)
 #: Scenario, workers, and the most that the load may take beside Rally's.
 OURS: Mapping[str, tuple[str, int, float]] = {
     "1 worker": (SCENARIO, 1, 1.0),
@@ -60,16 +63,32 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
                         raise BenchError(f"{name}: {found.iterations} of {TIMES} iterations")
                     loads.setdefault((name, profiler), []).append(found)
                     say(f"round {number + 1}, {name}, profiler {profiler}: {_told(found)}")
-    return [
-        one
-        for profiler in PROFILER
-        for name, (*_, bound) in OURS.items()
-        for one in _comparisons(
-            f"{TIMES} x {SCENARIO}, {name}, profiler {profiler}",
-            loads[name, profiler],
-            loads[RALLY, profiler],
-            bound,
+        cpu = interleave(
+            {name: partial(_cpu, stage, _cloud(lab, "off"), name) for name in TRANSPORTS},
+            max(1, stage.rounds // ROUNDS),
+            say,
         )
+    return [
+        Comparison(
+            row="authenticate",
+            title=f"{TIMES} x {SCENARIO}, 1 worker: CPU of the worker for an iteration",
+            unit="us",
+            osbench=cpu[FAST],
+            peer_name=f"openstack_transport = {REQUESTS}",
+            peer=cpu[REQUESTS],
+            target=Target(bound=1 / 3, at_most=True),
+        ),
+        *(
+            one
+            for profiler in PROFILER
+            for name, (*_, bound) in OURS.items()
+            for one in _comparisons(
+                f"{TIMES} x {SCENARIO}, {name}, profiler {profiler}",
+                loads[name, profiler],
+                loads[RALLY, profiler],
+                bound,
+            )
+        ),
     ]
 
 
@@ -97,17 +116,30 @@ def _comparisons(
     ]
 
 
+def _cpu(stage: Stage, cloud: Mapping[str, Any], transport: str) -> dict[str, float]:
+    found = _run(stage, cloud, SCENARIO, 1, worker={"openstack_transport": transport})
+    (workload,) = found["workloads"]
+    cores = sum(one["cpu_mean"] for one in workload["workers"])
+    return {transport: cores / workload["throughput"]["ok_per_s"] * 1e6}
+
+
 def _osbench(stage: Stage, cloud: Mapping[str, Any], scenario: str, workers: int) -> dict[str, Any]:
-    stage.configure(traces={"collect": False})
+    _run(stage, cloud, scenario, workers)
+    (task,) = last_json(stage.coord("results", "last", "--rally-json"))["tasks"]
+    found: dict[str, Any] = task["subtasks"][0]["workloads"][0]
+    return found
+
+
+def _run(
+    stage: Stage, cloud: Mapping[str, Any], scenario: str, workers: int, **sections: Any
+) -> dict[str, Any]:
+    stage.configure(traces={"collect": False}, **sections)
     record = stage.subfolder("deployment") / "cloud.json"
     record.touch(mode=0o600)
     record.write_text(json.dumps({"openstack": cloud}))
     stage.coord("deployment", "create", "--name", "cloud", "--file", str(record))
     workload = {"scenario": {scenario: {}}, "runner": RUNNER}
-    stage.run(workload, *("--workers", str(workers)), within_s=LIMIT_S)
-    (task,) = last_json(stage.coord("results", "last", "--rally-json"))["tasks"]
-    found: dict[str, Any] = task["subtasks"][0]["workloads"][0]
-    return found
+    return stage.run(workload, *("--workers", str(workers)), within_s=LIMIT_S)
 
 
 def _cloud(lab: Lab, profiler: str) -> dict[str, Any]:

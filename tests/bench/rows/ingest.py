@@ -41,7 +41,7 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
             title=f"coordinator, CPU of a block of {SMALL} rows",
             unit="us",
             osbench=values["small"],
-            target=Target(bound=250.0, at_most=True),
+            target=Target(bound=150.0, at_most=True),
             note=f"{READ_LIMIT} are read at a time, two workers in turn",
         ),
     ]

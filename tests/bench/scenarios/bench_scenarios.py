@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.plugin import atomic, scenario
 from osbench.worker.openstack.cloud_sessions import Sessions
+from osbench.worker.openstack.short_way import SHORT_WAY
 
 
 class Bench(scenario.Scenario):
@@ -28,6 +30,12 @@ class Bench(scenario.Scenario):
         """Sleep."""
         time.sleep(sleep_s)
 
+    @scenario.configure(name="Bench.think")
+    async def think_only(self, think_s: float) -> None:
+        """Think, as a coroutine; it counts as service time."""
+        with atomic.ActionTimer(self, "think"):
+            await asyncio.sleep(think_s)
+
 
 class Keystoneauth(scenario.Scenario):
     """Requests by the sessions that OpenStack scenarios use."""
@@ -36,7 +44,7 @@ class Keystoneauth(scenario.Scenario):
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Open the deployment's sessions."""
         deployment: Deployment = context["deployment"]
-        context["sessions"] = Sessions(deployment)
+        context["sessions"] = Sessions(deployment, short_way=context.get(SHORT_WAY))
 
     @scenario.configure(name="Bench.keystoneauth_get")
     def get(self, url: str) -> None:

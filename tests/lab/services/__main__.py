@@ -38,7 +38,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("command", choices=("start", "stop", "status"))
     parser.add_argument("services", nargs="*", metavar="SERVICE", help="only these")
     parser.add_argument("--dir", type=Path, default=Path("build/lab"), help="folder of the lab")
-    parser.add_argument("--profiler", choices=("on", "off"), help="OSProfiler in all services")
+    parser.add_argument(
+        "--profiler",
+        choices=("on", "off", "buffered"),
+        help="OSProfiler in all services; buffered: with the driver of deploy/osprofiler",
+    )
     parser.add_argument("--nova", choices=("threading", "eventlet"), help="threads of its daemons")
     parser.add_argument(
         "--mistral", choices=("traced", "stock"), help="stock: its spans go to its log only"
@@ -55,7 +59,8 @@ def _start(lab: Lab, given: argparse.Namespace) -> None:
         )
     options = lab.options
     if given.profiler:
-        options = replace(options, profiler=given.profiler == "on")
+        buffered = given.profiler == "buffered"
+        options = replace(options, profiler=given.profiler != "off", buffered=buffered)
     if given.nova:
         options = replace(options, nova_backend=given.nova)
     if given.mistral:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from helpers.driver_environment import driver_environment
 from servers import RedisServer
 from services import environments
 from services.process import Processes
@@ -27,6 +28,8 @@ class Options:
 
     #: Whether OSProfiler is on.
     profiler: bool = True
+    #: Whether they write traces with the driver of deploy/osprofiler.
+    buffered: bool = False
     #: Threads of Nova's daemons: "threading", Nova's own choice, or "eventlet".
     nova_backend: str = "threading"
     #: Whether Mistral runs as it ships: its spans then go to its log only.
@@ -185,6 +188,16 @@ class Lab:
     def environment(self, name: str) -> Path:
         """The virtual environment of a service."""
         return environments.environment(name)
+
+    def interpreter(self, name: str) -> Path:
+        """The Python that serves a service; it has the driver of deploy/osprofiler if wanted."""
+        environment = self.environment(name)
+        if not self.options.buffered:
+            return environment / "bin" / "python"
+        folder = self.home("with-driver") / name
+        if (folder / "bin" / "python").exists():
+            return folder / "bin" / "python"
+        return driver_environment(folder, environment.glob("lib/python*/site-packages"))
 
     def port(self, name: str) -> int:
         """The port of that name; `choose_ports` has chosen it."""

@@ -80,7 +80,7 @@ def served(
         if not lab.fault_file.exists():
             lab.plant()
         env = {**env, "LAB_FAULT": str(lab.fault_file), "LAB_SERVICE": service.name}
-    python = lab.environment(service.packages) / "bin" / "python"
+    python = lab.interpreter(service.packages)
     return Process(
         name=service.name,
         command=[str(python), str(INSIDE / "serve.py"), application, str(port), str(threads)],

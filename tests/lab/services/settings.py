@@ -26,7 +26,7 @@ def profiler(lab: Lab) -> Sections:
             "enabled": lab.options.profiler,
             "hmac_keys": f"{lab.hmac_key},SECRET_KEY" if lab.options.default_key else lab.hmac_key,
             "trace_sqlalchemy": True,
-            "connection_string": lab.trace_store,
+            "connection_string": ("osbench+" if lab.options.buffered else "") + lab.trace_store,
         }
     }
 

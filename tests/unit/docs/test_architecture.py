@@ -18,6 +18,8 @@ MODULES = 16
 #: Attributes that are read of an object one after another, at most.
 DEPTH = 2
 
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
 
 def modules() -> list[Path]:
     return [
@@ -48,10 +50,10 @@ def defined(path: str) -> set[str]:
     tree = ast.parse((REPOSITORY / path).read_text("utf-8"))
     found = set()
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, FUNCTION | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            inner = (one for one in node.body if isinstance(one, ast.FunctionDef))
+            inner = (one for one in node.body if isinstance(one, FUNCTION))
             found.update(f"{node.name}.{one.name}" for one in inner)
     return found
 

@@ -24,6 +24,9 @@ GUIDES = (
     "docs/comparing.md",
     "docs/plugin-guide.md",
     "docs/rally.md",
+    "docs/coming-from-rally.md",
+    "docs/coming-from-locust.md",
+    "docs/coming-from-k6.md",
     "docs/openstack.md",
     "docs/operations.md",
 )
@@ -33,6 +36,7 @@ DOCUMENTS = (
     *GUIDES,
     "docs/index.md",
     "docs/bench.md",
+    "docs/performance.md",
     "docs/chaos.md",
     "docs/architecture.md",
 )
@@ -42,11 +46,17 @@ RUN = {
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
     "coordinator-dies": "test_docs_run.py",
+    "redis-access": "test_docs_operations.py",
+    "control": "test_docs_run.py",
+    "recorded-flow": "test_recorded_flow.py",
     "live-view": "test_live_view.py",
     "traces": "test_traces_run.py",
     "exporters": "test_docs_run.py",
     "comparing": "test_docs_comparing.py",
     "rally": "test_docs_rally.py",
+    "coming-from-rally": "test_docs_rally.py",
+    "coming-from-locust": "test_docs_shop_flow.py",
+    "coming-from-k6": "test_docs_shop_flow.py",
     "openstack-guide": "test_docs_openstack.py",
     "compose": "test_deploy_walk.py",
     "kubernetes": "test_deploy_walk.py",
@@ -55,9 +65,12 @@ RUN = {
 
 #: First lines of blocks that no test runs as they are, and why.
 NOT_RUN = {
+    "locust --headless": "needs Locust: test_docs_shop_flow.py runs its file where there is one",
+    "k6 run": "needs k6: test_shop_flow.py reads its script",
     "OSPROFILER_CONNECTION_STRING=": "needs a trace to show: test_demo.py shows one",
     "osbench-coord run task.yaml --export otlp=": "needs a collector: test_exports_run.py has one",
     "osbench-coord report last --export opensearch=": "needs a server: test_exports_run.py has one",
+    "pip install ./deploy/osprofiler": "test_service_driver.py installs the wheel of it",
     "install -m 644 deploy/systemd/": "needs root and systemd: deploy/test_hosts.py checks units",
 }
 
@@ -117,7 +130,7 @@ def test_files_of_samples_stand_in_the_guide_as_they_are() -> None:
 @pytest.mark.parametrize("document", ["docs/user-guide.md", "docs/plugin-guide.md"])
 def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
     pieces = re.findall(
-        r"^```yaml\n((?:runner|hooks|contexts):.*?)^```$", text(document), re.M | re.S
+        r"^```yaml\n((?:runner|hooks|contexts|abort):.*?)^```$", text(document), re.M | re.S
     )
     subtask = {"title": "piece", "scenario": {"Dummy.dummy": {}}}
 

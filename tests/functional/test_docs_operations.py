@@ -1,0 +1,50 @@
+"""The commands of the operations page on TLS, users of Redis and upgrades do what it says."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from helpers.machine import Machine
+from helpers.readme import blocks
+from osbench import __version__
+from servers import child, folder, free_port, redis_executable
+
+pytestmark = pytest.mark.functional
+
+PAGE = "docs/operations.md"
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine whose Redis has TLS."""
+    tried = subprocess.run(
+        [redis_executable(), "--port", "0", "--tls-port", str(free_port())],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if "Bad directive" in tried.stdout + tried.stderr:
+        child.missing("a redis-server with TLS")
+    with folder() as home:
+        yield Machine(home)
+
+
+def test_tls_and_a_user_for_osbench(machine: Machine) -> None:
+    redis, configure, worker, look, versions = blocks("redis-access", PAGE)
+
+    with machine.running(redis) as server:
+        machine.wait_for_port("6379", server)
+        machine.run(configure)
+        with machine.running(worker) as terminal:
+            machine.wait_for_workers(terminal, 1)
+            looked = machine.run(look)
+            told = machine.run(versions)
+
+    assert "1 of 1 worker processes are heard" in looked
+    assert "20 = 20 +" in " ".join(looked.split())
+    assert told.count(__version__) >= 3
+    assert "finished" in told

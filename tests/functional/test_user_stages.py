@@ -1,0 +1,53 @@
+"""Virtual users in stages, on real workers: who runs when, and what is reported of each stage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers.runs import checked, site
+
+pytestmark = pytest.mark.functional
+
+STAGES = [
+    {"duration": 1, "users": 4},
+    {"duration": 2, "users": 4},
+    {"duration": 0, "users": 0},
+    {"duration": 2, "users": 0},
+    {"duration": 0, "users": 2},
+    {"duration": 1, "users": 2},
+]
+
+
+def test_users_come_pause_and_come_again_and_each_stage_is_reported() -> None:
+    with site() as here:
+        task = here.task(
+            {
+                "scenario": {"Dummy.dummy": {"sleep": 0.05}},
+                "runner": {"user_stages": {"stages": STAGES}},
+            }
+        )
+        done = here.run(task)
+        rows = here.rows("last")
+        text = " ".join(here.coord("results", "last").out.split())
+        page = here.home / "page.html"
+        assert here.coord("report", "last", "--html", str(page)).code == 0
+
+        (workload,) = done.result["workloads"]
+        sums = checked(workload)
+        assert done.code in (0, 4), done.err
+        assert sums["ok"] == sums["planned"] == len(rows)
+        started = np.array([float(row["started_s"]) for row in rows])
+        ended = started + np.array([float(row["service_s"]) for row in rows])
+        # a change reaches the workers within a second
+        assert not np.count_nonzero((started > 4) & (started < 5))
+        assert np.count_nonzero(started < 4)
+        assert np.count_nonzero(started >= 5)
+        assert max(np.count_nonzero((started <= at) & (ended > at)) for at in started) <= 4
+        stages = workload["stages"]
+        assert [(one["from_s"], one["to_s"]) for one in stages] == [(0, 1), (1, 3), (3, 5), (5, 6)]
+        assert [(one["begin"], one["end"]) for one in stages] == [(0, 4), (4, 4), (0, 0), (2, 2)]
+        assert sum(one["ok"] for one in stages) == sums["ok"]
+        assert stages[1]["p50_s"] >= 0.05
+        assert "stages 0 s to 1 s, 0 to 4 users: " in text
+        assert "<h3>Stages</h3>" in page.read_text("utf-8")

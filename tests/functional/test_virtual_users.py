@@ -1,0 +1,170 @@
+"""Virtual users with accounts of their own, in real workers, against the shop of the samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from helpers.machine import Machine
+from helpers.readme import REPOSITORY, Block
+from servers import folder
+
+pytestmark = pytest.mark.functional
+
+PLUGIN = """
+from osbench.plugin import scenario
+
+
+class Buyer(scenario.Scenario):
+    {a}def on_start(self):
+        mine = self.user.data
+        {w}self.http.post("/login", json={{"name": mine["name"], "password": mine["password"]}})
+        self.user.bought = 0
+
+    @scenario.configure(name="Buyer.buy")
+    {a}def buy(self):
+        (item, *_) = ({w}self.http.get("/items")).json()
+        {w}self.think(0.02)
+        who = self.user.data["name"]
+        {w}self.http.post(
+            "/orders", json={{"item": item["id"]}}, expect=201, check={{"$.by": who}},
+            verify={{"$.item": 0}},
+        )
+        self.user.bought += 1
+        self.verify("bought one each time", self.user.bought >= 1)
+
+    {a}def on_stop(self):
+        {w}self.http.get("/items", name="goodbye")
+        if self.user.number == 2:
+            raise RuntimeError(f"user {{self.user.number}} forgot the bag")
+"""
+
+TASK = """
+version: 2
+title: buyers
+subtasks:
+  - title: closed
+    scenario: {Buyer.buy: {}}
+    runner: {constant: {times: 60, concurrency: 5, timeout: 20}}
+    http: {base: "%(shop)s"}
+    users: {data: {file: accounts.csv}}
+    sla: {checks: {min_percent: 100, name: bought one each time}}
+  - title: open
+    scenario: {Buyer.buy: {}}
+    runner: {rps: {rps: 20, times: 20, max_concurrency: 5, timeout: 20}}
+    http: {base: "%(shop)s"}
+    users: {data: {file: accounts.csv}}
+    sla: {checks: {min_percent: 100, name: bought one each time}}
+"""
+
+
+PACED = """
+version: 2
+title: paced
+subtasks:
+  - title: closed
+    scenario: {Dummy.dummy: {}}
+    runner: {constant_for_duration: {duration: 2s, concurrency: 10, timeout: 20}}
+    users: {max_rate: 20, start_rate: 5}
+"""
+
+
+def typed(text: str) -> Block:
+    return Block(story="", server=False, text=text)
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        (desk / "samples").symlink_to(REPOSITORY / "samples")
+        yield Machine(home, folder=desk)
+
+
+@pytest.mark.parametrize("kind", ["threads", "coroutines"])
+def test_users_log_in_once_and_buy_as_themselves(machine: Machine, kind: str) -> None:
+    desk = machine.folder
+    words = {"a": "async ", "w": "await "} if kind == "coroutines" else {"a": "", "w": ""}
+    (desk / f"{kind}.py").write_text(PLUGIN.format(**words), encoding="utf-8")
+    names = ["ann", "bob", "eve", "joe", "wrong"]
+    rows = [
+        f"{name},secret-{name}x" if name == "wrong" else f"{name},secret-{name}" for name in names
+    ]
+    (desk / "accounts.csv").write_text("name,password\n" + "\n".join(rows), encoding="utf-8")
+
+    with machine.running(typed("python samples/webservice.py --port 8080")) as shop:
+        machine.wait_for_port("8080", shop)
+        address = machine.text("http://127.0.0.1:8080")
+        machine.run(typed(f"""curl --silent --data '{{"name": "lamp"}}' {address}/items"""))
+        (desk / "task.yaml").write_text(TASK % {"shop": address}, encoding="utf-8")
+        text = machine.run(
+            typed(
+                f"osbench-coord run task.yaml --plugin-path {kind}.py || true\n"
+                "osbench-coord report last --json result.json"
+            )
+        )
+
+    assert "1 failed to stop" in " ".join(text.split())
+    result = json.loads((desk / "result.json").read_text("utf-8"))
+    closed, opened = result["workloads"]
+    for workload, planned in ((closed, 60), (opened, 20)):
+        assert workload["accounting"]["ok"] == planned
+        users = workload["users"]
+        # the account with the wrong password never gets in, and the others do its work
+        assert users["started"] == 4
+        assert users["start_failures"] >= 1
+        assert users["stopped"] + users["stop_failures"] == 4
+        first = next(one for one in users["errors"] if one["what"] == "on_start")
+        assert first["type"] == "UnexpectedStatus"
+        assert "POST /login answered 401, expected less than 400" in first["message"]
+        assert any(one["message"] == "user 2 forgot the bag" for one in users["errors"])
+        assert workload["checks"]["bought one each time"] == {"held": planned, "failed": 0}
+        assert workload["checks"]["POST /orders: $.item"] == {"held": 0, "failed": planned}
+        assert set(workload["actions"]) == {"GET /items", "POST /orders"}
+        # think time is in neither
+        latency = workload["latency"]
+        means = [latency[one]["ok"]["mean"] for one in ("service", "response")]
+        assert workload["sla"][0]["success"]
+        assert all(means)
+    logs = json.dumps(result)
+    assert "secret-ann" not in logs
+
+
+def test_a_closed_load_keeps_to_its_greatest_rate(machine: Machine) -> None:
+    (machine.folder / "paced.yaml").write_text(PACED, encoding="utf-8")
+
+    machine.run(
+        typed("osbench-coord run paced.yaml || true\nosbench-coord report last --json paced.json")
+    )
+
+    (workload,) = json.loads((machine.folder / "paced.json").read_text("utf-8"))["workloads"]
+    # a turn each 50 ms from the start on, and one that each worker begins with
+    assert 1 <= workload["accounting"]["ok"] <= 2 + 2 * 20
+    # users that start later, or wait for their turn, are not missing
+    assert workload["offered"]["waited_s"] < 2
+
+
+RISING = """
+version: 2
+title: rising
+subtasks:
+  - title: rising
+    scenario: {Dummy.dummy: {sleep: 0.02}}
+    runner: {constant_for_duration: {duration: 4, concurrency: 4, timeout: 20}}
+    users: {start_rate: 1}
+"""
+
+
+def test_users_that_are_not_due_yet_are_not_missing(machine: Machine) -> None:
+    (machine.folder / "rising.yaml").write_text(RISING, encoding="utf-8")
+
+    machine.run(
+        typed("osbench-coord run rising.yaml || true\nosbench-coord report last --json rising.json")
+    )
+
+    (workload,) = json.loads((machine.folder / "rising.json").read_text("utf-8"))["workloads"]
+    # 10 of 16 user-seconds: those that were not due would leave 62 %
+    assert workload["offered"]["concurrency_held"] > 0.75
