@@ -2,7 +2,10 @@
 
     GET /items       ten items
     POST /items      adds the item of the JSON body, {"name": ...}
+    GET /items/N     an item
     GET /report      counts the items; slow for about 3 % of requests
+    POST /login      {"name": ..., "password": ...}: a token, also as the cookie `session`
+    POST /orders     {"item": N} by who has logged in: with the cookie, or as a bearer of the token
 
 The key that signs trace headers and the trace store come from the environment variables
 OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR; without them the service is not traced.
@@ -14,12 +17,15 @@ import argparse
 import json
 import os
 import random
+import re
+import secrets
 import socketserver
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -39,6 +45,8 @@ class Shop:
 
     def __init__(self, database: Path) -> None:
         self._database = database
+        #: Names by token, of those who have logged in.
+        self._customers: dict[str, str] = {}
         with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(SCHEMA)
@@ -47,13 +55,47 @@ class Shop:
         routes = {
             ("GET", "/items"): self.list_items,
             ("POST", "/items"): self.add_item,
+            ("GET", "/items/N"): self.show_item,
             ("GET", "/report"): self.report,
+            ("POST", "/login"): self.login,
+            ("POST", "/orders"): self.order,
         }
-        route = routes.get((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
+        path = re.sub(r"(?<=^/items/)\d+$", "N", environ["PATH_INFO"])
+        route = routes.get((environ["REQUEST_METHOD"], path))
         status, answer = route(environ) if route else ("404 Not Found", {"error": "no such page"})
         body = json.dumps(answer).encode()
-        start(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        if route == self.login and "token" in answer:
+            headers.append(("Set-Cookie", f"session={answer['token']}; Path=/; HttpOnly"))
+        start(status, headers)
         return [body]
+
+    def login(self, environ: dict[str, Any]) -> tuple[str, Any]:
+        """Any name with the password `secret-` and that name."""
+        body = _document(environ)
+        name = str(body.get("name", ""))
+        if not name or body.get("password") != f"secret-{name}":
+            return "401 Unauthorized", {"error": "wrong name or password"}
+        token = secrets.token_hex(16)
+        self._customers[token] = name
+        return "200 OK", {"name": name, "token": token}
+
+    def order(self, environ: dict[str, Any]) -> tuple[str, Any]:
+        """Order an item."""
+        cookie = SimpleCookie(environ.get("HTTP_COOKIE", "")).get("session")
+        bearer = environ.get("HTTP_AUTHORIZATION", "").removeprefix("Bearer ")
+        name = self._customers.get(cookie.value if cookie is not None else bearer)
+        if name is None:
+            return "401 Unauthorized", {"error": "log in first"}
+        return "201 Created", {"item": _document(environ).get("item"), "by": name}
+
+    def show_item(self, environ: dict[str, Any]) -> tuple[str, Any]:
+        """One item."""
+        number = int(environ["PATH_INFO"].rpartition("/")[2])
+        rows = self._query("SELECT id, name FROM items WHERE id = ?", number)
+        if not rows:
+            return "404 Not Found", {"error": "no such item"}
+        return "200 OK", {"id": rows[0][0], "name": rows[0][1]}
 
     def list_items(self, environ: dict[str, Any]) -> tuple[str, Any]:
         """The ten newest items."""
@@ -62,10 +104,8 @@ class Shop:
 
     def add_item(self, environ: dict[str, Any]) -> tuple[str, Any]:
         """Store the item of the body."""
-        try:
-            body = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-            name = str(body["name"])
-        except (ValueError, KeyError, TypeError):
+        name = _document(environ).get("name")
+        if not isinstance(name, str):
             return "400 Bad Request", {"error": 'the body must be {"name": ...}'}
         self._query("INSERT INTO items (name) VALUES (?)", name)
         return "201 Created", {"name": name}
@@ -78,13 +118,22 @@ class Shop:
         ((count,),) = self._query("SELECT count(*) FROM items")
         return "200 OK", {"items": count}
 
-    def _query(self, statement: str, *parameters: str) -> list[tuple[Any, ...]]:
+    def _query(self, statement: str, *parameters: str | int) -> list[tuple[Any, ...]]:
         with (
             profiler.Trace("db", info={"db": {"statement": statement}}),
             closing(sqlite3.connect(self._database, timeout=30)) as connection,
             connection,
         ):
             return connection.execute(statement, parameters).fetchall()
+
+
+def _document(environ: dict[str, Any]) -> dict[str, Any]:
+    """The JSON object in the body; empty where there is none."""
+    try:
+        body = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
@@ -118,8 +167,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="port of 127.0.0.1; 0: a free one")
     parser.add_argument("--database", type=Path, default=Path("shop.sqlite3"), help="its file")
     args = parser.parse_args()
-    application = traced(Shop(args.database))
-    with make_server("127.0.0.1", args.port, application, Server, QuietHandler) as server:
+    try:
+        application = traced(Shop(args.database))
+    except sqlite3.Error as error:
+        sys.exit(f"webservice.py: {args.database}: {error}; give another file with --database")
+    try:
+        server = make_server("127.0.0.1", args.port, application, Server, QuietHandler)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        sys.exit(f"webservice.py: 127.0.0.1:{args.port}: {why}; give another --port, or 0")
+    with server:
         print(f"http://127.0.0.1:{server.server_port}", flush=True)
         try:
             server.serve_forever()
