@@ -463,7 +463,7 @@ USERS = {"data": {"file": "u.csv"}}
 )
 def test_what_users_are_like_is_checked(refusal, tmp_path, workload, place, said):
     (tmp_path / "u.csv").write_text("name\nann\nbob\n")
-    (tmp_path / "large.csv").write_text("name\n" + "x" * (17 << 20) + "\n")
+    (tmp_path / "large.csv").write_text("name\n" + ("x" * 1023 + "\n") * (17 << 10))
 
     problems = refusal(one(**workload))
 
