@@ -21,6 +21,7 @@ from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
+from osbench.common.plugin.loading import mixed_scenario
 from osbench.common.plugin.loading.neighbours import sources
 from osbench.common.plugin.loading.plugin_import import PluginImport
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
@@ -208,11 +209,40 @@ class Plugins:
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """The scenario `name`, native or Rally's. Raises PluginError where there is none."""
+        """The scenario `name`, native or Rally's; several names make a mix.
+
+        Raises PluginError where there is none, and where scenarios cannot be mixed.
+        """
         known = self._scenarios.get(name)
         if known is None:
-            known = self._scenarios[name] = self._scenario(name)
+            names = name.split(mixed_scenario.SEPARATOR)
+            one = self._scenario(name) if len(names) == 1 else self._mix(name, names)
+            known = self._scenarios[name] = one
         return known
+
+    def _mix(self, name: str, names: Sequence[str]) -> ScenarioPlugin:
+        parts = []
+        for one in map(self.scenario, names):
+            if one.source == RALLY:
+                raise errors.PluginError(f"{one.address} is Rally's, and cannot be in a mix")
+            parts.append(
+                mixed_scenario.MixPart(
+                    name=one.name,
+                    cls=one.cls,
+                    method=one.method,
+                    source_hash=one.source_hash,
+                    context=one.context,
+                    check=one.check_args,
+                )
+            )
+        return ScenarioPlugin(
+            name=name,
+            cls=mixed_scenario.mixed(parts),
+            method="run",
+            context=mixed_scenario.contexts(parts),
+            title=" / ".join(one.title for one in map(self.scenario, names) if one.title),
+            source_hash=mixed_scenario.source_hash(parts),
+        )
 
     def _scenario(self, name: str) -> ScenarioPlugin:
         wanted = asked(name)

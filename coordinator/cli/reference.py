@@ -15,7 +15,7 @@ from osbench.common.config.durations import is_duration
 from osbench.common.config.options import OPTIONS
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.report.exit_code import MEANINGS
-from osbench.coordinator.taskfile import schemas
+from osbench.coordinator.taskfile.schema import schemas
 
 _HEAD = """\
 # Task reference

@@ -10,7 +10,7 @@ from typing import Any
 from osbench.common.errors import Problem
 from osbench.coordinator.taskfile import document
 from osbench.coordinator.taskfile.places import shown
-from osbench.coordinator.taskfile.schema_errors import near
+from osbench.coordinator.taskfile.schema.schema_errors import near
 
 
 class _Refused(Exception):

@@ -8,10 +8,11 @@ from typing import Any
 
 from osbench.common.errors import Problem, TaskError
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
-from osbench.coordinator.taskfile import schemas
+from osbench.coordinator.taskfile import mixes
 from osbench.coordinator.taskfile.places import inside, shown
-from osbench.coordinator.taskfile.schema_durations import in_seconds
-from osbench.coordinator.taskfile.schema_errors import validate
+from osbench.coordinator.taskfile.schema import schemas
+from osbench.coordinator.taskfile.schema.schema_durations import in_seconds
+from osbench.coordinator.taskfile.schema.schema_errors import validate
 
 #: Runner and SLA of a workload where the file does not set them.
 DEFAULT_RUNNER = Named(name="serial")
@@ -72,7 +73,7 @@ def _faults_2(document: Mapping[str, Any]) -> list[Problem]:
     for position, subtask in enumerate(subtasks if isinstance(subtasks, list) else []):
         if isinstance(subtask, dict):
             problems += validate(subtask, _schema_2(subtask), inside("subtasks", position))
-    return problems
+    return problems or mixes.faults(document["subtasks"])
 
 
 def _scenarios_1(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,13 +144,13 @@ def _subtask(subtask: Mapping[str, Any], place: str) -> Subtask:
 
 
 def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workload:
-    (scenario,) = _named(workload["scenario"])
+    scenario, args = mixes.scenario_of(workload)
     return Workload(
         place=place,
         position=position,
-        scenario=scenario.name,
+        scenario=scenario,
         named=workload.get("name", ""),
-        args=scenario.config,
+        args=args,
         runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
         contexts=_named(workload.get("contexts", {})),
         sla=_named(workload.get("sla", DEFAULT_SLA)),

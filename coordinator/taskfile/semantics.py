@@ -15,9 +15,10 @@ from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.rally import validators
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
-from osbench.coordinator.taskfile import data, schema_durations
+from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.places import inside
-from osbench.coordinator.taskfile.schema_errors import validate
+from osbench.coordinator.taskfile.schema import schema_durations
+from osbench.coordinator.taskfile.schema.schema_errors import validate
 from osbench.coordinator.taskfile.users import virtual_users
 from osbench.coordinator.taskfile.uses import Use, args_place, scenario_place, uses
 

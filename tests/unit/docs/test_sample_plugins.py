@@ -16,7 +16,7 @@ from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla
 from osbench.coordinator.contexts import cloud_access
-from osbench.coordinator.taskfile.schema_errors import validate
+from osbench.coordinator.taskfile.schema.schema_errors import validate
 
 PLUGINS = Plugins([str(REPOSITORY / "samples" / "plugins")])
 RUN = "20260401-120000-ab12"

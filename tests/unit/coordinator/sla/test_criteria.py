@@ -7,7 +7,7 @@ from helpers.iterations import TICK, Action, Iteration, columns, failed, ok, sta
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.commands.plugin import example
-from osbench.coordinator.taskfile.schema_errors import validate
+from osbench.coordinator.taskfile.schema.schema_errors import validate
 
 PLUGINS = Plugins()
 NAMES = (

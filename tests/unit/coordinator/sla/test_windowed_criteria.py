@@ -9,7 +9,7 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.blocks import decode_rows, encode_rows
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.taskfile.schema_errors import validate
+from osbench.coordinator.taskfile.schema.schema_errors import validate
 
 PLUGINS = Plugins()
 SECOND = 1_000_000_000

@@ -8,6 +8,7 @@ import pytest
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.taskfile import load, semantics
+from osbench.coordinator.taskfile.parsing import parse
 
 VERSION_2 = """
 version: 2
@@ -226,6 +227,13 @@ def test_rates_that_cannot_be(refusal, config, place, message):
     assert problems == {f"subtasks[0].runner.rps{place}": message}
 
 
+MIXED = {"scenario": {"Dummy.dummy": {}, "Dummy.failure": {}}, "mix": {"Dummy.dummy": 1}}
+
+
+def mixed(weights, **more):
+    return one(**MIXED | {"mix": weights} | more)
+
+
 @pytest.mark.parametrize(
     ("document", "place", "message"),
     [
@@ -249,7 +257,29 @@ def test_rates_that_cannot_be(refusal, config, place, message):
         (
             one(scenario={"Dummy.dummy": {}, "Dummy.failure": {}}),
             "subtasks[0].scenario",
-            "must name at most 1, got an object with Dummy.dummy, Dummy.failure",
+            "names 2 scenarios: name one, or add their weights as mix: {Dummy.dummy: 1, Dummy.fa",
+        ),
+        (one(mix={"Dummy.dummy": 1}), "subtasks[0].mix", "is for several scenarios, but"),
+        (mixed({"Dummy.dummy": 1}), "subtasks[0].mix", "has no weight for Dummy.failure"),
+        (
+            mixed({"Dummy.dummy": 1, "Dummy.failure": 1, "Dummy.dumy": 1}),
+            "subtasks[0].mix.Dummy.dumy",
+            "is not in `scenario`; did you mean Dummy.dummy",
+        ),
+        (
+            mixed({"Dummy.dummy": 0, "Dummy.failure": 1}),
+            "subtasks[0].mix.Dummy.dummy",
+            "must be more than 0, got 0",
+        ),
+        (
+            mixed({"Dummy.dummy": 1, "Dummy.failure": 1}, args_from="x.csv"),
+            "subtasks[0].args_from",
+            "gives arguments to one scenario: with a mix use users: {data: ...}",
+        ),
+        (
+            {"version": 2, "title": "t", "subtasks": [{"title": "s", "workloads": [MIXED]}]},
+            "subtasks[0].workloads[0].mix",
+            "has no weight for Dummy.failure",
         ),
         (one(idempotent="yes"), "subtasks[0].idempotent", 'must be true or false, got "yes"'),
         (one(title="t" * 129), "subtasks[0].title", "must have at most 128 characters, got"),
@@ -613,3 +643,15 @@ def test_stages_of_the_other_kind_name_their_runner(refusal, runner, key, other)
 
     (message,) = [text for place, text in found.items() if place.endswith(f"stages[0].{key}")]
     assert f"in stages are the runner {other})" in message
+
+
+def test_a_mix_is_one_workload_whose_parts_are_checked(refusal):
+    weights = {"Dummy.dummy": 3, "Dummy.failure": 1}
+    task = parse(mixed(weights), "-")
+
+    (workload,) = task.workloads
+    assert workload.scenario == "Dummy.dummy + Dummy.failure"
+    assert workload.args["Dummy.dummy"] == {"weight": 3, "args": {}}
+    scenarios = {"Dummy.dummy": {"sleep": "long"}, "Dummy.failure": {}}
+    problems = refusal(one(scenario=scenarios, mix=weights))
+    assert "argument 'sleep' of Dummy.dummy" in "".join(problems.values())

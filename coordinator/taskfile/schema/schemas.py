@@ -107,6 +107,11 @@ _OWN: Mapping[str, Any] = {
     "think": user_schemas.THINK,
     "http": user_schemas.HTTP,
     "abort": ABORT,
+    "mix": {
+        "type": "object",
+        "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
+        "description": "weights of several scenarios by name: each iteration makes one of them",
+    },
     "enable_profiler": {
         "type": "boolean",
         "description": "trace the iterations; as deployment and configuration say by default",
@@ -136,7 +141,12 @@ HOOK = _closed(
 )
 
 _WORKLOAD: Mapping[str, Any] = {
-    "scenario": {**_ONE, "description": "one scenario by name, with its arguments"},
+    "scenario": {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": _OBJECT,
+        "description": "one scenario by name, with its arguments; several with `mix`",
+    },
     "description": _TEXT,
     "runner": {
         **_ONE,

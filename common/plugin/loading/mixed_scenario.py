@@ -1,0 +1,174 @@
+"""Several scenarios as one: each iteration makes one of them, drawn by its weight."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from osbench.common.errors import PluginError
+from osbench.common.plugin import atomic
+from osbench.common.plugin.scenario import Scenario
+
+#: Between the names of scenarios, in the name of their mix.
+SEPARATOR = " + "
+#: Key of the context: the contexts of the parts by name.
+_CONTEXTS = "mix"
+_KINDS = {True: "async def", False: "def"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixPart:
+    """A scenario of a mix."""
+
+    name: str
+    cls: type[Scenario]
+    #: Name of the method.
+    method: str
+    source_hash: str
+    #: Contexts that it always needs, by name.
+    context: Mapping[str, Any]
+    #: Says what is wrong with its arguments, a message per problem.
+    check: Callable[[Mapping[str, Any]], list[str]]
+
+
+class MixedScenario(Scenario):
+    """Base of mixes. Arguments are `{weight, args}` by the name of a part."""
+
+    PARTS: ClassVar[Mapping[str, MixPart]] = {}
+
+    @classmethod
+    def warm_up(cls, context: dict[str, Any]) -> None:
+        """That of each part, with its own arguments."""
+        given = context["args"]
+        context[_CONTEXTS] = {}
+        for name, part in cls.PARTS.items():
+            own = context | {"args": given[name]["args"]}
+            part.cls.warm_up(own)
+            context[_CONTEXTS][name] = own
+
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the arguments of each part."""
+        return [
+            what
+            for name, part in cls.PARTS.items()
+            for what in part.check(args.get(name, {}).get("args", {}))
+        ]
+
+    def _of_part(self, name: str, method: str) -> Callable[..., Any]:
+        """A method of a part, bound to an object of its class."""
+        part: Scenario = object.__new__(self.PARTS[name].cls)
+        own = self.context[_CONTEXTS][name] | {"iteration": self.context["iteration"]}
+        # one state: what the part measures and puts out is that of this iteration
+        part.__dict__ = self.__dict__
+        part.__init__(own)  # type: ignore[misc]
+        bound: Callable[..., Any] = getattr(part, method)
+        return bound
+
+    def _drawn(self, given: Mapping[str, Any]) -> str:
+        weights = [one["weight"] for one in given.values()]
+        (name,) = random.choices(list(given), weights)  # noqa: S311 - load, not secrets
+        return name
+
+
+def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
+    """The class whose method `run` makes one of several scenarios.
+
+    Raises PluginError where some are `async def` and others are not, and where one has files.
+    """
+    loops = {part.name: _is_loop(part.cls, part.method) for part in parts}
+    if len(set(loops.values())) > 1:
+        kinds = ", ".join(f"{name} is `{_KINDS[loop]}`" for name, loop in loops.items())
+        raise PluginError(f"scenarios of one kind can be mixed: {kinds}")
+    for part in parts:
+        if part.cls.FILES:
+            raise PluginError(f"{part.name} reads files, and cannot be in a mix")
+    is_loop = all(loops.values())
+    body: dict[str, Any] = {
+        "__doc__": f"A mix of {', '.join(loops)}.",
+        "PARTS": {part.name: part for part in parts},
+        "ARGUMENTS": {"run": _schema(parts)},
+        "run": _run_in_loop if is_loop else _run,
+    }
+    for life in ("on_start", "on_stop"):
+        # the life of a class is lived once, however many of its methods are in the mix
+        owners = {
+            part.cls: part.name
+            for part in reversed(parts)
+            if getattr(part.cls, life) is not getattr(Scenario, life)
+        }
+        if owners:
+            names = [part.name for part in parts if part.name in owners.values()]
+            body[life] = (_lived_in_loop if is_loop else _lived)(life, names)
+    return type("Mix", (MixedScenario,), body)
+
+
+def _is_loop(cls: type[Scenario], method: str) -> bool:
+    return inspect.iscoroutinefunction(getattr(cls, method))
+
+
+def source_hash(parts: Sequence[MixPart]) -> str:
+    """SHA-256, in hex, over those of the parts."""
+    return hashlib.sha256("".join(part.source_hash for part in parts).encode()).hexdigest()
+
+
+def contexts(parts: Sequence[MixPart]) -> Mapping[str, Any]:
+    """The contexts that the parts need. Raises PluginError where two need one differently."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        for name, config in part.context.items():
+            if found.setdefault(name, config) != config:
+                raise PluginError(
+                    f"{part.name} needs the context {name} in another way than the other scenarios "
+                    "of the mix: set it in the task"
+                )
+    return found
+
+
+def _schema(parts: Sequence[MixPart]) -> Mapping[str, Any]:
+    schemas = {part.name: part.cls.ARGUMENTS.get(part.method, {}) for part in parts}
+    return {
+        "type": "object",
+        "properties": {
+            name: {"type": "object", "properties": {"args": schema}}
+            for name, schema in schemas.items()
+        },
+    }
+
+
+def _run(self: MixedScenario, **given: Any) -> Any:
+    name = self._drawn(given)
+    with atomic.ActionTimer(self, name):
+        return self._of_part(name, self.PARTS[name].method)(**given[name]["args"])
+
+
+async def _run_in_loop(self: MixedScenario, **given: Any) -> None:
+    name = self._drawn(given)
+    with atomic.ActionTimer(self, name):
+        await self._of_part(name, self.PARTS[name].method)(**given[name]["args"])
+
+
+def _lived(life: str, names: Sequence[str]) -> Callable[[MixedScenario], None]:
+    def lived(self: MixedScenario) -> None:
+        context = self.context
+        for name in names:
+            self.context = context
+            self._of_part(name, life)()
+
+    return lived
+
+
+def _lived_in_loop(life: str, names: Sequence[str]) -> Callable[[MixedScenario], Any]:
+    async def lived(self: MixedScenario) -> None:
+        context = self.context
+        for name in names:
+            self.context = context
+            done = self._of_part(name, life)()
+            if inspect.isawaitable(done):
+                await done
+
+    return lived

@@ -1,0 +1,1 @@
+"""JSON schemas of task files, and what values and errors mean to them."""
