@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -236,6 +236,16 @@ class Scenario:
         Asked before a run; it makes no connection. `args` may be a part of the arguments: those of
         the task, or those of a row of its data file. In texts {iteration} and {run} are not filled
         in yet.
+        """
+        return []
+
+    @classmethod
+    def check_user_data(
+        cls, method: str, args: Mapping[str, Any], columns: Collection[str]
+    ) -> list[str]:
+        """What is wrong with arguments that name columns of the data file of virtual users.
+
+        `columns` are all it has; empty where the workload has no such file.
         """
         return []
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
-from osbench.common.plugin.plugin_names import RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins, ScenarioPlugin
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.signature import PLACEHOLDER
@@ -47,6 +47,10 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
     if plugin is not None:
         yield from _scenario(workload, plugin, plugins, task.version, file)
         yield from virtual_users.method_faults(workload, plugin)
+        if plugin.source == NATIVE:
+            asked_of = partial(virtual_users.data_faults, task, plugin)
+            for message in _ask_plugin(asked_of, workload):
+                yield Problem(args_place(workload, task.version), message)
     faults = list(_runner(workload, plugins, task.version))
     yield from faults
     if not faults:

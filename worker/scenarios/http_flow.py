@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from osbench.common.plugin.scenario import Scenario, configure
+from osbench.common.plugin.signature import near
 from osbench.worker.scenarios.flow import flow_schema, placeholders
 from osbench.worker.scenarios.flow.flow_checks import mistakes
 from osbench.worker.scenarios.flow.flow_steps import Flow, played
@@ -31,10 +32,24 @@ class HttpFlow(Scenario):
         ]
         steps = list(_all_steps(args))
         saved = {name for step in steps for name in step.get("save", {})}
-        for name in dict.fromkeys(placeholders.saved_names(dict(args))):
+        for name in dict.fromkeys(placeholders.names_of("saved", dict(args))):
             if name not in saved:
                 found.append(f"{{saved.{name}}} is not saved by any step")
         return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
+
+    @classmethod
+    def check_user_data(
+        cls, method: str, args: Mapping[str, Any], columns: Collection[str]
+    ) -> list[str]:
+        """Values of a row that the data file of users has no column for."""
+        wanted = dict.fromkeys(placeholders.names_of("data", dict(args)))
+        return [
+            f"{{data.{name}}} is no column of users.data{near(name, columns)}"
+            if columns
+            else f"{{data.{name}}} needs a data file: users: {{data: {{file: ...}}}}"
+            for name in wanted
+            if name not in columns
+        ]
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:

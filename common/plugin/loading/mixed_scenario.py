@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,6 +57,17 @@ class MixedScenario(Scenario):
             what
             for name, part in cls.PARTS.items()
             for what in part.check(args.get(name, {}).get("args", {}))
+        ]
+
+    @classmethod
+    def check_user_data(
+        cls, method: str, args: Mapping[str, Any], columns: Collection[str]
+    ) -> list[str]:
+        """What is wrong with the columns that each part names."""
+        return [
+            what
+            for name, part in cls.PARTS.items()
+            for what in part.cls.check_user_data(part.method, args[name]["args"], columns)
         ]
 
     def _of_part(self, name: str, method: str) -> Callable[..., Any]:

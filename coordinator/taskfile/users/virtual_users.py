@@ -61,6 +61,15 @@ def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
         yield from _too_few(file, workload, runner)
 
 
+def data_faults(task: Task, plugin: ScenarioPlugin, workload: Workload) -> list[str]:
+    """What the scenario finds wrong with the data file of its users."""
+    file, found = user_data(task, workload)
+    if found:
+        return []  # they are told, and its columns are not known
+    columns = file.arguments if file is not None else ()
+    return plugin.cls.check_user_data(plugin.method, workload.args, columns)
+
+
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
     """`on_start` and `on_stop` of another kind than the scenario's method."""
     asynchronous = inspect.iscoroutinefunction(getattr(plugin.cls, plugin.method, None))

@@ -41,7 +41,7 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
     for key in placeholders.names(dict(step)):
         if placeholders.are_in(key):
             yield f"a placeholder stands in values; in names none is filled in: {key!r}"
-    for attribute in placeholders.of_user(dict(step)):
+    for attribute in placeholders.names_of("user", dict(step)):
         if attribute != _OF_USER:
             yield f"{{user.{attribute}}} is nothing that a virtual user has: it has {_OF_USER}"
 

@@ -32,11 +32,11 @@ def filler(value: Any) -> Fill:
     return made if made is not None else lambda values: value
 
 
-def saved_names(value: Any) -> Iterator[str]:
-    """Names of `{saved.NAME}` anywhere in a value."""
+def names_of(kind: str, value: Any) -> Iterator[str]:
+    """Names of `{KIND.NAME}` anywhere in a value; the kind is user, data or saved."""
     for text in _texts(value):
-        for kind, name, _ in _PLACEHOLDER.findall(text):
-            if kind == "saved":
+        for found, name, _ in _PLACEHOLDER.findall(text):
+            if found == kind:
                 yield name
 
 
@@ -56,14 +56,6 @@ def are_in(text: str) -> bool:
 def is_one(text: str) -> bool:
     """Whether a text is a placeholder and nothing else."""
     return _PLACEHOLDER.fullmatch(text) is not None
-
-
-def of_user(value: Any) -> Iterator[str]:
-    """Names of `{user.NAME}` anywhere in a value."""
-    for text in _texts(value):
-        for kind, name, _ in _PLACEHOLDER.findall(text):
-            if kind == "user":
-                yield name
 
 
 def names(value: Any) -> Iterator[str]:

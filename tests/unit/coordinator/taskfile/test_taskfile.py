@@ -655,3 +655,33 @@ def test_a_mix_is_one_workload_whose_parts_are_checked(refusal):
     scenarios = {"Dummy.dummy": {"sleep": "long"}, "Dummy.failure": {}}
     problems = refusal(one(scenario=scenarios, mix=weights))
     assert "argument 'sleep' of Dummy.dummy" in "".join(problems.values())
+
+
+STEP = {"name": "hello", "path": "http://x/{data.nmae}"}
+ASKED = {"url": "http://x", "method": "GET", "status_code": 200}
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        ({"users": {"data": {"file": "u.csv"}}}, "{data.nmae} is no column of users.data; did"),
+        ({}, "{data.nmae} needs a data file: users: {data: {file: ...}}"),
+        (
+            {
+                "users": {"data": {"file": "u.csv"}},
+                "scenario": {
+                    "HttpFlow.run": {"steps": [STEP]},
+                    "HttpRequests.check_request": ASKED,
+                },
+                "mix": {"HttpFlow.run": 1, "HttpRequests.check_request": 1},
+            },
+            "{data.nmae} is no column of users.data; did you mean name",
+        ),
+    ],
+)
+def test_a_flow_names_columns_of_its_users(refusal, tmp_path, workload, said):
+    (tmp_path / "u.csv").write_text("name\nann\n")
+
+    problems = refusal(one(**{"scenario": {"HttpFlow.run": {"steps": [STEP]}}} | workload))
+
+    assert [problem.startswith(said) for problem in problems.values()] == [True]

@@ -13,7 +13,7 @@ from requests.structures import CaseInsensitiveDict
 
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.worker.scenarios.flow.flow_steps import Flow, NothingToSave
-from osbench.worker.scenarios.flow.placeholders import MissingValue, filler, saved_names, unknown
+from osbench.worker.scenarios.flow.placeholders import MissingValue, filler, names_of, unknown
 from osbench.worker.scenarios.http_flow import HttpFlow
 
 VALUES = {
@@ -61,7 +61,11 @@ def test_placeholders_that_are_none_are_found():
     value = {"a": ["{user}", "{dta.name}", "{iteration}"], "{itration}": 1, "json": "{a b} {1}"}
 
     assert sorted(unknown(value)) == ["{dta.name}", "{itration}", "{user}"]
-    assert list(saved_names({"x": ["{saved.a}", {"y": "{saved.b}/{saved.a}"}]})) == ["a", "b", "a"]
+    assert list(names_of("saved", {"x": ["{saved.a}", {"y": "{saved.b}/{saved.a}"}]})) == [
+        "a",
+        "b",
+        "a",
+    ]
 
 
 class Requests:
