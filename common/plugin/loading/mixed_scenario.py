@@ -46,7 +46,7 @@ class MixedScenario(Scenario):
         given = context["args"]
         context[_CONTEXTS] = {}
         for name, part in cls.PARTS.items():
-            own = context | {"args": given[name]["args"]}
+            own = context | {"scenario": name, "args": given[name]["args"]}
             part.cls.warm_up(own)
             context[_CONTEXTS][name] = own
 

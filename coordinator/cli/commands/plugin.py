@@ -12,6 +12,7 @@ import yaml
 from rich.table import Table
 
 from osbench.common.errors import PluginError
+from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import KINDS, Plugins
 from osbench.common.plugin.signature import hints, placeholder
@@ -127,7 +128,13 @@ def _of(source: str) -> str:
 
 
 def scenario_text(plugins: Plugins, name: str) -> str:
-    """A scenario's description, arguments and an example. Raises PluginError."""
+    """Description, arguments and an example of a scenario, or of each of a mix.
+
+    Raises PluginError.
+    """
+    parts = name.split(SEPARATOR)
+    if len(parts) > 1:
+        return "\n\n".join(scenario_text(plugins, part) for part in parts)
     found = plugins.scenario(name)
     method = getattr(found.cls, found.method)
     parameters = [

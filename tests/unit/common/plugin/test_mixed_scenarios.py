@@ -13,12 +13,13 @@ from osbench.common.plugin.loading import mixed_scenario
 from osbench.common.plugin.loading.mixed_scenario import MixedScenario, MixPart
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario import Scenario
+from osbench.coordinator.cli.commands.plugin import scenario_text
 
 
 class Shop(Scenario):
     @classmethod
     def warm_up(cls, context):
-        context["warm"] = context["args"]
+        context["warm"] = (context["scenario"], context["args"])
 
     def on_start(self):
         self.user.met = [*getattr(self.user, "met", []), "shop"]
@@ -96,7 +97,7 @@ def test_a_scenario_has_its_own_arguments_and_warm_up_and_the_state_of_the_itera
     args = given(Shop_look=1, Shop_ask=1e-9, Till_buy=1e-9)
     scenario = instance(mixed_scenario.mixed(SHOP), args)
 
-    assert scenario.run(**args) == ("look", 3, {"item": 3}, 17)
+    assert scenario.run(**args) == ("look", 3, ("Shop.look", {"item": 3}), 17)
     assert scenario._checks == {"seen": [1, 0]}
     assert list(scenario._recorder.names.ids) == ["Shop.look"]
 
@@ -173,3 +174,10 @@ def test_arguments_of_each_part_are_checked():
         "Shop.ask: {}",
         "Till.buy: {}",
     ]
+
+
+def test_a_mix_is_described_by_its_scenarios():
+    shown = scenario_text(Plugins(), "Dummy.dummy + Dummy.failure")
+
+    assert shown.startswith("scenario Dummy.dummy\n")
+    assert "\n\nscenario Dummy.failure\n" in shown
