@@ -34,6 +34,35 @@ class Step:
     done: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A rate that was held for a while, and what came of it."""
+
+    #: Arrivals per second.
+    rate: float
+    #: Every criterion was met, and the load was the one asked for.
+    held: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """What a search has found; rates are arrivals per second."""
+
+    #: "found"; "below": even the lowest rate did not hold; "above": the highest one did;
+    #: "unfinished": the search was stopped.
+    kind: str
+    #: The rate that holds as often as not, and the interval in which it lies with 95 %; None where
+    #: nothing is known.
+    rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    #: The highest rate that held, and the lowest one above it that did not; None without one.
+    held: float | None = None
+    broke: float | None = None
+    #: The interval is as narrow as was asked for.
+    precise: bool = True
+
+
 def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
     """Split `total` virtual users over workers as evenly as their capacities allow.
 
@@ -120,3 +149,35 @@ class Runner:
         `capacity` is the number of virtual users of each worker that takes part.
         """
         raise NotImplementedError
+
+
+class SearchingRunner(Runner):
+    """Base of open runners that look for the highest rate that the SLA criteria allow.
+
+    Between two trials nothing is asked for until every iteration of the first has ended. A trial
+    holds a rate for `settle_s`, of which nothing counts, and `hold_s`, which is judged.
+    """
+
+    OPEN: ClassVar[bool] = True
+
+    @property
+    def settle_s(self) -> float:
+        """Seconds at the beginning of a trial that do not count."""
+        return 0.0
+
+    @property
+    def hold_s(self) -> float:
+        """Seconds of a trial that count."""
+        raise NotImplementedError
+
+    def next_rate(self, trials: Sequence[Trial]) -> float | None:
+        """The rate of the next trial, arrivals per second; None where the search is over."""
+        raise NotImplementedError
+
+    def found(self, trials: Sequence[Trial]) -> Capacity:
+        """What is known after some trials."""
+        raise NotImplementedError
+
+    def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
+        """Nothing: trials are changes of this load."""
+        return Step()

@@ -64,6 +64,8 @@ def _head(one: Snapshot) -> Text:
         text.append(f"{bar(one.settled, one.planned)} {count(one.settled)} of {count(one.planned)}")
     else:
         text.append(f"{count(one.settled)} done")
+    if one.search:
+        text.append(f"  {plain(one.search)}")
     if one.away:
         text.append("  Redis or the broker is unreachable", style="bold red")
     return text

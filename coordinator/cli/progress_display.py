@@ -73,11 +73,12 @@ class Progress:
         plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
         away = ", Redis or the broker is unreachable" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
+        search = f", {snapshot.search}" if snapshot.search else ""
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
             f"{snapshot.settled}{plan} done, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
-            f"{count(snapshot.workers, 'worker')}{away}{failing}"
+            f"{count(snapshot.workers, 'worker')}{search}{away}{failing}"
         )
 
     def _rate(self, snapshot: Snapshot) -> float:

@@ -89,6 +89,9 @@ class ReportBuilder:
         )
 
     def _limits(self, outcome: WorkloadOutcome) -> list[str]:
+        if outcome.search is not None:
+            # overload is what a search makes
+            return [outcome.search.limit] if outcome.search.limit else []
         return generator_limits(
             outcome.accounting, outcome.offered, outcome.statistics, self.lag_limit_s
         )

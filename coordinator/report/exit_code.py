@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.totals import NOT_MADE, Accounting
 
 #: A context's objects are left: `cleanup RUN`.
 LEFT_BEHIND = 5
-
-#: Reasons of dropped arrivals that the load generator itself is to blame for.
-NOT_MADE = ("worker_lost", "coordinator_gone")
 
 MEANINGS = {
     0: "everything ran and every SLA holds",

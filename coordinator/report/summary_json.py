@@ -22,6 +22,7 @@ from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.error_groups import ErrorGroup
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import requests_summary
+from osbench.coordinator.results.search.trials import SearchOutcome
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
 from osbench.coordinator.statistics.action_paths import NESTED
@@ -110,6 +111,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
             path: _timings(statistics.actions[path], over_time.actions.get(path)) for path in paths
         },
         "stages": [dataclasses.asdict(stage) for stage in outcome.stages],
+        "search": _search(outcome.search),
         "requests": requests_summary(statistics.requests),
         "start_lag": _times(statistics.start_lag, over_time.start_lag),
         "loops": _loops(statistics),
@@ -130,6 +132,21 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "outputs": _outputs(outcome),
         "load_profile": _load_profile(statistics),
         "workers": [dict(worker) for worker in outcome.workers],
+    }
+
+
+def _search(search: SearchOutcome | None) -> dict[str, Any] | None:
+    """What a search has found; None for other loads."""
+    if search is None:
+        return None
+    return {
+        **dataclasses.asdict(search.capacity),
+        "limit": search.limit or None,
+        "grown": [
+            {"action": name, "before_s": before, "after_s": after}
+            for name, before, after in search.grown
+        ],
+        "trials": [dataclasses.asdict(trial) for trial in search.trials],
     }
 
 

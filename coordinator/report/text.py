@@ -25,6 +25,7 @@ from osbench.coordinator.report.text_extras import (
     output_lines,
     outputs,
     request_lines,
+    search_lines,
     stage_lines,
     user_lines,
 )
@@ -137,6 +138,7 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     if throughput["ok_per_s"] is not None:
         rate, span = three_digits(throughput["ok_per_s"]), duration(throughput["span_s"])
         yield "throughput", Text(f"{rate} ok/s over {span}")
+    yield from search_lines(workload)
     yield from stage_lines(workload)
     yield from request_lines(workload)
     yield from _tracing_lines(workload)

@@ -17,6 +17,8 @@ CHARTS = 10
 CHECKS = 10
 #: Stages that have a line each.
 STAGES = 20
+#: Actions that grew at the end of a search, as many are shown.
+GROWN = 3
 #: Of outputs that are in no chart: key, and what one of them is.
 _CUT = (
     ("charts", "item of too many charts", "items of too many charts"),
@@ -89,6 +91,50 @@ def stage_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
         label = ""
     if len(stages) > STAGES:
         yield "", Text(f"and {count(len(stages) - STAGES, 'more stage')}")
+
+
+def search_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """What a search for the capacity has found, and a line a trial."""
+    # runs of older releases do not say
+    search = workload.get("search")
+    if not search:
+        return
+    yield "capacity", Text(_capacity(search), style="bold")
+    for grown in search["grown"][:GROWN]:
+        before, after = duration(grown["before_s"]), duration(grown["after_s"])
+        yield "", Text(f"{plain(grown['action'])} grew from {before} to {after} on average")
+    label = "trials"
+    for trial in search["trials"][:STAGES]:
+        told = f"{trial['rate']:g}/s {'held' if trial['held'] else 'did not hold'}"
+        if trial["cause"] == "disturbed":
+            told = f"{trial['rate']:g}/s says nothing"
+        parts = [f"{three_digits(trial['ok_per_s'])} ok/s"]
+        if trial["ok"]:
+            parts += [f"{key} {duration(trial[f'{key}_s'])}" for key in ("p50", "p95", "p99")]
+        parts += [plain(trial["detail"], 200)] if trial["detail"] else []
+        yield label, Text(f"{told}: {', '.join(parts)}")
+        label = ""
+    if len(search["trials"]) > STAGES:
+        yield "", Text(f"and {count(len(search['trials']) - STAGES, 'more trial')}")
+
+
+def _capacity(search: Mapping[str, Any]) -> str:
+    found, held, broke = search["rate"], search["held"], search["broke"]
+    if search["kind"] == "above":
+        return f"every rate held, up to {three_digits(held)}/s: search higher"
+    if search["kind"] == "below":
+        return f"no rate held, down to {three_digits(broke)}/s: search lower"
+    if found is None:
+        return "the search ended before its first trial"
+    low, high = three_digits(search["low"]), three_digits(search["high"])
+    text = f"{three_digits(found)}/s, with 95 % between {low} and {high}/s"
+    if search["kind"] == "unfinished":
+        text += "; the search was stopped before its end"
+    elif not search["precise"]:
+        text += "; less precise than asked for: hold longer, or allow more trials"
+    if held is not None:
+        text += f"; the highest rate that held was {three_digits(held)}/s"
+    return text
 
 
 def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:

@@ -87,6 +87,7 @@ class LiveFigures:
             **dict(zip(("p50_s", "p95_s", "p99_s"), found, strict=True)),
             "lag_p99_s": lag.percentile(99.0) / 1e9 if lag.count else None,
             "start_failures": statistics.lives.start_failures,
+            "search": trials.progress if (trials := self._results.trials) is not None else "",
             "recent": self._recent_progress(),
             "sla": sla,
             "failing": tuple(criterion.name for criterion in sla if not criterion.met),
@@ -122,7 +123,8 @@ class LiveFigures:
 
     def _criteria(self) -> tuple[CriterionState, ...]:
         statistics = self._results.statistics
-        if not statistics.ran:
+        # a search breaks its criteria on purpose
+        if not statistics.ran or self._results.trials is not None:
             return ()
         return tuple(
             CriterionState(

@@ -18,6 +18,7 @@ from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.cpu_profile import CpuProfile
 from osbench.coordinator.results.marks import Mark
+from osbench.coordinator.results.search.trials import SearchOutcome
 from osbench.coordinator.results.stages.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -65,6 +66,8 @@ class WorkloadOutcome:
     asked: tuple[tuple[float, float], ...] = ()
     #: Statistics by stage; empty where the load has one.
     stages: tuple[StageFigures, ...] = ()
+    #: What a search has found; None for other loads.
+    search: SearchOutcome | None = None
     marks: tuple[Mark, ...] = ()
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0

@@ -8,6 +8,9 @@ from typing import Any
 
 from osbench.common.outcomes import STATES
 
+#: Reasons of dropped arrivals that the load generator itself is to blame for.
+NOT_MADE = ("worker_lost", "coordinator_gone")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting:

@@ -19,6 +19,7 @@ from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.charts.workload_charts import Charts
 from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.results.stages.stage_statistics import StageStatistics
 from osbench.coordinator.results.users.user_lives import read_events
@@ -50,6 +51,7 @@ class WorkloadResults:
         warmup_s: float = 0.0,
         abort: AbortRule | None = None,
         stages: StageStatistics | None = None,
+        trials: Trials | None = None,
     ) -> None:
         self.ledger = Ledger(idempotent=idempotent)
         self.statistics = WorkloadStatistics()
@@ -57,6 +59,8 @@ class WorkloadResults:
         self.sla = sla
         #: When the load ends before its time; None where the task does not say.
         self.abort = abort
+        #: Those of a search; None for other loads.
+        self.trials = trials
         self.charts = Charts()
         #: Numbers of the virtual users of each membership.
         self.users = UserRegister()
@@ -80,15 +84,22 @@ class WorkloadResults:
         self.refused = 0
 
     def change(self, change: LoadChange) -> None:
-        """Something else is asked for: a stage begins."""
+        """Something else is asked for: a stage begins, or a trial begins or ends."""
+        if self.trials is not None:
+            self.trials.change(change)
+            return
         if not self.stages:
             # what came before was all one stage, of which nothing is kept apart
             self.stages.begin(self.statistics)
         self.stages.change(change.at_s, change.asked)
 
     def judge(self) -> tuple[Verdict, ...]:
-        """The verdict of each SLA criterion, then that of the rule to abort, if there is one."""
-        found = self.sla.judge(self.statistics)
+        """The verdict of each SLA criterion, then that of the rule to abort, if there is one.
+
+        A search has one verdict: its trials have the criteria.
+        """
+        trials, sla = self.trials, self.sla
+        found = sla.judge(self.statistics) if trials is None else (trials.verdict(),)
         return found if self.abort is None else (*found, self.abort.verdict())
 
     def add(self, block: Block) -> tuple[int, float]:
@@ -130,7 +141,10 @@ class WorkloadResults:
         self.statistics.add(columns, worker=worker)
         self.stages.add(columns)
         self.charts.add(columns)
-        if self.sla:
+        if self.trials is not None and len(columns):
+            texts = self.statistics.errors.texts(worker, columns.failure)
+            self.trials.add(columns, worker, texts, self.t0_at)
+        elif self.sla:
             texts = self.statistics.errors.texts(worker, columns.failure)
             self.sla.add(replace(columns, failures=texts, t0_at=self.t0_at))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from osbench.common.errors import (
@@ -19,12 +20,14 @@ from osbench.common.errors import (
     StoreLost,
     Superseded,
 )
+from osbench.common.plugin.runner import SearchingRunner
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.abort_rule import AbortRule
+from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stages.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run import disturbances, release
@@ -210,10 +213,15 @@ class Run:
 
 def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
     workload, runner = one.workload, one.runner
+    trials = None
+    if isinstance(runner, SearchingRunner):
+        criteria = partial(SlaEvaluator, workload.sla, plan.plugins)
+        trials = Trials(runner, criteria, plan.conf.benchmark.lag_limit_s)
     return WorkloadResults(
         idempotent=workload.idempotent,
         sla=SlaEvaluator(workload.sla, plan.plugins),
         warmup_s=workload.warmup_s,
         abort=AbortRule(workload.abort) if workload.abort else None,
         stages=StageStatistics(runner.asked(), is_open=runner.OPEN, lasts_s=runner.lasts_s),
+        trials=trials,
     )

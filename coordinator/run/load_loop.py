@@ -15,6 +15,7 @@ from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.steering.rate_search import RateSearch
 from osbench.coordinator.run.steering.steering import Steering
 from osbench.coordinator.run.workload import LEAD_S, WorkloadRun
 
@@ -54,6 +55,7 @@ class LoadLoop:
         self._failover = failover
         self._workloads = tuple(workloads)
         self._steering = Steering(services)
+        self._searches = [RateSearch(services, one) for one in self._workloads if one.is_search]
         self._polled = self._read_at = self._restated = self._tended = 0.0
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
@@ -189,6 +191,8 @@ class LoadLoop:
         if poll:
             self._poll()
             self._steering.look(running)
+            for search in self._searches:
+                search.look()
         for workload in running:
             workload.turn(poll=poll)
 

@@ -92,7 +92,7 @@ class StopRules:
 
     def watch_sla(self, plan: int | None) -> None:
         """Where the run is to abort: stop for a criterion that later results cannot mend."""
-        if self._abort_on_sla and not self._status.breach:
+        if self._abort_on_sla and not self._status.breach and self._results.trials is None:
             results = self._results
             self._breach(results.sla.breach(results.statistics, plan))
 
@@ -102,7 +102,8 @@ class StopRules:
             # the stop came after the last start
             self.cut_short = None
         stopped = self._status.breach or self._status.interruption.drains
-        if self._abort_on_sla and not stopped:
+        # what a search breaks is what it looks for
+        if self._abort_on_sla and not stopped and self._results.trials is None:
             # no more results can mend what fails now
             failing = self._results.sla.failing(self._results.statistics)
             self._breach(next(iter(failing), None))

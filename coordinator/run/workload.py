@@ -350,6 +350,11 @@ class WorkloadRun:
         return self.plan.runner.OPEN
 
     @property
+    def is_search(self) -> bool:
+        """Its rate is decided on by trials."""
+        return self.runner.is_search
+
+    @property
     def under_load(self) -> bool:
         """Iterations are started, or would be if the load were not paused."""
         return self._phase == "running"

@@ -54,6 +54,8 @@ def _ends(run: WorkloadRun) -> Iterator[Mark]:
 
 
 def _changes(run: WorkloadRun) -> Iterator[Mark]:
+    if run.runner.is_search:
+        return  # the report has its trials
     for change in run.runner.changes:
         words = change_words(run, change)
         yield Mark(

@@ -20,6 +20,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     refused = services.channel.refused + services.pool.refused + results.refused
     offered = run.offered()
     verdicts = results.judge()
+    sources = plan.sla_sources if results.trials is None else ()
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     remarks = []
     if run.rules.cut_short == "abort":
@@ -52,7 +53,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         statistics=statistics,
         verdicts=verdicts,
         # a rule to abort is the last verdict, and osbench's own
-        sla_sources=(*plan.sla_sources, *[NATIVE] * (len(verdicts) - len(plan.sla_sources))),
+        sla_sources=(*sources, *[NATIVE] * (len(verdicts) - len(sources))),
         hooks=run.hooks.report(),
         contexts=services.contexts.history.of(plan.number),
         charts=results.charts,
@@ -64,6 +65,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         t0_at=results.t0_at,
         elapsed_s=elapsed_s,
         stages=tuple(results.stages.figures(elapsed_s)),
+        search=results.trials.outcome() if results.trials is not None else None,
         remarks=tuple(remarks),
     )
 

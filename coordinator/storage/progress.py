@@ -100,6 +100,8 @@ class Snapshot:
     lag_p99_s: float | None = None
     #: How often the start of a virtual user failed so far.
     start_failures: int = 0
+    #: Where a search is; "" for other loads.
+    search: str = ""
     #: None before there is load.
     recent: RecentProgress | None = None
     sla: tuple[CriterionState, ...] = ()

@@ -25,6 +25,10 @@ class LoadChange:
     late_s: float = 0.0
     #: The load from `at_s` on, as `Runner.asked` has it.
     asked: tuple[tuple[float, float], ...] = ()
+    #: Searches: nothing is asked for after it; and how many iterations of the trial before it had
+    #: not ended.
+    last: bool = False
+    unended: int = 0
 
     def to_record(self, workload: int) -> dict[str, Any]:
         """The record of the journal."""
@@ -38,6 +42,8 @@ class LoadChange:
             "skipped": self.skipped,
             "late_s": self.late_s,
             "asked": [list(point) for point in self.asked],
+            "last": self.last,
+            "unended": self.unended,
         }
 
     @classmethod
@@ -52,4 +58,6 @@ class LoadChange:
             skipped=int(record["skipped"]),
             late_s=float(record["late_s"]),
             asked=tuple((float(at_s), float(value)) for at_s, value in record["asked"]),
+            last=bool(record.get("last", False)),
+            unended=int(record.get("unended", 0)),
         )

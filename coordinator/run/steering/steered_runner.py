@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from osbench.common.plugin.runner import Runner, Step, Totals, split
+from osbench.common.plugin.runner import Runner, SearchingRunner, Step, Totals, split
 from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.runners.rates import Curve, Ramp, Stages, exact
 from osbench.coordinator.runners.runner_schema import HORIZON_S
@@ -34,6 +34,8 @@ class SteeredRunner(Runner):
         self.changes = changes
         #: As the plan says it: steered loads are of the same kind.
         self.is_open = planned.OPEN
+        #: Trials are its changes: it ends with the last of them.
+        self.is_search = isinstance(planned, SearchingRunner)
 
     @property
     def timeout_s(self) -> float:
@@ -103,6 +105,9 @@ class SteeredRunner(Runner):
         return Step(arrivals=arrivals, done=self._is_over(elapsed_s, totals))
 
     def _is_over(self, elapsed_s: float, totals: Totals) -> bool:
+        if self.is_search:
+            last = self.changes[-1]
+            return last.last and totals.settled >= last.number
         planned = self._planned(len(self.changes))
         # a pause that is over in time has arrivals after it
         lasting = self.is_paused and elapsed_s < (self.lasts_s or 0.0)
@@ -136,6 +141,8 @@ class SteeredRunner(Runner):
 
     def _planned(self, part: int) -> int | None:
         """Arrivals in all where a part holds until the end; None is without end."""
+        if self.is_search and part and self.changes[part - 1].last:
+            return self.changes[part - 1].number
         if self.lasts_s is None or not part:
             return self._plan.planned
         change = self.changes[part - 1]

@@ -25,7 +25,7 @@ class Workload:
         self.plan = SimpleNamespace(number=0)
         self.users_to_end, self.timeout_s = 0, 0.0
         self.lost: list[Any] = []
-        self.hungry = False
+        self.hungry = self.is_search = False
         self.wants_workers = True
 
     def prepare(self) -> None:

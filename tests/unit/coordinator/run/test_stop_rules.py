@@ -26,7 +26,7 @@ def rules(
     rule: Any = None,
 ) -> StopRules:
     sla = SimpleNamespace(breach=lambda *_: breach, failing=lambda _: failing)
-    results: Any = SimpleNamespace(statistics=None, sla=sla, abort=rule)
+    results: Any = SimpleNamespace(statistics=None, sla=sla, abort=rule, trials=None)
     return StopRules(status, results, "A.b", abort_on_sla=abort)
 
 

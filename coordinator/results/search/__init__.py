@@ -1,0 +1,1 @@
+"""Trials of a search for the capacity, and what came of each."""

@@ -1,0 +1,314 @@
+"""The trials of a search: which rows count for each, and whether its rate held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from osbench.common.plugin.runner import Capacity, SearchingRunner, Trial
+from osbench.common.plugin.sla import Verdict
+from osbench.common.protocol.blocks import Columns
+from osbench.coordinator.formatting import duration, three_digits
+from osbench.coordinator.results.error_groups import Texts
+from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.results.totals import NOT_MADE
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.sla.evaluator import SlaEvaluator
+
+#: Share of the arrivals of a trial that may be dropped because they could not be started in time.
+DROPS_ALLOWED = 0.01
+#: Errors that are told apart in a trial.
+ERRORS = 20
+#: Actions that grew, as the report names them.
+GROWN = 5
+#: Why a rate did not hold; and why nobody knows: a worker or the coordinator was gone.
+SLA, GENERATOR, UNENDED, DISTURBED = "sla", "generator", "unended", "disturbed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialFigures:
+    """What a trial came to. Only iterations that were due while it was judged count."""
+
+    rate: float
+    held: bool
+    #: "sla", "generator", "unended", "disturbed" or, where it held, "". A disturbed trial says
+    #: nothing, and is made again.
+    cause: str
+    #: What broke, in words; "" where it held.
+    detail: str
+    #: When it was judged, seconds after t0.
+    from_s: float
+    to_s: float
+    ok: int
+    failed: int
+    timed_out: int
+    dropped: int
+    #: Iterations that ended well, per second that was judged.
+    ok_per_s: float
+    #: Response times of those; None without any.
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    #: Iterations in flight on average (Little's law: rate of those that ran, times service time).
+    concurrency: float
+    #: Mean duration of atomic actions that ended well, seconds, by name.
+    actions: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOutcome:
+    """What a search has found, and by what."""
+
+    capacity: Capacity
+    trials: tuple[TrialFigures, ...]
+    #: Why the load generator, not the service, was the limit; "" where it was not.
+    limit: str
+    #: Actions whose mean grew most from the highest rate that held to the lowest that did not:
+    #: name, seconds at the first, seconds at the second.
+    grown: tuple[tuple[str, float, float], ...] = ()
+
+
+class _Held:
+    """A trial under load, or over."""
+
+    def __init__(
+        self, change: LoadChange, settle_s: float, hold_s: float, sla: SlaEvaluator
+    ) -> None:
+        assert change.level is not None
+        self.rate = change.level
+        self.from_s = change.at_s + settle_s
+        self.to_s = self.from_s + hold_s
+        #: Its load has ended; and another trial has begun, or the search has ended.
+        self.ended = self.over = False
+        #: Iterations that had not ended when they were not waited for any more.
+        self.unended = 0
+        self.sla = sla
+        self.statistics = WorkloadStatistics()
+        self.errors: Counter[str] = Counter()
+
+    def end(self, at_s: float) -> None:
+        """The load ends, perhaps before its time, because what would come could not mend it."""
+        self.ended = True
+        self.to_s = max(self.from_s, min(self.to_s, at_s))
+
+    def judged(self, columns: Columns) -> Columns:
+        """The rows that count."""
+        due = columns.due
+        mine = (due >= round(self.from_s * 1e9)) & (due < round(self.to_s * 1e9))
+        return columns if mine.all() else select(columns, mine)
+
+
+class Trials:
+    """Follows from the changes of the load and the rows of iterations, and from nothing else."""
+
+    def __init__(
+        self, runner: SearchingRunner, criteria: Callable[[], SlaEvaluator], lag_limit_s: float
+    ) -> None:
+        """`criteria` makes the workload's SLA criteria for a trial."""
+        self.runner = runner
+        self._criteria = criteria
+        self._lag_limit_s = lag_limit_s
+        self._held: list[_Held] = []
+        #: Where the search is, in words.
+        self.progress = ""
+
+    def change(self, change: LoadChange) -> None:
+        """A trial begins, or the load of the last one ends."""
+        if self._held and (change.level or change.last):
+            self._held[-1].over = True
+            self._held[-1].unended = change.unended
+        if change.level:
+            self._held.append(
+                _Held(change, self.runner.settle_s, self.runner.hold_s, self._criteria())
+            )
+        elif self._held and not change.last:
+            self._held[-1].end(change.at_s)
+        self.progress = self._progress()
+
+    def _progress(self) -> str:
+        last = self._held[-1] if self._held else None
+        if last is None or last.over:
+            return "the search is over"
+        made = self._trials(self.figures())
+        words = f"trial {len(self._held)} at {three_digits(last.rate)}/s"
+        found = self.runner.found(made)
+        if found.low is None or found.high is None or found.held is None or found.broke is None:
+            return words
+        return f"{words}, capacity {three_digits(found.low)} to {three_digits(found.high)}/s"
+
+    def add(self, columns: Columns, worker: str, texts: Mapping[int, Texts], t0_at: float) -> None:
+        """Count rows, each iteration once; `texts` describes their failures by number."""
+        first, last = int(columns.due.min()), int(columns.due.max())
+        for one in reversed(self._held):
+            if first < round(one.to_s * 1e9) and last >= round(one.from_s * 1e9):
+                mine = one.judged(columns)
+                if len(mine):
+                    one.statistics.add(mine, worker=worker)
+                    one.sla.add(replace(mine, failures=texts, t0_at=t0_at))
+                    self._name_errors(one, mine, texts)
+            if first >= round(one.from_s * 1e9):
+                return
+
+    def _name_errors(self, one: _Held, mine: Columns, texts: Mapping[int, Texts]) -> None:
+        for number in mine.failure[mine.failure > 0].tolist():
+            etype, message, _ = texts.get(number, ("", "", ""))
+            name = f"{etype}: {message}".partition("\n")[0][:200]
+            if etype and (name in one.errors or len(one.errors) < ERRORS):
+                one.errors[name] += 1
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    @property
+    def is_loaded(self) -> bool:
+        """A trial is under load."""
+        return bool(self._held) and not self._held[-1].ended
+
+    @property
+    def ends_s(self) -> float:
+        """When the load of the last trial is to end, seconds after t0."""
+        return self._held[-1].to_s
+
+    def is_lost(self, elapsed_s: float) -> bool:
+        """Some criterion of the last trial fails whatever is still to come."""
+        one = self._held[-1]
+        if elapsed_s <= one.from_s:
+            return False
+        plan = int(one.rate * self.runner.hold_s) + 1
+        return one.sla.breach(one.statistics, plan) is not None
+
+    @property
+    def disturbed(self) -> int:
+        """Trials that say nothing."""
+        return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
+
+    def made(self, unended: int = 0) -> list[Trial]:
+        """The trials whose load has ended; `unended` iterations of the last one have not."""
+        return self._trials(self.figures(unended=unended, judged_only=False))
+
+    @staticmethod
+    def _trials(figures: Iterable[TrialFigures]) -> list[Trial]:
+        return [Trial(rate=one.rate, held=one.held) for one in figures if one.cause != DISTURBED]
+
+    def figures(self, *, unended: int = 0, judged_only: bool = True) -> Iterator[TrialFigures]:
+        """The trials that are over, in their order; with those that still drain, if wished."""
+        for one in self._held:
+            if one.over or (one.ended and not judged_only):
+                yield self._figures(one, one.unended or (0 if one.over else unended))
+
+    def _figures(self, one: _Held, unended: int) -> TrialFigures:
+        statistics, length_s = one.statistics, max(1e-9, one.to_s - one.from_s)
+        cause, detail = self._broken(one, unended)
+        times = statistics.response.ok
+        p50, p95, p99 = (times.percentile(p) / 1e9 if times.count else None for p in (50, 95, 99))
+        return TrialFigures(
+            rate=one.rate,
+            held=not cause,
+            cause=cause,
+            detail=detail,
+            from_s=one.from_s,
+            to_s=one.to_s,
+            ok=statistics.count("ok"),
+            failed=statistics.count("failed"),
+            timed_out=statistics.count("timed_out"),
+            dropped=statistics.count("dropped"),
+            ok_per_s=statistics.count("ok") / length_s,
+            p50_s=p50,
+            p95_s=p95,
+            p99_s=p99,
+            concurrency=statistics.busy_s / length_s,
+            actions={
+                name: timings.ok.mean / 1e9
+                for name, timings in statistics.actions.items()
+                if timings.ok.count
+            },
+        )
+
+    def _broken(self, one: _Held, unended: int) -> tuple[str, str]:
+        """Why a trial did not hold, and in words; "" twice where it did."""
+        statistics = one.statistics
+        gone = sum(statistics.drops.get(reason, 0) for reason in NOT_MADE)
+        if gone:
+            return DISTURBED, f"{gone} arrivals were dropped with a worker or the coordinator"
+        if not statistics.ran and not statistics.count("dropped"):
+            return SLA, "no iteration has ended"
+        failing = one.sla.failing(statistics)
+        if failing:
+            said = "; ".join(f"{verdict.criterion}: {verdict.detail}" for verdict in failing)
+            common = one.errors.most_common(1)
+            return SLA, said + (f" ({common[0][0]})" if common else "")
+        if unended:
+            return UNENDED, f"{unended} of its iterations did not end"
+        limit = self._generator(statistics)
+        return (GENERATOR, limit) if limit else ("", "")
+
+    def _generator(self, statistics: WorkloadStatistics) -> str:
+        """Why the load was not the one asked for; "" where it was."""
+        drops = Counter(statistics.drops)
+        late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
+        arrivals = statistics.ran + statistics.count("dropped")
+        if own > DROPS_ALLOWED * arrivals:
+            return f"{own} of {arrivals} arrivals were dropped for max_concurrency"
+        if late > DROPS_ALLOWED * arrivals:
+            return f"{late} of {arrivals} arrivals could not be started in time"
+        lag_s = statistics.start_lag.percentile(99) / 1e9 if statistics.start_lag.count else 0.0
+        return f"p99 start lag was {duration(lag_s)}" if lag_s > self._lag_limit_s else ""
+
+    def outcome(self) -> SearchOutcome:
+        """All that is reported."""
+        capacity = self.runner.found(self._trials(self.figures()))
+        trials = tuple(self.figures())
+        return SearchOutcome(
+            capacity=capacity,
+            trials=trials,
+            limit=self._limit(capacity),
+            grown=tuple(_grown(capacity, trials)),
+        )
+
+    def verdict(self) -> Verdict:
+        """What the search has found, as the verdict of the workload."""
+        found = self.runner.found(self._trials(self.figures()))
+        return Verdict(
+            criterion="search",
+            success=found.kind in ("found", "above"),
+            detail=_sentence(found, self._at(found.broke)),
+        )
+
+    def _limit(self, found: Capacity) -> str:
+        broken = self._at(found.broke)
+        if found.kind == "above" or broken is None or broken.cause != GENERATOR:
+            return ""
+        return f"at {three_digits(broken.rate)}/s {broken.detail}: add workers, or virtual users"
+
+    def _at(self, rate: float | None) -> TrialFigures | None:
+        """A trial at a rate that broke; None without one."""
+        return next((one for one in self.figures() if one.rate == rate and not one.held), None)
+
+
+def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[str, float, float]]:
+    """The actions that became slower, the most first."""
+    best = [one.actions for one in trials if one.rate == found.held and one.held]
+    worst = [one.actions for one in trials if one.rate == found.broke and one.cause == SLA]
+    if not best or not worst:
+        return
+    before, after = best[-1], worst[-1]
+    both = [(name, before[name], after[name]) for name in before if name in after]
+    both.sort(key=lambda one: one[1] - one[2])
+    yield from (one for one in both[:GROWN] if one[2] > one[1])
+
+
+def _sentence(found: Capacity, broken: TrialFigures | None) -> str:
+    why = f"; at {three_digits(broken.rate)}/s {broken.detail}" if broken is not None else ""
+    if found.kind == "above":
+        return f"every rate held, up to {three_digits(found.held or 0)}/s"
+    if found.kind == "below":
+        return f"no rate held{why}"
+    if found.rate is None or found.low is None or found.high is None:
+        return "the search ended before its first trial"
+    between = f"between {three_digits(found.low)} and {three_digits(found.high)}/s with 95 %"
+    if found.kind == "unfinished":
+        return f"the search did not end; so far {between}{why}"
+    wide = "" if found.precise else ", less precise than asked for"
+    return f"capacity {three_digits(found.rate)}/s, {between}{wide}{why}"

@@ -1,0 +1,99 @@
+"""Makes the trials of a search: each is a change of the load, in the journal before it is made."""
+
+from __future__ import annotations
+
+import logging
+
+from osbench.common.plugin.runner import SearchingRunner
+from osbench.coordinator.formatting import three_digits
+from osbench.coordinator.results.search.trials import Trials
+from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.run.services import RunServices
+from osbench.coordinator.run.workload import WorkloadRun
+
+LOG = logging.getLogger(__name__)
+
+#: The end of a trial is decided on so long before it, as arrivals are given out ahead.
+AHEAD_S = 1.0
+#: From a decision to the first arrival.
+LEAD_S = 0.5
+#: How often a trial is asked whether it is lost already, seconds.
+ASK_S = 0.5
+#: Iterations of a trial are waited for so long after its load, and after their timeout.
+REST_S = 60.0
+TIMEOUT_S = 10.0
+#: So many trials that say nothing end a search.
+MOST_DISTURBED = 10
+
+
+class RateSearch:
+    """The search of one workload."""
+
+    def __init__(self, services: RunServices, run: WorkloadRun) -> None:
+        results = run.results
+        assert results.trials is not None
+        self._port = services.port
+        self._run = run
+        self._runner = run.runner
+        self._workload = run.plan.number
+        self._ledger = results.ledger
+        self._trials: Trials = results.trials
+        self._searching: SearchingRunner = self._trials.runner
+        self._asked_s = 0.0
+
+    def look(self) -> None:
+        """Begin or end a trial, where that is due. Raises StoreAway."""
+        run, trials = self._run, self._trials
+        changes = self._runner.changes
+        if not run.under_load or not run.wants_workers or (changes and changes[-1].last):
+            return
+        elapsed_s = run.elapsed()
+        if trials.is_loaded:
+            self._end(elapsed_s)
+            return
+        left = changes[-1].number - self._ledger.decided if changes else 0
+        if left <= 0 or elapsed_s > changes[-1].at_s + self._patience_s:
+            self._go_on(elapsed_s, max(0, left))
+
+    @property
+    def _patience_s(self) -> float:
+        timeout_s = self._run.timeout_s
+        return timeout_s + TIMEOUT_S if timeout_s else REST_S
+
+    def _end(self, elapsed_s: float) -> None:
+        """End the load of the trial at its instant, or once nothing can mend it any more."""
+        trials = self._trials
+        if elapsed_s >= trials.ends_s - AHEAD_S:
+            self._decide(0.0, trials.ends_s)
+            return
+        if elapsed_s - self._asked_s >= ASK_S:
+            self._asked_s = elapsed_s
+            if trials.is_lost(elapsed_s):
+                self._decide(0.0, elapsed_s)
+
+    def _go_on(self, elapsed_s: float, unended: int) -> None:
+        made = self._trials.made(unended)
+        rate = self._searching.next_rate(made)
+        if self._trials.disturbed >= MOST_DISTURBED:
+            rate = None
+        if made:
+            said = "held" if made[-1].held else "did not hold"
+            LOG.info("%s: %s/s %s", self._run.name, three_digits(made[-1].rate), said)
+        if rate is None:
+            self._decide(0.0, elapsed_s, last=True, unended=unended)
+        else:
+            self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended)
+
+    def _decide(self, rate: float, at_s: float, *, last: bool = False, unended: int = 0) -> None:
+        dispatcher = self._run.dispatcher
+        at_s, number = dispatcher.cut(at_s)
+        change = LoadChange(
+            request=f"search {len(self._runner.changes) + 1}",
+            at_s=at_s,
+            level=rate,
+            number=number,
+            asked=((at_s, rate),),
+            last=last,
+            unended=unended,
+        )
+        self._port.decide([change.to_record(self._workload)])

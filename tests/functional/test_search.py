@@ -1,0 +1,145 @@
+"""The runner `search`: looks for the highest rate that holds, and goes on with it when resumed.
+
+Whether a rate holds does not depend on how busy the machine is: the criterion reads the instants at
+which arrivals were due.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.runs import Cluster, Site, checked, site
+from servers import redis_server
+
+pytestmark = pytest.mark.functional
+
+#: The rate above which the criterion is not met.
+CAPACITY = 47.0
+CRITERION = f"""
+from osbench.plugin import sla
+
+
+class SlowEnough(sla.Sla):
+    NAME = "slow_enough"
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.dues = []
+
+    def add(self, columns):
+        self.dues += columns.due.tolist()
+
+    def check(self, statistics):
+        span_s = max(1, max(self.dues) - min(self.dues)) / 1e9
+        rate = (len(self.dues) - 1) / span_s
+        return self.verdict(rate <= {CAPACITY}, f"{{rate:.3g}}/s")
+"""
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        (found.home / "criterion.py").write_text(CRITERION)
+        yield found
+
+
+def task(here: Site, **config: Any) -> list[str]:
+    """Arguments of a run that searches."""
+    runner = {"search": {"low": 10, "high": 500, "hold": 1, "settle": 0.2, **config}}
+    workload = {
+        "scenario": {"Dummy.dummy": {"sleep": 0.001}},
+        "runner": runner,
+        "sla": {"slow_enough": {}},
+    }
+    return ["--json", here.task(workload), "--plugin-path", str(here.home / "criterion.py")]
+
+
+def test_the_rate_that_holds_is_bracketed_and_every_iteration_accounted_for(here: Site) -> None:
+    done = here.coord("run", *task(here, precision=0.4))
+
+    assert done.code == 0, done.err
+    (workload,) = done.result["workloads"]
+    sums = checked(workload)
+    assert sums["ok"] == sums["planned"]
+    search = workload["search"]
+    assert (search["kind"], search["precise"], search["limit"]) == ("found", True, None)
+    assert search["low"] < CAPACITY < search["high"] <= 1.4 * search["low"]
+    assert search["held"] <= CAPACITY < search["broke"] <= 80
+    tried = [trial["rate"] for trial in search["trials"]]
+    assert tried[:4] == [10, 20, 40, 80]
+    for trial in search["trials"]:
+        assert trial["held"] == (trial["rate"] <= CAPACITY)
+        assert trial["ok"] == pytest.approx(trial["rate"], abs=1)
+    (verdict,) = workload["sla"]
+    assert (verdict["criterion"], verdict["success"]) == ("search", True)
+    report = here.coord("results", "last").out
+    assert "capacity" in report
+    assert "with 95 % between" in report
+    assert "80/s did not hold: 8" in report
+
+
+def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
+    above = here.coord("run", *task(here, low=20, high=40))
+    below = here.coord("run", *task(here, low=60, high=90))
+
+    assert above.code == 0
+    assert above.result["workloads"][0]["search"]["kind"] == "above"
+    report = here.coord("results", above.result["run_id"]).out
+    assert "every rate held, up to 40.0/s: search higher" in report
+    assert below.code == 1
+    search = below.result["workloads"][0]["search"]
+    assert (search["kind"], [trial["rate"] for trial in search["trials"]]) == ("below", [60, 60])
+    assert "no rate held, down to 60.0/s: search lower" in here.coord("results", "last").out
+
+
+def test_a_search_whose_coordinator_is_killed_goes_on(here: Site) -> None:
+    with redis_server(password="functional") as redis:
+        cluster = Cluster(here, redis)
+        cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
+        cluster.await_idle(1)
+        run = here.start("osbench-coord", "run", *task(here, precision=0.4))
+        run.wait_for(lambda: "trial 4" in status(here.data))
+
+        os.kill(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+        (listed,) = json.loads(here.coord("runs", "list", "--json").out)
+        done = here.coord("resume", listed["run"], "--json")
+
+    # what was due meanwhile is dropped
+    assert done.code in (0, 3), done.err
+    (workload,) = done.result["workloads"]
+    checked(workload)
+    search = workload["search"]
+    assert search["kind"] == "found"
+    assert search["low"] < CAPACITY < search["high"]
+    assert [trial["rate"] for trial in search["trials"]][:3] == [10, 20, 40]
+    told = [trial for trial in search["trials"] if trial["cause"] != "disturbed"]
+    assert all(trial["held"] == (trial["rate"] <= CAPACITY) for trial in told)
+
+
+def status(data: Path) -> str:
+    """How far the only run is."""
+    found = next(data.glob("runs/*/status.json"), None)
+    return str(json.loads(found.read_text()).get("search", "")) if found is not None else ""
+
+
+def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None:
+    run = here.start("osbench-coord", "run", *task(here))
+    run.wait_for(lambda: "trial" in status(here.data))
+
+    refused = here.coord("control", "--rate", "5")
+    run.interrupt()
+    done = run.finish()
+
+    assert refused.code == 2
+    assert "is a search, which decides on its rate itself" in refused.err
+    (workload,) = done.result["workloads"]
+    assert done.code == 130
+    assert workload["search"]["kind"] == "unfinished"

@@ -1,0 +1,216 @@
+"""Trials of a search: which iterations count for each, and why a rate did not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.result_rows import block, row
+from osbench.common.outcomes import Outcome
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.runner import Trial
+from osbench.common.protocol.blocks import Columns
+from osbench.common.task import Named
+from osbench.coordinator.results.search.trials import TrialFigures, Trials
+from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.runners.search import Search
+from osbench.coordinator.sla.evaluator import SlaEvaluator
+
+CONFIG = {"low": 10, "high": 100, "hold": 10, "settle": 2}
+SLAS = (
+    Named(name="failure_rate", config={"max": 0}),
+    Named(name="percentile", config={"p": 95, "max_s": 0.2, "of": "response"}),
+)
+NAMES = ("buy", "look")
+
+
+def trials(*, slas: tuple[Named, ...] = SLAS, lag_limit_s: float = 0.1) -> Trials:
+    plugins = Plugins()
+    return Trials(Search(CONFIG), lambda: SlaEvaluator(slas, plugins), lag_limit_s)
+
+
+def change(at_s: float, level: float, **more: Any) -> LoadChange:
+    return LoadChange(request="s", at_s=at_s, level=level, **more)
+
+
+def rows(due_s: list[float], took: int = 50, **more: Any) -> Columns:
+    """Iterations that were due at instants and took so many milliseconds."""
+    made = []
+    for number, at_s in enumerate(due_s, 1):
+        due = round(at_s * 1000)
+        times = {"due": due, "started": due + 1, "ended": due + took} | more
+        made.append(row(number, **times))
+    return block(*made)
+
+
+def one_trial(*columns: Columns, texts: Any = None, **more: Any) -> TrialFigures:
+    """A trial at 10/s from 1 s on, judged from 3 s to 13 s, that is over."""
+    found = trials(**more)
+    found.change(change(1.0, 10.0))
+    for some in columns:
+        found.add(some, "w", texts or {}, 0.0)
+    found.change(change(13.0, 0.0))
+    found.change(change(14.0, 20.0))
+    (figures,) = found.figures()
+    return figures
+
+
+def test_only_iterations_that_were_due_while_it_was_judged_count():
+    figures = one_trial(rows([1.0, 2.999, 3.0, 12.9, 13.0, 14.5]))
+
+    assert (figures.rate, figures.from_s, figures.to_s) == (10, 3, 13)
+    assert (figures.ok, figures.ok_per_s) == (2, pytest.approx(0.2))
+    assert figures.p95_s == pytest.approx(0.05, rel=0.01)
+    assert figures.concurrency == pytest.approx(2 * 0.049 / 10, rel=0.01)
+    assert (figures.held, figures.cause, figures.detail) == (True, "", "")
+
+
+def test_rows_that_come_late_count_for_their_own_trial():
+    found = trials()
+    found.change(change(1.0, 10.0))
+    found.change(change(13.0, 0.0))
+    found.change(change(14.0, 20.0))
+    found.add(rows([5.0, 17.0]), "w", {}, 0.0)
+    found.add(rows([6.0]), "w", {}, 0.0)
+    found.change(change(26.0, 0.0))
+    found.change(change(27.0, 0.0, last=True))
+
+    assert [(one.rate, one.ok) for one in found.figures()] == [(10, 2), (20, 1)]
+
+
+def test_a_criterion_that_is_not_met_breaks_a_trial_and_names_the_error():
+    slow = one_trial(rows([4.0, 5.0], took=500))
+    failed = one_trial(
+        rows([4.0, 5.0], outcome=Outcome.FAILED, failure=1), texts={1: ("IOError", "gone", "")}
+    )
+
+    assert (slow.held, slow.cause) == (False, "sla")
+    assert slow.detail.startswith("percentile: p95 of response time 500ms, allowed 200ms")
+    assert failed.detail.startswith("failure_rate: 2 of 2 iterations failed: 100 %")
+    assert failed.detail.endswith("(IOError: gone)")
+
+
+@pytest.mark.parametrize(
+    ("dropped", "said"),
+    [
+        (Outcome.DROPPED_CAPACITY, "1 of 3 arrivals could not be started in time"),
+        (Outcome.DROPPED_LATE, "1 of 3 arrivals could not be started in time"),
+        (Outcome.DROPPED_MAX_CONCURRENCY, "1 of 3 arrivals were dropped for max_concurrency"),
+    ],
+)
+def test_a_load_that_was_not_the_one_asked_for_breaks_a_trial(dropped, said):
+    figures = one_trial(rows([4.0, 5.0]), rows([6.0], outcome=dropped))
+
+    assert (figures.held, figures.cause, figures.detail) == (False, "generator", said)
+    assert figures.dropped == 1
+
+
+def test_late_starts_break_a_trial():
+    late = one_trial(rows([4.0, 5.0], started=6_000, ended=6_010), lag_limit_s=0.1, slas=SLAS[:1])
+
+    assert (late.cause, late.detail) == ("generator", "p99 start lag was 2.00s")
+
+
+@pytest.mark.parametrize("gone", [Outcome.DROPPED_WORKER_LOST, Outcome.DROPPED_COORDINATOR_GONE])
+def test_a_trial_without_a_worker_says_nothing_and_is_made_again(gone):
+    found = trials()
+    found.change(change(1.0, 10.0))
+    found.add(rows([4.0]), "w", {}, 0.0)
+    found.add(rows([5.0], outcome=gone), "w", {}, 0.0)
+    found.change(change(13.0, 0.0))
+
+    assert found.disturbed == 1
+    assert found.made() == []
+    assert found.runner.next_rate(found.made()) == 10
+
+
+def test_iterations_that_do_not_end_break_a_trial():
+    found = trials()
+    found.change(change(1.0, 10.0))
+    found.add(rows([4.0]), "w", {}, 0.0)
+    assert found.is_loaded
+    assert found.made() == []
+    found.change(change(13.0, 0.0))
+
+    assert not found.is_loaded
+    assert found.made() == [Trial(rate=10, held=True)]
+    assert found.made(unended=3) == [Trial(rate=10, held=False)]
+    assert list(found.figures()) == []
+    found.change(change(80.0, 20.0, unended=3))
+    assert [one.detail for one in found.figures()] == ["3 of its iterations did not end"]
+
+
+def test_a_trial_is_lost_before_its_end_where_nothing_can_mend_it():
+    found = trials(slas=SLAS[:1])
+    found.change(change(1.0, 10.0))
+    found.add(rows([3.5]), "w", {}, 0.0)
+    assert not found.is_lost(4.0)
+    found.add(rows([3.6], outcome=Outcome.FAILED), "w", {}, 0.0)
+
+    assert not found.is_lost(2.9)
+    assert found.is_lost(4.0)
+    found.change(change(4.0, 0.0))
+    assert found.made() == [Trial(rate=10, held=False)]
+    assert found.ends_s == 4.0
+
+
+def searched() -> Trials:
+    """10/s held, 20/s did not, twice by its criterion and once by the load generator."""
+    found = trials()
+    for number, (rate, took, drops) in enumerate(
+        [(10.0, 50, 0), (20.0, 900, 0), (20.0, 900, 0), (20.0, 50, 1)]
+    ):
+        at_s = 1.0 + 20 * number
+        found.change(change(at_s, rate))
+        for name, share in (("look", 0.2), ("buy", 0.5)):
+            made = []
+            for count in range(3):
+                due = round((at_s + 4 + count) * 1000)
+                action = (name, -1, due, due + round(share * took), 0)
+                times = {"due": due, "started": due, "ended": due + took}
+                made.append(row(1 + count, actions=(action,), names=NAMES, **times))
+            found.add(block(*made, names=NAMES), "w", {}, 0.0)
+        if drops:
+            found.add(rows([at_s + 9], outcome=Outcome.DROPPED_LATE), "w", {}, 0.0)
+        found.change(change(at_s + 12, 0.0))
+    return found
+
+
+def test_the_outcome_says_what_was_found_and_which_actions_grew():
+    found = searched()
+    assert found.progress.startswith("trial 4 at 20.0/s")
+    found.change(change(100.0, 0.0, last=True))
+
+    outcome = found.outcome()
+
+    assert found.progress == "the search is over"
+    assert (outcome.capacity.held, outcome.capacity.broke) == (10, 20)
+    grown = [(name, round(before, 3), round(after, 3)) for name, before, after in outcome.grown]
+    assert grown == [("buy", 0.025, 0.45), ("look", 0.01, 0.18)]
+    assert outcome.limit == ""
+    verdict = found.verdict()
+    assert (verdict.criterion, verdict.success) == ("search", False)
+    assert verdict.detail.startswith("the search did not end; so far between ")
+    assert "; at 20.0/s percentile: p95 of response time 900ms" in verdict.detail
+
+
+def test_the_load_generator_is_named_where_it_was_the_limit():
+    found = trials()
+    found.change(change(1.0, 10.0))
+    found.add(rows([4.0]), "w", {}, 0.0)
+    found.change(change(13.0, 0.0))
+    found.change(change(14.0, 20.0))
+    found.add(rows([18.0, 19.0], outcome=Outcome.DROPPED_CAPACITY), "w", {}, 0.0)
+    found.add(rows([18.5]), "w", {}, 0.0)
+    found.change(change(26.0, 0.0))
+    found.change(change(27.0, 0.0, last=True))
+
+    said = "at 20.0/s 2 of 3 arrivals could not be started in time: add workers, or virtual users"
+    assert found.outcome().limit == said
+
+
+def test_a_search_that_was_never_under_load_says_so():
+    verdict = trials().verdict()
+
+    assert (verdict.success, verdict.detail) == (False, "the search ended before its first trial")
