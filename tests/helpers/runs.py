@@ -119,8 +119,10 @@ class Started:
 class Site:
     """A home directory and a configuration, from which a user types commands."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, within: Sequence[str] = ()) -> None:
         self.home = home
+        #: Command that runs all others, such as one that enters a namespace.
+        self._within = tuple(within)
         #: Where local mode makes its private folders, and all else its temporary files.
         self.runtime = home / "tmp"
         self.runtime.mkdir()
@@ -171,7 +173,7 @@ class Site:
         err = self.home / f"stderr-{len(self._started)}"
         with err.open("wb") as file:
             process = subprocess.Popen(
-                [command, *arguments],
+                [*self._within, command, *arguments],
                 cwd=self.home,
                 env={
                     **environment(self.home),
@@ -244,10 +246,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def site() -> Iterator[Site]:
-    """A new home, ended and removed whatever happens."""
+def site(within: Sequence[str] = ()) -> Iterator[Site]:
+    """A new home, ended and removed whatever happens; `within` as in `Site`."""
     with folder() as home:
-        found = Site(home)
+        found = Site(home, within)
         try:
             yield found
         finally:

@@ -1,0 +1,1 @@
+"""Hosts in network namespaces, and a network between them that delays, loses and cuts."""
