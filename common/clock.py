@@ -7,10 +7,15 @@ may be wrong or stepped, are not used.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
 from osbench.common.protocol.redis_client import Client, reached
+
+#: How old a measurement becomes under load, and how long the next one may take, seconds.
+_FRESH_S = 30.0
+_WITHIN_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +31,13 @@ class ClockOffset:
         """The instant of this host's monotonic clock for a Redis time in seconds."""
         return round(at_s * 1e9) - self.monotonic_ns
 
+    def at_s(self, monotonic_ns: int) -> float:
+        """The Redis time, seconds since 1970, of an instant of this host's monotonic clock."""
+        return (monotonic_ns + self.monotonic_ns) / 1e9
+
     def now_s(self) -> float:
         """Redis time now, seconds since 1970."""
-        return (time.monotonic_ns() + self.monotonic_ns) / 1e9
+        return self.at_s(time.monotonic_ns())
 
     @property
     def wall_s(self) -> float:
@@ -36,10 +45,16 @@ class ClockOffset:
         return (self.monotonic_ns + time.monotonic_ns() - time.time_ns()) / 1e9
 
 
-def measure(client: Client, samples: int = 9) -> ClockOffset:
-    """Measure the offset by several round trips. Raises StoreAway, StoreError."""
+def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> ClockOffset:
+    """Measure the offset by several round trips. Raises StoreAway, StoreError.
+
+    None is begun later than `within_s` after the start, but for the first.
+    """
     best: ClockOffset | None = None
+    deadline = time.monotonic() + within_s
     for _ in range(samples):
+        if best is not None and time.monotonic() > deadline:
+            break
         before = time.monotonic_ns()
         with reached():
             seconds, micros = client.time()
@@ -52,3 +67,43 @@ def measure(client: Client, samples: int = 9) -> ClockOffset:
             best = found
     assert best is not None
     return best
+
+
+class RedisClock:
+    """Redis time on this host by the last measurement, for a run.
+
+    Somebody may set the clock of Redis under load. A workload keeps the instant of its start on the
+    monotonic clock, and tells it in the Redis time that holds when it is told.
+    """
+
+    def __init__(self, client: Client) -> None:
+        """Measure. Raises StoreAway, StoreError."""
+        self._client = client
+        self.measure()
+
+    def measure(self) -> None:
+        """Measure anew, as well as can be. Raises StoreAway, StoreError."""
+        self._offset = measure(self._client)
+        self._measured = time.monotonic()
+
+    def refresh(self) -> None:
+        """Measure anew where the last time is long ago; takes little time. Raises as `measure`."""
+        if time.monotonic() - self._measured > _FRESH_S:
+            self._offset = measure(self._client, within_s=_WITHIN_S)
+            self._measured = time.monotonic()
+
+    def now_s(self) -> float:
+        """Redis time now, seconds since 1970."""
+        return self._offset.now_s()
+
+    def at_s(self, monotonic_ns: int) -> float:
+        """The Redis time, seconds since 1970, of an instant of this host's monotonic clock."""
+        return self._offset.at_s(monotonic_ns)
+
+    def to_monotonic_ns(self, at_s: float) -> int:
+        """The instant of this host's monotonic clock for a Redis time in seconds."""
+        return self._offset.to_monotonic_ns(at_s)
+
+    def since_s(self, monotonic_ns: int) -> float:
+        """Seconds since an instant of this host's monotonic clock."""
+        return (time.monotonic_ns() - monotonic_ns) / 1e9

@@ -31,6 +31,11 @@ STOCK_S = 2.0
 STOCK_PER_USER = 2
 BLIND_PER_USER = 64
 BLIND_S = 0.3
+#: What it has in hand lasts longer by this many of its round trips to Redis: so many lie between
+#: the end of an iteration and the arrival of a batch that follows from it. A trip counts as this
+#: long at most, seconds.
+TRIPS = 4
+TRIP_MOST_S = 0.5
 #: The coordinator asks for heartbeats this often, seconds.
 POLL_S = 0.2
 #: How long a run waits for what is on its way before it is closed, seconds.

@@ -44,6 +44,7 @@ def batch_size(
     else:
         size = max(int(worker.rate * BATCH_S), -(-worker.share // 16), 1)
         if left is not None:
-            shortest = max(1, int(worker.rate * SHORTEST_S))
+            # a worker takes a batch a round trip
+            shortest = max(1, int(worker.rate * (SHORTEST_S + worker.trip_s)))
             size = min(size, max(shortest, -(-left // (2 * workers))))
     return size if limit is None else min(size, limit)

@@ -13,8 +13,8 @@ from osbench.coordinator.dispatch.batches import Batches, Grant
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
 
-#: A worker gets a batch of any size when it has less work than this beside what runs, seconds: of
-#: long iterations of many users more than half of what it has runs.
+#: A worker gets a batch of any size when it has less work than this beside what runs and what its
+#: round trips take, seconds: of long iterations of many users more than half of what it has runs.
 RESERVE_S = 0.25
 
 
@@ -49,7 +49,7 @@ class ClosedLoad:
         """Ask back what has turned out to be far more than two seconds of work."""
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
-                if elapsed_s - worker.blind_s < timers.BLIND_S:
+                if elapsed_s - worker.blind_s < timers.BLIND_S + worker.trips_s:
                     continue
                 worker.slow()
             excess = self._ledger.outstanding(worker.name) - worker.room()
@@ -100,7 +100,7 @@ class ClosedLoad:
                 room = min(worker.room(), most.get(worker, worker.room())) - held[worker]
                 # small batches cost a message each, and are of use only where work runs out
                 waiting = held[worker] - worker.share
-                runs_out = waiting <= (worker.rate or 0.0) * RESERVE_S
+                runs_out = waiting <= (worker.rate or 0.0) * (RESERVE_S + worker.trips_s)
                 small = room < min(size, worker.room() // 2) and not runs_out
                 if left == 0 or room <= 0 or small:
                     takers.remove(worker)

@@ -16,6 +16,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.fleet.worker_request import (
     Shortage,
     WorkerRequest,
+    not_joined,
     other_version,
     processes,
 )
@@ -154,6 +155,8 @@ class WorkerPool:
                     say(f"{processes(shortage.got)} after {waited_s:.0f} s: going on")
                 elif self._strangers:
                     say(other_version(self._strangers))
+                if self._invited:
+                    say(not_joined(self._invited))
                 return
             # none of those taken is exchanged for a larger one
             full = request.count is not None and shortage.got >= request.count

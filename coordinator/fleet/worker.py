@@ -276,9 +276,23 @@ class WorkerHandle:
         return max(timers.STOCK_PER_USER * self.share, self.stock)
 
     @property
+    def trip_s(self) -> float:
+        """A round trip from it to Redis, seconds."""
+        # half of the shortest trip is the uncertainty of its clock
+        return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
+
+    @property
+    def trips_s(self) -> float:
+        """How long the way takes from its results to the batch that follows from them, seconds."""
+        return timers.TRIPS * self.trip_s
+
+    @property
     def known(self) -> bool:
         """Its speed is known so well that its stock is bounded by that alone."""
-        return self.stock is not None and self.stock >= int(self.rate * timers.STOCK_S)
+        return self.stock is not None and self.stock >= self._full_stock()
+
+    def _full_stock(self) -> int:
+        return int(self.rate * (timers.STOCK_S + self.trips_s))
 
     def slow(self) -> None:
         """Nothing was reported for a while: it needs no more than two iterations a user."""
@@ -295,4 +309,4 @@ class WorkerHandle:
         wall_s = max(busy_s, 1e-9) / max(1, self.share)
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
-        self.stock = min(GROWTH * self.room(), int(self.rate * timers.STOCK_S))
+        self.stock = min(GROWTH * self.room(), self._full_stock())

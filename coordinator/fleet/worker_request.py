@@ -35,6 +35,17 @@ def other_version(beats: Sequence[Heartbeat]) -> str:
     )
 
 
+def not_joined(incarnations: Iterable[str]) -> str:
+    """A sentence on workers that were asked to join and did not answer."""
+    # the name without its random part
+    names = sorted(plain(one.rpartition(".")[0]) for one in incarnations)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return (
+        f"{processes(len(names))} that seemed free did not join in time "
+        f"({', '.join(names[:NAMED])}{more}): going on without."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkerRequest:
     """The workers that a run asks for."""

@@ -24,6 +24,9 @@ LOG = logging.getLogger(__name__)
 #: Length of a turn that waits for nothing but results; while workers have little to do, shorter.
 READ_S = 0.1
 EAGER_S = 0.005
+#: t0 is told earlier by this many round trips of the worker that is farthest away: one read of the
+#: control record may just have missed it.
+LEAD_TRIPS = 2
 #: Specifications are written again this often, seconds.
 RESTATE_S = 1.0
 #: How often the keys of the run are looked after, and new workers looked for, seconds.
@@ -71,10 +74,16 @@ class LoadLoop:
                 workload.call_off()
                 workload.end_hooks()
             return
-        t0_at = self._services.clock.now_s() + LEAD_S
+        self._patiently(self._services.clock.measure)
+        t0_at = self._services.clock.now_s() + self._lead_s()
         for workload in self._workloads:
             self._start(workload, t0_at)
         self._load(turned)
+
+    def _lead_s(self) -> float:
+        """How long before t0 it is told: workers that are far away hear of it later."""
+        trips_s = [worker.trip_s for worker in self._services.pool.present]
+        return LEAD_S + LEAD_TRIPS * max(trips_s, default=0.0)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
         """Go on with a load that began at an instant, Redis time; returns as `run` does."""
@@ -251,6 +260,7 @@ class LoadLoop:
             self._tended = now
             services.channel.tend()
         services.pool.poll(relist=tends)
+        services.clock.refresh()
         for worker in self._failover.detect():
             for workload in self._workloads:
                 workload.record_lost(worker)

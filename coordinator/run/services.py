@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.clock import ClockOffset, measure
+from osbench.common.clock import RedisClock
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Offer
@@ -104,7 +104,7 @@ class RunServices:
     port: RunPort
     pool: WorkerPool
     #: Redis time on this host.
-    clock: ClockOffset
+    clock: RedisClock
     contexts: ContextStack
     limits: Limits
     #: Raises where a server or worker of local mode has died.
@@ -138,7 +138,7 @@ def open_services(
         accounts=accounts,
         port=port,
         pool=WorkerPool(port, HeartbeatReader(client, sealer), plan.run_id),
-        clock=measure(client),
+        clock=RedisClock(client),
         contexts=ContextStack(kept, plan.plugins, on_context),
         limits=Limits(
             lost_after_s=conf.coordinator.worker_lost_after_s,

@@ -69,6 +69,8 @@ class WorkloadRun:
     _missing: MissingUsers = field(default_factory=MissingUsers)
     #: When the load began, Redis time in seconds since 1970; 0 before.
     _t0_at: float = 0.0
+    #: The same by this host's monotonic clock, nanoseconds.
+    _t0_ns: int = 0
     _phase: str = "preparing"
     _shown: float = 0.0
     #: Since when there is no worker, monotonic.
@@ -111,7 +113,11 @@ class WorkloadRun:
 
     def restore(self, t0_at: float) -> None:
         """Take over when an earlier coordinator began the load; 0: it did not."""
+        self._begin(t0_at)
+
+    def _begin(self, t0_at: float) -> None:
         self._t0_at = self.results.t0_at = t0_at
+        self._t0_ns = self.services.clock.to_monotonic_ns(t0_at)
 
     def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
         """Go on with a load that an earlier coordinator began. Raises StoreAway.
@@ -145,7 +151,7 @@ class WorkloadRun:
 
     def start(self, t0_at: float) -> None:
         """Begin the load at an instant, Redis time in seconds since 1970. Raises StoreAway."""
-        self._t0_at = self.results.t0_at = t0_at
+        self._begin(t0_at)
         started = {"do": "start", "workload": self.plan.number, "t0_at": t0_at}
         self.services.port.decide([started])
         self._phase = "running"
@@ -322,10 +328,12 @@ class WorkloadRun:
 
     def _write_controls(self) -> None:
         stop_s = self.rules.stop_s
+        # that of a worker which comes late has to be told by the clock as it is now
+        t0_at = self.services.clock.at_s(self._t0_ns)
         changed = {
             worker: {
                 "workload": self.plan.number,
-                "t0_at": self._t0_at,
+                "t0_at": t0_at,
                 "share": worker.share,
                 "generation": worker.generation,
                 "numbers": self.results.users.of(worker.mid),
@@ -491,7 +499,7 @@ class WorkloadRun:
 
     def elapsed(self) -> float:
         """Seconds since t0; negative before."""
-        return self.services.clock.now_s() - self._t0_at if self._t0_at else -LEAD_S
+        return self.services.clock.since_s(self._t0_ns) if self._t0_at else -LEAD_S
 
     def offered(self) -> Offered:
         """How the load was offered, compared with what was asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import threading
 import time
@@ -33,8 +34,10 @@ READ_S = 0.25
 EAGER_S = 0.05
 #: A process is new for so long: in local mode a run waits for it.
 NEW_S = 5.0
-#: How often the clock's offset is measured again, seconds.
+#: How often the clock's offset is measured again, and how long that may keep a run from being
+#: heard, seconds. Before a workload it takes as long as it takes.
 OFFSET_S = 30.0
+OFFSET_WITHIN_S = 0.3
 #: How often offers are read by one that is in a run: only the next coordinator makes one.
 OFFER_S = 1.0
 
@@ -142,8 +145,8 @@ class Agent:
             broker.forget(self._client, self._identity.incarnation)
             self._client.close()
 
-    def _synchronize(self) -> None:
-        self._offset = measure(self._client)
+    def _synchronize(self, within_s: float = math.inf) -> None:
+        self._offset = measure(self._client, within_s=within_s)
         self._offset_at = time.monotonic()
 
     def _loop(self) -> None:
@@ -171,7 +174,7 @@ class Agent:
         """Read and follow what coordinators write."""
         try:
             if self._away or time.monotonic() - self._offset_at > OFFSET_S:
-                self._synchronize()
+                self._synchronize(OFFSET_WITHIN_S)
             self._read()
             self._away = False
         except StoreAway as error:
@@ -196,7 +199,11 @@ class Agent:
         offset = self._offset
         assert offset is not None
         if session is not None:
+            served = session.workloads.preparing
             session.follow(records.pop(0), offset)
+            if session.workloads.preparing not in (served, -1):
+                # its t0 follows: the clock of Redis may have been set since
+                self._synchronize()
         for (run, membership), record in zip(members[len(current) :], records, strict=True):
             self._left.follow(run, membership, record)
         if offer is not None and offer != self._offer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from helpers.memberships import handle
 from osbench.coordinator.dispatch.batch_sizes import batch_size
 
@@ -29,3 +31,11 @@ def test_batches_shrink_near_the_end_down_to_a_tenth_of_a_second():
     assert batch_size(fast, 1000, 2) == 250
     assert batch_size(fast, 10, 2) == 50
     assert batch_size(handle(share=1, rate=2.0), 1, 2) == 1
+
+
+def test_batches_of_a_worker_that_is_far_away_shrink_less():
+    far = handle(share=4, rate=500.0)
+    far.beat = replace(far.beat, uncertainty_s=0.1)
+
+    # one batch arrives in each round trip of 0.2 s
+    assert batch_size(far, 10, 2) == 150

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,32 @@ def test_a_worker_that_reports_nothing_for_a_while_is_asked_for_all_but_two_a_us
     kept = [batch for batch in batches if batch.seq not in worker.recall]
     assert sum(map(size, kept)) == timers.STOCK_PER_USER * worker.share
     assert [batch.seq for batch in kept] == [1, 2]
+
+
+def test_a_worker_that_is_far_away_has_longer_to_report():
+    desk = Desk()
+    worker = desk.worker("w1", share=2)
+    worker.beat = replace(worker.beat, uncertainty_s=0.1)
+    batches = desk.place(Step(budget=1000), worker)
+    beats(worker, got=len(batches), queued=126)
+
+    desk.place(Step(budget=1000), worker, at=timers.BLIND_S + 0.7)
+    assert not worker.recall
+
+    desk.place(Step(budget=1000), worker, at=timers.BLIND_S + timers.TRIPS * 0.2)
+    assert worker.recall
+
+
+@pytest.mark.parametrize(("uncertainty_s", "sizes"), [(0.0, [100, 100]), (0.1, [100, 100, 80])])
+def test_a_worker_that_is_far_away_gets_a_small_batch_while_it_has_work(uncertainty_s, sizes):
+    desk = Desk()
+    worker = desk.worker("w1", share=100, rate=100.0, stock=280)
+    worker.beat = replace(worker.beat, uncertainty_s=uncertainty_s)
+
+    batches = desk.place(Step(budget=10_000), worker)
+
+    # the last one when there is a second of work beside what runs
+    assert [size(batch) for batch in batches] == sizes
 
 
 def test_a_short_plan_is_shared_out():

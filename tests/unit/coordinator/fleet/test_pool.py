@@ -12,6 +12,7 @@ from helpers.heartbeats import heartbeat
 from osbench import __version__
 from osbench.common.errors import FleetError, StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
+from osbench.coordinator.fleet import pool
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
@@ -109,6 +110,19 @@ def test_a_worker_of_another_version_is_not_invited_and_named(desk):
     assert desk.offers == []
     assert f"1 worker process of another version of osbench than {__version__}" in str(raised.value)
     assert "(h:7 has 0.0.1): install the same version there." in str(raised.value)
+
+
+def test_a_run_names_workers_that_seemed_free_and_did_not_join(desk, monkeypatch):
+    monkeypatch.setattr(pool, "STRAGGLERS_S", 0.0)
+    desk.beats = [JOINED, replace(FREE, incarnation="host-7.41.abcdef")]
+    said: list[str] = []
+
+    desk.pool.gather(replace(ONE, count=None), check=lambda: None, say=said.append)
+
+    expected = (
+        "1 worker process that seemed free did not join in time (host-7.41): going on without."
+    )
+    assert said == [expected]
 
 
 def test_a_run_with_enough_workers_says_which_it_leaves_out(desk):

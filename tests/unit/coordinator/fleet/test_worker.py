@@ -174,6 +174,22 @@ def test_the_stock_grows_by_reports_up_to_two_seconds_of_work():
     assert grown[-1] == int(worker.rate * timers.STOCK_S)
 
 
+def test_a_worker_that_is_far_away_has_the_work_of_its_round_trips_on_top():
+    near, far, lost = (handle(share=4) for _ in range(3))
+    for worker, uncertainty_s in ((near, 0.0), (far, 0.1), (lost, 60.0)):
+        worker.beat = replace(worker.beat, uncertainty_s=uncertainty_s)
+        for _ in range(8):
+            worker.measured(1000, 40.0)
+
+    assert near.room() == int(near.rate * timers.STOCK_S)
+    # half of a trip is what the clock is uncertain by
+    assert far.room() == int(far.rate * (timers.STOCK_S + timers.TRIPS * 0.2))
+    most = timers.TRIPS * timers.TRIP_MOST_S
+    assert lost.room() == int(lost.rate * (timers.STOCK_S + most))
+    assert near.known
+    assert far.known
+
+
 def test_a_worker_that_reports_nothing_for_a_while_keeps_two_iterations_a_user():
     worker = handle(share=4)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
 from osbench.common.errors import StoreAway, StoreLost
 from osbench.coordinator.fleet.worker import LeaveReason
@@ -95,7 +96,7 @@ class Desk:
             ),
             controls=SimpleNamespace(answer=nothing, change=nothing),
             channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
-            clock=SimpleNamespace(now_s=lambda: 0.0),
+            clock=FixedClock(),
             limits=SimpleNamespace(patience_s=60.0),
             accounts=SimpleNamespace(memberships={"m-x": "membership"}),
             check=nothing,

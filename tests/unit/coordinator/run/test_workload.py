@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
 from osbench.common.plugin.runner import Runner, Step
 from osbench.common.plugin.scenario import Scenario
@@ -60,7 +61,7 @@ def workload(runner: Any, hooks: Any, status: RunStatus | None = None) -> Worklo
         port=SimpleNamespace(decide=decide),
         limits=SimpleNamespace(wait_s=30.0),
         channel=SimpleNamespace(behind=False),
-        clock=SimpleNamespace(now_s=lambda: NOW_S),
+        clock=FixedClock(at=NOW_S),
     )
     specification: Any = SimpleNamespace(workload=0, open=False, max_lag_s=1.0)
     wishes: Any = SimpleNamespace(users={})

@@ -1,0 +1,83 @@
+"""Redis time on a host's monotonic clock: measured, measured again, within a time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from osbench.common import clock
+from osbench.common.clock import ClockOffset, RedisClock, measure
+
+
+class FarRedis:
+    """A client of a Redis whose clock is off, and whose requests or replies take long."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+        self.there_s = self.back_s = 0.0
+        self.asked = 0
+
+    def time(self) -> tuple[int, int]:
+        self.asked += 1
+        time.sleep(self.there_s)
+        now_us = time.monotonic_ns() // 1000 + round(self.ahead_s * 1e6)
+        time.sleep(self.back_s)
+        return divmod(now_us, 1_000_000)
+
+
+@pytest.fixture
+def far() -> FarRedis:
+    return FarRedis()
+
+
+def test_the_offset_is_wrong_by_half_of_what_the_ways_differ_at_most(far):
+    far.ahead_s, far.there_s, far.back_s = 100.0, 0.04, 0.0
+
+    found = measure(far, samples=3)
+
+    error_s = found.monotonic_ns / 1e9 - far.ahead_s
+    # it was read later than in the middle of the round trip
+    assert error_s == pytest.approx(0.02, abs=0.015)
+    assert abs(error_s) <= found.uncertainty_ns / 1e9 + 1e-6
+
+
+def test_there_is_always_a_first_sample_and_none_after_the_time(far):
+    far.there_s = 0.05
+
+    measure(far, within_s=0.0)
+    assert far.asked == 1
+
+    measure(far, samples=4)
+    assert far.asked == 5
+
+
+def test_instants_are_turned_both_ways():
+    offset = ClockOffset(monotonic_ns=5_000_000_000, uncertainty_ns=1)
+
+    assert offset.at_s(2_000_000_000) == 7.0
+    assert offset.to_monotonic_ns(7.0) == 2_000_000_000
+
+
+def test_a_clock_of_redis_that_was_set_is_seen_when_the_measurement_is_old(far):
+    ours = RedisClock(far)
+    start_ns = time.monotonic_ns()
+    assert ours.at_s(start_ns) == pytest.approx(start_ns / 1e9, abs=0.01)
+
+    far.ahead_s = 600.0
+    ours.refresh()
+    assert ours.at_s(start_ns) == pytest.approx(start_ns / 1e9, abs=0.01)
+
+    ours._measured -= clock._FRESH_S + 1
+    ours.refresh()
+    assert ours.at_s(start_ns) == pytest.approx(start_ns / 1e9 + 600, abs=0.01)
+    assert ours.to_monotonic_ns(ours.at_s(start_ns)) == pytest.approx(start_ns, abs=1000)
+
+
+def test_before_a_load_it_is_measured_whatever_its_age(far):
+    ours = RedisClock(far)
+
+    far.ahead_s = -60.0
+    ours.measure()
+
+    assert ours.now_s() == pytest.approx(time.monotonic() - 60, abs=0.05)
