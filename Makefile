@@ -6,6 +6,8 @@ JOBS ?= 3
 BIN := $(VENV)/bin
 # all tests but those of the lab, and those that want to be alone
 QUICK = --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone and not lab and not browser and not faults"
+# without functional tests, which start whole runs
+UNITS = tests/unit tests/property tests/contract
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
 # so do the tests of other projects
@@ -33,7 +35,7 @@ SEEDS ?= 1000
 FIRST ?= 0
 WITHOUT ?=
 
-.PHONY: help setup demo test quick coverage lint types check clean bench docs release lab lab-stop
+.PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs release lab lab-stop
 .PHONY: conformance chaos protocol resume-moments assets assets-build assets-check statistics pictures
 
 help:
@@ -41,6 +43,7 @@ help:
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
 	@echo "make quick   the tests but those of the lab, of browsers and of faults; make coverage says which lines they do not run"
+	@echo "make units   the tests that start no whole run; make coverage-units says which lines they do not run"
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
@@ -76,13 +79,18 @@ test: $(VENV)/.ready
 quick: $(VENV)/.ready
 	$(BIN)/pytest $(QUICK)
 
+units: $(VENV)/.ready
+	$(BIN)/pytest $(UNITS) $(QUICK)
+
 # in all processes; the way in which older Pythons measure triples the time
-coverage: $(VENV)/.ready
+coverage-units: TESTED = $(UNITS)
+coverage-units: FLOOR = --fail-under=89
+coverage coverage-units: $(VENV)/.ready
 	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
 	rm -rf build/coverage
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(QUICK)
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(QUICK)
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage report $(FLOOR)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
