@@ -62,6 +62,12 @@ class StoreError(OsbenchError):
     """Redis or the broker rejects the connection: address, password, version or policy."""
 
 
+class CalibrationError(OsbenchError):
+    """A calibration ran and gave no cost of a good iteration: the service failed or was slow."""
+
+    exit_code = 1
+
+
 class StoreAway(OsbenchError):
     """Redis did not answer; whether the command took effect is not known."""
 

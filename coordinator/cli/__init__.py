@@ -47,6 +47,7 @@ COMMANDS = {
     "init": ("init", "Write a task to FILE (task.yaml): a sample, or a flow of requests."),
     "keys": ("keys", "Make the keys that coordinator and workers share."),
     "logs": ("results", "Print what the workers of a run printed and logged."),
+    "plan": ("planning.worker_plan", "Say how many workers a task needs, from a calibration."),
     "plugin": ("plugin", "List and describe scenarios, runners and other plug-ins."),
     "report": ("report", "Write the results of a run to files, or send them to a server."),
     "results": ("results", "Print the results of a run; `report` writes them to files."),

@@ -152,7 +152,7 @@ def run_once(
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
     _, plan = checked_plan(settings, wanted)
-    return _executed(plan, progress, interrupts or Interrupts(), wanted.web)
+    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.web)
 
 
 def rerun_once(
@@ -175,14 +175,15 @@ def rerun_once(
     if problems:
         raise TaskError(asked.task.source, problems)
     options = replace(asked.options, run_id=run_id)
-    return _executed(
+    return execute_plan(
         plan_run(asked.task, plugins, deployment, conf, options), progress, Interrupts()
     )
 
 
-def _executed(
+def execute_plan(
     plan: RunPlan, progress: Progress, interrupts: Interrupts, web: Address | None = None
 ) -> dict[str, Any]:
+    """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
     with (
         contextlib.redirect_stdout(sys.stderr),
         _interruptible(progress, interrupts) as relay,

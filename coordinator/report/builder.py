@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from osbench.common.task import Task
 from osbench.coordinator.formatting import distinct
@@ -14,6 +15,7 @@ from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import other_clients
 from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.sizing.planned_figures import compared_with_plan
 from osbench.coordinator.traces.collection.collector import Collected
 
 
@@ -44,6 +46,8 @@ class ReportBuilder:
     started_at: float
     #: p99 start lag above which the generator was the limit, seconds.
     lag_limit_s: float
+    #: What `plan` said of the task; None where it did not.
+    sizing: Mapping[str, Any] | None = None
 
     def build(
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
@@ -51,6 +55,7 @@ class ReportBuilder:
         """The report of a run that is over."""
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
+        plans = tuple(compared_with_plan(self.sizing, *one) for one in enumerate(outcomes))
         limits = [f"{name}: {limit}" for name, one in named for limit in self._limits(one)]
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
         notes += [end.broken] if end.broken else []
@@ -86,6 +91,7 @@ class ReportBuilder:
                 _with_traces(number, one, collected) for number, one in enumerate(outcomes)
             ),
             notes=tuple(notes),
+            plans=plans,
         )
 
     def _limits(self, outcome: WorkloadOutcome) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.sizing.planned_figures import PlanComparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,3 +24,5 @@ class RunReport:
     workloads: tuple[WorkloadOutcome, ...]
     #: Sentences: what the reader must know, such as why the load was not what was asked for.
     notes: tuple[str, ...] = ()
+    #: What `plan` said of each workload, beside what happened; empty: it said nothing of any.
+    plans: tuple[PlanComparison | None, ...] = ()

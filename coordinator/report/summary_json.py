@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -56,7 +57,10 @@ def to_json(report: RunReport) -> dict[str, Any]:
         "exit_code": report.exit_code,
         "exit_meaning": meaning(report.exit_code),
         "notes": list(report.notes),
-        "workloads": [_workload(workload) for workload in report.workloads],
+        "workloads": [
+            {**_workload(workload), "plan": dataclasses.asdict(plan) if plan else None}
+            for workload, plan in zip_longest(report.workloads, report.plans)
+        ],
     }
 
 

@@ -24,6 +24,7 @@ from osbench.coordinator.report.text_extras import (
     loop_lines,
     output_lines,
     outputs,
+    plan_lines,
     request_lines,
     search_lines,
     stage_lines,
@@ -140,6 +141,7 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
         yield "throughput", Text(f"{rate} ok/s over {span}")
     yield from search_lines(workload)
     yield from stage_lines(workload)
+    yield from plan_lines(workload)
     yield from request_lines(workload)
     yield from _tracing_lines(workload)
     yield from _error_lines(workload)

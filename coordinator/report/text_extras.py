@@ -137,6 +137,29 @@ def _capacity(search: Mapping[str, Any]) -> str:
     return text
 
 
+def plan_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """What `plan` said beside what happened, where it said something; what differs much."""
+    # runs of older releases do not say
+    plan = workload.get("plan")
+    if not plan:
+        return
+    shown = (
+        ("workers", plan["workers"], "{:g}".format),
+        ("CPU per iteration", plan["cost_s"], duration),
+        ("service time", plan["service_s"], duration),
+        ("users at once", plan["users"], three_digits),
+        ("CPU of a worker", plan["cpu"], "{:.0%}".format),
+    )
+    parts = [
+        f"{name} {text(one['measured'])} (plan {text(one['planned'])})"
+        for name, one, text in shown
+        if one["measured"] is not None
+    ]
+    yield "planned", Text("; ".join(parts))
+    for sentence in plan["differences"]:
+        yield "", Text(plain(sentence, 500))
+
+
 def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     """A line on the phases, connections and bytes of HTTP requests, where there were any."""
     # runs of older releases do not say

@@ -43,6 +43,7 @@ from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.manifest import describe
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.sizing_file import load_sizing, task_digest
 from osbench.coordinator.storage.timeline_file import write_timeline
 from osbench.coordinator.traces.collection.trace_collection import collect_traces
 
@@ -204,6 +205,7 @@ class Run:
             tags=plan.tags,
             started_at=started_at,
             lag_limit_s=plan.conf.benchmark.lag_limit_s,
+            sizing=load_sizing(plan.conf.data_dir, task_digest(plan.task)),
         )
         load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits)
         load.run(private=connection.local)

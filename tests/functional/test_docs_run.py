@@ -55,7 +55,10 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
     assert json.loads((desk / "rally.json").read_text("utf-8"))["tasks"]
     assert "nightly" in results
     assert "Exit code 130" in background
-    once, charts = seen
+    once, planned, charts = seen
+    assert "calibrated by run" in planned
+    assert "not calibrated: cost and service time are as they were given" in planned
+    assert "CPU per iteration" in planned
     assert "200 OK in" in once
     assert "iteration 1: ok after" in once
     assert "no errors" in once

@@ -1,0 +1,1 @@
+"""The command that says before a run what it needs."""

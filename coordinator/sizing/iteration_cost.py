@@ -1,0 +1,176 @@
+"""What an iteration costs a worker process and how long it takes, from a calibration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.blocks import Columns
+
+Ints = NDArray[np.int64]
+
+#: Seconds at the beginning of the first and the last phase whose CPU time is not counted: threads
+#: start in them, and workers learn of another rate.
+IDLE_SETTLE_S = 0.3
+SETTLE_S = 1.2
+#: Where nothing was measured: figures of docs/operations.md, Sizing.
+PROCESS_BYTES = 75_000_000
+USER_BYTES = 18_000
+PROCESS_FILES = 40
+RESULT_BYTES = 80
+IDLE_CPU = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationPhases:
+    """When a calibration does what, seconds after t0."""
+
+    #: No iteration until here: what a process costs that only takes part.
+    idle_s: float
+    #: One virtual user, or few arrivals, until here: service time at low load.
+    alone_s: float
+    #: Up to `users` virtual users until here: the cost of an iteration.
+    end_s: float
+    users: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessSample:
+    """A worker process at an instant."""
+
+    #: Seconds after t0.
+    at_s: float
+    #: CPU time since its start, seconds.
+    cpu_s: float
+    #: Resident memory, bytes, and open file descriptors.
+    memory_bytes: int
+    files: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterationCost:
+    """What one iteration of a workload costs, and what a worker process costs beside."""
+
+    #: CPU time of the worker process per iteration, seconds.
+    cpu_s: float
+    #: Share of a core that a process takes without any iteration.
+    idle_cpu: float = IDLE_CPU
+    #: Service time of iterations that ended well, seconds, at low load.
+    service_s: float
+    service_p95_s: float
+    #: The same with more users; None where too few ended.
+    service_with_users_s: float | None = None
+    #: For how long an iteration occupies its virtual user: service time with all that it sleeps.
+    held_s: float
+    #: Iterations that were measured, and those of them that did not end well.
+    iterations: int = 0
+    failed: int = 0
+    memory_bytes: int = PROCESS_BYTES
+    memory_user_bytes: int = USER_BYTES
+    files: int = PROCESS_FILES
+    files_user: float = 1.0
+    #: Connections opened per iteration, apart from the first of each user; None: not known.
+    new_connections: float | None = None
+    #: Bytes of results per iteration that go through Redis.
+    result_bytes: float = RESULT_BYTES
+    #: Measured; otherwise given by the user.
+    calibrated: bool = True
+
+
+def measured_cost(
+    rows: Iterable[Columns],
+    samples: Sequence[ProcessSample],
+    phases: CalibrationPhases,
+    result_bytes: int,
+    connections: int | None,
+) -> IterationCost | None:
+    """The cost by rows and samples of one process; None where no iteration ended well.
+
+    `result_bytes` is the size of all rows, `connections` the number of connections opened.
+    """
+    parts = list(rows)
+    started, ended, idle, outcome = (
+        np.concatenate([getattr(part, name) for part in parts]) if parts else np.zeros(0, np.int64)
+        for name in ("started", "ended", "idle", "outcome")
+    )
+    # arrivals that were dropped have rows too
+    ran = np.isin(outcome, (Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT))
+    started, ended, idle, outcome = (one[ran] for one in (started, ended, idle, outcome))
+    well = outcome == Outcome.OK
+    if not well.any():
+        return None
+    service = (ended - started - idle)[well] / 1e9
+    alone = service[started[well] < phases.alone_s * 1e9]
+    crowd = service[started[well] >= phases.alone_s * 1e9]
+    low = alone if len(alone) else service
+    idle_cpu = _idle_cpu(samples, phases)
+    before, alone_at, crowd_at = (
+        _last(samples, at_s) for at_s in (phases.idle_s, phases.alone_s, phases.end_s)
+    )
+    return IterationCost(
+        cpu_s=_cpu_per_iteration(ended, samples, phases, idle_cpu),
+        idle_cpu=idle_cpu,
+        service_s=float(low.mean()),
+        service_p95_s=float(np.quantile(low, 0.95)),
+        service_with_users_s=float(crowd.mean()) if len(crowd) else None,
+        held_s=float((ended - started)[well].mean() / 1e9),
+        iterations=len(outcome),
+        failed=int((~well).sum()),
+        memory_bytes=alone_at.memory_bytes if alone_at else PROCESS_BYTES,
+        memory_user_bytes=_per_user(alone_at, crowd_at, phases.users),
+        files=before.files if before else PROCESS_FILES,
+        files_user=_files_per_user(before, crowd_at, phases.users),
+        new_connections=(
+            None
+            if connections is None
+            else max(0, connections - phases.users) / max(1, len(outcome))
+        ),
+        result_bytes=result_bytes / max(1, len(outcome)),
+    )
+
+
+def _last(samples: Sequence[ProcessSample], at_s: float) -> ProcessSample | None:
+    """The last sample up to an instant."""
+    return next((one for one in reversed(samples) if one.at_s <= at_s), None)
+
+
+def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> float:
+    """Share of a core before the first virtual user."""
+    quiet = [one for one in samples if IDLE_SETTLE_S <= one.at_s <= phases.idle_s]
+    if len(quiet) < 2 or quiet[-1].at_s <= quiet[0].at_s:
+        return IDLE_CPU
+    used = (quiet[-1].cpu_s - quiet[0].cpu_s) / (quiet[-1].at_s - quiet[0].at_s)
+    return min(max(used, 0.0), 0.2)
+
+
+def _cpu_per_iteration(
+    ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
+) -> float:
+    """CPU time that iterations took, over the last phase, else over all phases with users."""
+    for from_s in (phases.alone_s + SETTLE_S, phases.idle_s):
+        inside = [one for one in samples if one.at_s >= from_s]
+        if len(inside) < 2:
+            continue
+        first, last = inside[0], inside[-1]
+        count = int(np.count_nonzero((ended > first.at_s * 1e9) & (ended <= last.at_s * 1e9)))
+        if count:
+            used = last.cpu_s - first.cpu_s - idle_cpu * (last.at_s - first.at_s)
+            return max(used, 0.0) / count
+    return 0.0
+
+
+def _per_user(alone: ProcessSample | None, crowd: ProcessSample | None, users: int) -> int:
+    """Memory that a further virtual user takes; at least that of its thread."""
+    if alone is None or crowd is None or users < 2:
+        return USER_BYTES
+    return max(USER_BYTES, (crowd.memory_bytes - alone.memory_bytes) // (users - 1))
+
+
+def _files_per_user(before: ProcessSample | None, crowd: ProcessSample | None, users: int) -> float:
+    if before is None or crowd is None:
+        return 1.0
+    return max(0.0, (crowd.files - before.files) / users)

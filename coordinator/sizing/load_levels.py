@@ -1,0 +1,113 @@
+"""The load that a runner asks for, as levels between two changes. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from osbench.common.plugin.runner import Runner, Totals
+
+#: Where a runner does not say its load over time, it is asked for the arrivals of so many seconds,
+#: or for so many arrivals, whatever comes first.
+ASKED_S = 3600
+ASKED_ARRIVALS = 1_000_000
+#: Virtual users of the one worker that such a runner is asked with.
+_CAPACITY = (10**7,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadLevel:
+    """What is asked for between two instants, changing linearly."""
+
+    #: Seconds after t0; `to_s` is None where iterations decide when it ends.
+    from_s: float
+    to_s: float | None
+    #: Arrivals per second (open loads) or virtual users (closed ones) at both ends.
+    begin: float
+    end: float
+
+    @property
+    def peak(self) -> float:
+        """The greater of the two ends."""
+        return max(self.begin, self.end)
+
+    @property
+    def area(self) -> float:
+        """Arrivals (open loads) or user-seconds (closed ones); 0 where the end is not known."""
+        if self.to_s is None:
+            return 0.0
+        return (self.begin + self.end) / 2 * (self.to_s - self.from_s)
+
+
+def load_levels(runner: Runner) -> list[LoadLevel]:
+    """The levels of a runner's load, in their order, without those that take no time."""
+    asked = runner.asked()
+    if not asked and runner.OPEN:
+        return _counted(runner)
+    levels = list(_between(asked, runner.lasts_s))
+    if runner.OPEN and runner.planned is not None:
+        return list(_until(levels, runner.planned))
+    return levels
+
+
+def mean_rate(levels: Sequence[LoadLevel]) -> float | None:
+    """Arrivals per second over all levels of an open load; None where it has no known end."""
+    if not levels or any(one.to_s is None for one in levels):
+        return None
+    lasts_s = sum((one.to_s or 0.0) - one.from_s for one in levels)
+    return sum(one.area for one in levels) / lasts_s if lasts_s else None
+
+
+def _between(asked: Sequence[tuple[float, float]], lasts_s: float | None) -> Iterator[LoadLevel]:
+    for (from_s, begin), (to_s, end) in pairwise(asked):
+        if to_s > from_s:
+            yield LoadLevel(from_s=from_s, to_s=to_s, begin=begin, end=end)
+    if asked and (lasts_s is None or asked[-1][0] < lasts_s):
+        last_s, value = asked[-1]
+        yield LoadLevel(from_s=last_s, to_s=lasts_s, begin=value, end=value)
+
+
+def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
+    """Levels of an open load up to its last arrival."""
+    left = float(planned)
+    for level in levels:
+        if left <= 0:
+            return
+        if level.to_s is not None and level.area <= left:
+            left -= level.area
+            yield level
+            continue
+        # to the mean of a ramp that ends early there is little to gain from its exact end
+        rate = (level.begin + level.end) / 2
+        if rate <= 0:
+            return
+        yield replace(level, to_s=level.from_s + left / rate)
+        left = 0.0
+
+
+def _counted(runner: Runner) -> list[LoadLevel]:
+    """Arrivals by second, as the runner plans them where nothing has to wait."""
+    seconds: Counter[int] = Counter()
+    allotted = 0
+    for elapsed_s in range(ASKED_S):
+        totals = Totals(allotted=allotted, settled=allotted)
+        step = runner.step(float(elapsed_s), totals, _CAPACITY)
+        seconds.update(int(max(0.0, instant)) for instant in step.arrivals)
+        allotted += len(step.arrivals)
+        if step.done or allotted > ASKED_ARRIVALS:
+            break
+    return list(_joined(seconds))
+
+
+def _joined(seconds: Counter[int]) -> Iterator[LoadLevel]:
+    """A level for seconds in a row that have the same number of arrivals."""
+    if not seconds:
+        return
+    begin_s = 0
+    for second in range(max(seconds) + 1):
+        if seconds[second] != seconds[second + 1] or second == max(seconds):
+            rate = float(seconds[second])
+            yield LoadLevel(from_s=float(begin_s), to_s=float(second + 1), begin=rate, end=rate)
+            begin_s = second + 1

@@ -1,0 +1,192 @@
+"""What `plan` said of a workload, beside what a run of it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.formatting import spaced, three_digits
+from osbench.coordinator.results.outcome import WorkloadOutcome
+
+#: Figures that are further apart than this factor are told, with the likely reason.
+FACTOR = 2.0
+#: Less CPU time than this share of a core, over all workers, says nothing of an iteration's cost.
+LEAST_CPU = 0.02
+#: A worker process that takes this much of its core was at its limit.
+FULL_CPU = 0.9
+#: Share of failed iterations that explains other figures.
+FAILED_SHARE = 0.05
+#: Fewer users than this at once vary too much to be told.
+FEW_USERS = 5
+#: A shorter load gives no figures, seconds.
+SHORTEST_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedFigure:
+    """A value as planned, and as it was; None where that is not known."""
+
+    planned: float
+    measured: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured by planned."""
+        if self.measured is None or self.planned <= 0:
+            return None
+        return self.measured / self.planned
+
+    @property
+    def differs(self) -> bool:
+        """More than the factor apart."""
+        return self.ratio is not None and not 1 / FACTOR <= self.ratio <= FACTOR
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanComparison:
+    """The figures of a workload that `plan` gave, against those of a run."""
+
+    #: Worker processes.
+    workers: PlannedFigure
+    #: CPU time of an iteration, seconds.
+    cost_s: PlannedFigure
+    #: Mean service time, seconds.
+    service_s: PlannedFigure
+    #: Virtual users with an iteration in hand, at the peak.
+    users: PlannedFigure
+    #: Mean share of a core of a worker process, with the workers that there were.
+    cpu: PlannedFigure
+    #: Sentences on figures that differ much, with the likely reason.
+    differences: tuple[str, ...]
+
+
+def compared_with_plan(
+    document: Mapping[str, Any] | None, number: int, outcome: WorkloadOutcome
+) -> PlanComparison | None:
+    """The comparison with a document of `plan`; None where it has nothing of the workload."""
+    if document is None or not outcome.begun:
+        return None
+    try:
+        planned: Mapping[str, Any] = document["workloads"][number]
+        return _compared(planned, outcome)
+    except (LookupError, TypeError, ValueError):
+        # a document that somebody has changed is no reason to be without a report
+        return None
+
+
+def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanComparison:
+    cost, lasted_s = planned["cost"], outcome.offered.duration_s
+    workers = [one for one in outcome.workers if one.get("cpu_mean") is not None]
+    used = sum(float(one["cpu_mean"]) for one in workers)
+    idle = float(cost["idle_cpu"]) * len(workers)
+    statistics = outcome.statistics
+    ran = statistics.ran + outcome.warmup.left_out
+    enough = bool(workers) and ran > 0 and lasted_s >= SHORTEST_S
+    service = statistics.service.ok
+    running = statistics.profile.series(120).running
+    count = max(1, len(workers))
+    planned_cpu = float(cost["idle_cpu"]) + _mean_rate(planned) * float(cost["cpu_s"]) / count
+    workers_figure = PlannedFigure(planned=float(planned["processes"]), measured=len(workers))
+    cost_s = PlannedFigure(
+        planned=float(cost["cpu_s"]),
+        measured=max(0.0, used - idle) * lasted_s / ran if enough else None,
+    )
+    service_s = PlannedFigure(
+        planned=float(cost["service_s"]),
+        measured=service.mean / 1e9 if service.count else None,
+    )
+    users = PlannedFigure(planned=float(planned["users"]), measured=max(running, default=None))
+    cpu = PlannedFigure(planned=planned_cpu, measured=used / count if enough else None)
+    return PlanComparison(
+        workers=workers_figure,
+        cost_s=cost_s,
+        service_s=service_s,
+        users=users,
+        cpu=cpu,
+        differences=tuple(
+            _differences(
+                _Figures(cost_s=cost_s, service_s=service_s, users=users, cpu=cpu),
+                outcome,
+                used - idle,
+                max((float(one.get("cpu_max") or 0.0) for one in workers), default=0.0),
+            )
+        ),
+    )
+
+
+def _mean_rate(planned: Mapping[str, Any]) -> float:
+    """Iterations per second over all levels."""
+    rate = lasts_s = 0.0
+    for level in planned["levels"]:
+        if level["to_s"] is None:
+            return float(planned["rate"])
+        length_s = level["to_s"] - level["from_s"]
+        middle = (level["begin"] + level["end"]) / 2 if planned["open"] else level["rate"]
+        rate, lasts_s = rate + middle * length_s, lasts_s + length_s
+    return rate / lasts_s if lasts_s else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Figures:
+    cost_s: PlannedFigure
+    service_s: PlannedFigure
+    users: PlannedFigure
+    cpu: PlannedFigure
+
+
+def _differences(
+    figures: _Figures, outcome: WorkloadOutcome, iterations_cpu: float, cpu_max: float
+) -> Iterator[str]:
+    failed = outcome.accounting.failed + outcome.accounting.timed_out
+    share = failed / max(1, outcome.accounting.planned)
+    bad = f"{share:.0%} of the iterations did not end well" if share > FAILED_SHARE else ""
+    full = cpu_max >= FULL_CPU
+    cost, service, users = figures.cost_s, figures.service_s, figures.users
+    if cost.differs and iterations_cpu >= LEAST_CPU:
+        why = _why_cost(cost, bad)
+        yield _sentence("an iteration cost", cost, f"{spaced(cost.measured)} of CPU", why)
+    if service.differs:
+        why = _why_service(service, bad, full)
+        yield _sentence("an iteration took", service, spaced(service.measured), why)
+    if users.differs and max(users.planned, users.measured or 0.0) >= FEW_USERS:
+        measured = f"{three_digits(users.measured or 0.0)} users at once"
+        yield _sentence("there were", users, measured, _why_users(users, service))
+    if full and figures.cpu.planned < FULL_CPU:
+        yield (
+            f"a worker process took {cpu_max:.0%} of a core at its peak, {figures.cpu.planned:.0%} "
+            "were planned on average: it had no core of its own, or there were too few"
+        )
+
+
+def _why_cost(cost: PlannedFigure, bad: str) -> str:
+    if bad:
+        return f"{bad}, which costs otherwise"
+    if (cost.ratio or 0.0) < 1:
+        return "at a high rate iterations share what a worker does once for many of them"
+    return "answers or arguments were larger, more was traced, or the hosts are slower"
+
+
+def _why_service(service: PlannedFigure, bad: str, full: bool) -> str:
+    if bad:
+        return bad
+    if (service.ratio or 0.0) < 1:
+        return "the first requests of the calibration found cold caches"
+    if full:
+        return "worker processes were at their limit: add some"
+    return "the service was slower under this load than at the low one of the calibration"
+
+
+def _why_users(users: PlannedFigure, service: PlannedFigure) -> str:
+    more, slower = (users.ratio or 0.0) > 1, (service.ratio or 0.0) > 1
+    if service.differs and more == slower:
+        return "they follow the service time"
+    return "the load was not the one that was planned"
+
+
+def _sentence(what: str, figure: PlannedFigure, measured: str, why: str) -> str:
+    ratio = figure.ratio or 0.0
+    times = (
+        f"{three_digits(ratio)} times what was planned" if ratio > 1 else f"{ratio:.0%} of the plan"
+    )
+    return f"{what} {measured}, {times}: likely because {why}"

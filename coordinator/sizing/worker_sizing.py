@@ -1,0 +1,235 @@
+"""How many worker processes and hosts a load needs, and what each of them takes. Pure.
+
+Users of an open load follow Little's law (L = rate x time in system; Little, Operations Research
+9, 1961). Their number varies: in a system that makes nobody wait it has a Poisson distribution
+(M/G/infinity), so that the mean and three times its root are enough for nearly all instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+from osbench.common.plugin.runner import split
+from osbench.coordinator.sizing.iteration_cost import IterationCost
+from osbench.coordinator.sizing.load_levels import LoadLevel
+
+#: Memory of the supervisor of a host, bytes (docs/operations.md, Sizing).
+SUPERVISOR_BYTES = 45_000_000
+#: For how long a closed connection keeps its local port, seconds (TCP TIME_WAIT in Linux).
+TIME_WAIT_S = 60.0
+#: The least share of a core that is left for iterations, whatever a process takes for itself.
+_LEAST_SHARE = 0.05
+#: Computed share of a core of the coordinator: for a block of results, and for each of its rows
+#: (docs/bench.md); workers send blocks at these intervals, seconds.
+_BLOCK_CPU_S = 125e-6
+_ROW_CPU_S = 0.4e-6
+_SHIP_S = 0.2
+_SHIP_S_PER_WORKER = 0.004
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostLimits:
+    """What the hosts of the workers are taken to have."""
+
+    #: Cores, and so worker processes, of each.
+    cores: int
+    #: Share of a core that a worker process is to take at most.
+    utilisation: float
+    #: `[worker] virtual_users`.
+    virtual_users: int
+    #: File descriptors that a process may open, and local ports of a host.
+    open_files: int
+    ports: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelNeeds:
+    """What one level of a load needs at its peak."""
+
+    from_s: float
+    to_s: float | None
+    begin: float
+    end: float
+    #: Iterations per second at the peak; of a closed load the most that its users can make.
+    rate: float
+    #: Virtual users with an iteration in hand: on average, and nearly always at most.
+    users: float
+    users_peak: int
+    #: Cores that iterations take.
+    cores: float
+    #: Worker processes for its CPU time, and for its users.
+    processes_cpu: int
+    processes_users: int
+
+    @property
+    def processes(self) -> int:
+        """Worker processes."""
+        return max(1, self.processes_cpu, self.processes_users)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadNeeds:
+    """What a workload needs."""
+
+    name: str
+    scenario: str
+    runner: str
+    is_open: bool
+    cost: IterationCost
+    levels: tuple[LevelNeeds, ...]
+
+    @property
+    def processes(self) -> int:
+        """Worker processes of the level that needs most."""
+        return max((one.processes for one in self.levels), default=1)
+
+    @property
+    def limited_by(self) -> str:
+        """What decides the number: "CPU", "users", or "nothing" where one process is plenty."""
+        if self.processes == 1:
+            return "nothing"
+        cpu = max(one.processes_cpu for one in self.levels)
+        return "CPU" if cpu == self.processes else "users"
+
+    @property
+    def rate(self) -> float:
+        """Most iterations per second."""
+        return max((one.rate for one in self.levels), default=0.0)
+
+    @property
+    def users_peak(self) -> int:
+        """Most virtual users."""
+        return max((one.users_peak for one in self.levels), default=0)
+
+    def shares(self, processes: int, virtual_users: int) -> list[float]:
+        """What each process takes at the peak: arrivals per second, or virtual users."""
+        if self.is_open:
+            return [self.rate / processes] * processes
+        return [float(one) for one in split(self.users_peak, [virtual_users] * processes)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskNeeds:
+    """What a task needs: the sum over workloads at once, the most over those in turn."""
+
+    processes: int
+    hosts: int
+    #: Of a host that has all its processes.
+    host_processes: int
+    host_memory_bytes: int
+    #: Of one process.
+    process_memory_bytes: int
+    process_files: int
+    #: Local ports of a host that are in use or not free yet; None: connections are not known.
+    host_ports: int | None
+    #: Results through Redis.
+    redis_bytes_per_s: float
+    #: Computed share of a core.
+    coordinator_cpu: float
+
+
+def workload_needs(
+    name: str,
+    scenario: str,
+    runner: str,
+    levels: Sequence[LoadLevel],
+    cost: IterationCost,
+    limits: HostLimits,
+    pace: UserPace | None,
+) -> WorkloadNeeds:
+    """What a workload needs; `pace` is None for an open load."""
+    return WorkloadNeeds(
+        name=name,
+        scenario=scenario,
+        runner=runner,
+        is_open=pace is None,
+        cost=cost,
+        levels=tuple(_level(one, cost, limits, pace) for one in levels),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserPace:
+    """What decides the rate of virtual users."""
+
+    #: Mean time between two iterations of a user, seconds.
+    think_s: float = 0.0
+    #: Iterations per second over all users at most; 0 is no limit.
+    max_rate: float = 0.0
+
+
+def _level(
+    level: LoadLevel, cost: IterationCost, limits: HostLimits, pace: UserPace | None
+) -> LevelNeeds:
+    if pace is None:
+        rate = level.peak
+        users = rate * cost.held_s
+        users_peak = ceil(users + 3 * sqrt(users))
+    else:
+        users_peak = ceil(level.peak)
+        # a user that has only to compute is busy for the CPU time itself
+        rate = users_peak / max(cost.held_s + pace.think_s, cost.cpu_s, 1e-9)
+        rate = min(rate, pace.max_rate) if pace.max_rate else rate
+        users = min(float(users_peak), rate * cost.held_s)
+    cores = rate * cost.cpu_s
+    share = max(_LEAST_SHARE, limits.utilisation - cost.idle_cpu)
+    by_cpu = ceil(round(cores / share, 9))
+    return LevelNeeds(
+        from_s=level.from_s,
+        to_s=level.to_s,
+        begin=level.begin,
+        end=level.end,
+        rate=rate,
+        users=users,
+        users_peak=users_peak,
+        cores=cores,
+        # a process without a virtual user would have nothing to do
+        processes_cpu=by_cpu if pace is None else min(by_cpu, users_peak),
+        processes_users=ceil(users_peak / limits.virtual_users),
+    )
+
+
+def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
+    """What groups of workloads need, each group under load at once, one group after another."""
+    processes = max(sum(one.processes for one in group) for group in groups)
+    host_processes = min(processes, limits.cores)
+    each = [one for group in groups for one in group]
+    memory = max(
+        one.cost.memory_bytes + _users_of_process(one) * one.cost.memory_user_bytes for one in each
+    )
+    files = max(one.cost.files + ceil(_users_of_process(one) * one.cost.files_user) for one in each)
+    rate = max(sum(one.rate for one in group) for group in groups)
+    ports = [_ports(one, host_processes) for one in each]
+    return TaskNeeds(
+        processes=processes,
+        hosts=ceil(processes / limits.cores),
+        host_processes=host_processes,
+        host_memory_bytes=SUPERVISOR_BYTES + host_processes * memory,
+        process_memory_bytes=memory,
+        process_files=files,
+        host_ports=max((one for one in ports if one is not None), default=None),
+        redis_bytes_per_s=max(
+            sum(one.rate * one.cost.result_bytes for one in group) for group in groups
+        ),
+        coordinator_cpu=_coordinator_cpu(processes, rate),
+    )
+
+
+def _users_of_process(one: WorkloadNeeds) -> int:
+    return ceil(one.users_peak / one.processes)
+
+
+def _ports(one: WorkloadNeeds, host_processes: int) -> int | None:
+    """Ports of a host: those of its users' connections, and those that wait to be free again."""
+    if one.cost.new_connections is None:
+        return None
+    part = min(1.0, host_processes / one.processes)
+    closed = one.rate * part * one.cost.new_connections * TIME_WAIT_S
+    return ceil(closed + one.users_peak * part * one.cost.files_user)
+
+
+def _coordinator_cpu(processes: int, rate: float) -> float:
+    blocks_per_s = processes / max(_SHIP_S, _SHIP_S_PER_WORKER * processes)
+    return blocks_per_s * _BLOCK_CPU_S + rate * _ROW_CPU_S
