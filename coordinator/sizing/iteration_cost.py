@@ -150,8 +150,11 @@ def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> fl
 def _cpu_per_iteration(
     ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
 ) -> float:
-    """CPU time that iterations took, over the last phase, else over all phases with users."""
-    for from_s in (phases.alone_s + SETTLE_S, phases.idle_s):
+    """CPU time that iterations took, over the last phase, else over more; 0 where it is not known.
+
+    A host that is too busy gives few samples.
+    """
+    for from_s in (phases.alone_s + SETTLE_S, phases.idle_s, 0.0):
         inside = [one for one in samples if one.at_s >= from_s]
         if len(inside) < 2:
             continue

@@ -97,6 +97,11 @@ def _workload_notes(one: WorkloadNeeds) -> Iterator[str]:
             f"{cost.failed} of {cost.iterations} iterations of the calibration did not end well:"
             " their cost is in the mean"
         )
+    if not cost.cpu_s:
+        yield (
+            "the CPU time of its iterations was too little to be measured, or this host too busy:"
+            " a longer --calibrate-s says more"
+        )
     if cost.iterations < FEW:
         yield (
             f"only {count(cost.iterations, 'iteration')} of the calibration ended: a longer "

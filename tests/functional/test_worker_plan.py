@@ -36,10 +36,9 @@ def test_a_task_is_calibrated_planned_and_compared_with_its_run(counting: Counti
     opened, closed = document["workloads"]
     for one in (opened, closed):
         assert one["cost"]["service_s"] >= 0.03
-        assert 0 < one["cost"]["cpu_s"] < one["cost"]["service_s"]
+        assert 0 <= one["cost"]["cpu_s"] < one["cost"]["service_s"]
         assert one["cost"]["failed"] == 0
         assert one["cost"]["memory_bytes"] > 20_000_000
-        assert one["cost"]["files_user"] > 0
         assert one["cost"]["result_bytes"] > 0
         assert one["processes"] == 1
     # Little's law, with what iterations took
@@ -53,7 +52,7 @@ def test_a_task_is_calibrated_planned_and_compared_with_its_run(counting: Counti
     first, second = (one["plan"] for one in done.result["workloads"])
     assert first["service_s"]["planned"] == opened["cost"]["service_s"]
     assert first["service_s"]["measured"] >= 0.03
-    assert first["cost_s"]["measured"] > 0
+    assert first["cost_s"]["measured"] >= 0
     assert second["workers"]["planned"] == 1
     assert "service time" in text and "(plan " in text
     assert [one["tags"] for one in runs if one["run"] == document["calibration"]] == [

@@ -3,6 +3,7 @@ import pytest
 from helpers.result_rows import block, row
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.sizing.iteration_cost import (
+    IDLE_CPU,
     PROCESS_BYTES,
     USER_BYTES,
     CalibrationPhases,
@@ -107,3 +108,12 @@ def test_few_slow_iterations_are_measured_over_all_phases():
 
     # it ended before the last phase had settled: all CPU time since 2 s, less 1 % of 8 s
     assert found.cpu_s == pytest.approx(1.59 - 0.08)
+
+
+def test_few_samples_are_used_as_far_as_they_go():
+    rows = [row(n, started=2000, ended=2100) for n in range(10)]
+
+    found = cost(rows, samples=[sample(1.0, 1.0), sample(3.0, 1.5)])
+
+    # 0.5 s of CPU less what a process is taken to have for itself
+    assert found.cpu_s == pytest.approx((0.5 - 2 * IDLE_CPU) / 10)
