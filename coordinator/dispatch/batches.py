@@ -111,6 +111,7 @@ class Batches:
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
         """Send what workers lack: what was not sent, or did not arrive. Raises StoreAway."""
         now = time.monotonic()
+        lacking = []
         for worker in workers:
             delivery = self._deliveries.get(worker.mid)
             if worker.beat.got < worker.membership.seq:
@@ -125,13 +126,25 @@ class Batches:
             overdue = worker.alive_at > delivery.sent_at + timers.RESEND_S
             if overdue and not delivery.unsent and worker.present:
                 delivery.unsent = sorted(delivery.waiting)[:RESENT_MOST]
-            while delivery.unsent:
-                seq = delivery.unsent[0]
-                batch = delivery.waiting.get(seq)
-                if batch is not None and seq not in worker.recall:
-                    self._port.publish(batch)
-                    delivery.sent_at = now
-                del delivery.unsent[0]
+            if delivery.unsent:
+                lacking.append((worker, delivery))
+        self._send(lacking, now)
+
+    def _send(self, lacking: Sequence[tuple[WorkerHandle, _Delivery]], now: float) -> None:
+        """Send all at once: hundreds of workers would be as many round trips to the broker."""
+        sent: list[PlannedBatch] = []
+        reached = []
+        for worker, delivery in lacking:
+            asked = [seq for seq in delivery.unsent if seq not in worker.recall]
+            found = [delivery.waiting[seq] for seq in asked if seq in delivery.waiting]
+            sent += found
+            reached += [delivery] if found else []
+        if sent:
+            self._port.publish(sent)
+        for delivery in reached:
+            delivery.sent_at = now
+        for _, delivery in lacking:
+            delivery.unsent.clear()
 
     def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
         """It is heard and does not take its batches: others may have them once it agrees."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,5 +32,5 @@ class DispatchPort(Protocol):
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Write decisions, and when they are on disk, follow them."""
 
-    def publish(self, batch: PlannedBatch) -> None:
-        """Send a batch. Raises StoreAway where it is not known to have been sent."""
+    def publish(self, batches: Sequence[PlannedBatch]) -> None:
+        """Send batches. Raises StoreAway where not all are known to have been sent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,8 @@ class RunPort:
         """Write offers. Raises StoreAway."""
         self._channel.offer(offers)
 
-    def publish(self, batch: PlannedBatch) -> None:
-        """Send a batch to its worker's queue. Raises StoreAway."""
+    def publish(self, batches: Sequence[PlannedBatch]) -> None:
+        """Send batches to the queues of their workers. Raises StoreAway."""
         self._channel.publish(
             Batch(
                 run=self._channel.run_id,
@@ -83,6 +83,7 @@ class RunPort:
                 dues=batch.dues,
                 rows=batch.rows,
             )
+            for batch in batches
         )
 
     def forget(self, incarnation: str) -> None:

@@ -104,25 +104,39 @@ class Channel:
             {number: self._specifications[number] for number in workloads}
         )
 
-    def publish(self, batch: Batch) -> None:
-        """Send a batch. Raises StoreAway where the broker does not take it."""
-        data = self._sealer.seal(Batch.KIND, batch.body())
+    def publish(self, batches: Iterable[Batch]) -> None:
+        """Send batches, in one go where Redis is the broker.
+
+        Raises StoreAway where the broker does not take them: some may have been sent then.
+        """
         try:
-            self._app.send_task(
-                broker.TASK,
-                args=(data,),
-                queue=broker.queue(batch.incarnation),
-                retry=False,
-                ignore_result=True,
-                mandatory=True,
-                confirm_timeout=CONFIRM_S,
-                # Celery would put the whole batch into a header, in clear, once more
-                argsrepr="(batch)",
-            )
-        except (kombu.exceptions.OperationalError, OSError) as error:
+            with self._app.producer_or_acquire() as producer, producer.batch():
+                for batch in batches:
+                    self._send(batch, producer)
+        except (
+            kombu.exceptions.OperationalError,
+            kombu.exceptions.BatchPublishError,
+            OSError,
+        ) as error:
             self._refused_since = self._refused_since or time.monotonic()
-            raise StoreAway(f"the broker does not take messages: {error}") from None
+            why = error.__cause__ or error
+            raise StoreAway(f"the broker does not take messages: {why}") from None
         self._refused_since = None
+
+    def _send(self, batch: Batch, producer: kombu.Producer) -> None:
+        data = self._sealer.seal(Batch.KIND, batch.body())
+        self._app.send_task(
+            broker.TASK,
+            args=(data,),
+            queue=broker.queue(batch.incarnation),
+            producer=producer,
+            retry=False,
+            ignore_result=True,
+            mandatory=True,
+            confirm_timeout=CONFIRM_S,
+            # Celery would put the whole batch into a header, in clear, once more
+            argsrepr="(batch)",
+        )
 
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers; each expires soon. Raises StoreAway."""

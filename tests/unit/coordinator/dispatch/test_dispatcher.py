@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ class Desk:
 
     def __init__(self, *, open_: bool = False, idempotent: bool = False) -> None:
         self.sent: list[PlannedBatch] = []
+        self.published = 0
         self.decisions: list[dict[str, Any]] = []
         self.ledger = Ledger(idempotent=idempotent)
         self.handles: dict[str, WorkerHandle] = {}
@@ -49,10 +50,11 @@ class Desk:
                 why = next(one for one, word in DROP_REASONS.items() if word == record["why"])
                 self.ledger.drop(Intervals(record["numbers"]), why)
 
-    def publish(self, batch: PlannedBatch) -> None:
+    def publish(self, batches: Sequence[PlannedBatch]) -> None:
         if self.away:
             raise StoreAway("the broker does not take messages")
-        self.sent.append(batch)
+        self.sent += batches
+        self.published += 1
 
     def place(self, step: Step, *workers: WorkerHandle, at: float = 0.0) -> list[PlannedBatch]:
         self.dispatcher.place(step, workers, at, None)
@@ -103,6 +105,16 @@ def test_at_first_each_user_gets_a_bounded_number_of_iterations_and_no_more():
         # what turns out to be too much can be asked back in parts
         assert sizes[:3] == [worker.share, worker.share, 2 * worker.share]
     assert desk.place(Step(budget=1000), one, two) == []
+
+
+def test_the_batches_of_all_workers_are_sent_in_one_go():
+    desk = Desk()
+    workers = [desk.worker(f"w{number}") for number in range(200)]
+
+    batches = desk.place(Step(budget=100_000), *workers)
+
+    assert {batch.worker for batch in batches} == set(workers)
+    assert desk.published == 1
 
 
 def test_a_worker_that_reports_nothing_for_a_while_is_asked_for_all_but_two_a_user():
