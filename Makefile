@@ -35,8 +35,9 @@ SEEDS ?= 1000
 FIRST ?= 0
 WITHOUT ?=
 
-.PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs release lab lab-stop
-.PHONY: conformance chaos protocol resume-moments assets assets-build assets-check statistics pictures
+.PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs
+.PHONY: release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
+.PHONY: statistics pictures hosts
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -50,6 +51,7 @@ help:
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
+	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
 	@echo "make resume-moments  kills a run at 20 random moments and at named lines, and resumes it"
@@ -148,6 +150,9 @@ chaos: JOBS = 1
 chaos: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
 		--jobs $(JOBS) $(if $(GO_ON),--go-on)
+
+hosts: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts --repeat $(or $(REPEAT),1)
 
 # a run that is killed at 20 random moments, and resumed: as long as it takes
 resume-moments: $(VENV)/.ready

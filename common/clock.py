@@ -86,9 +86,9 @@ class RedisClock:
         self._offset = measure(self._client)
         self._measured = time.monotonic()
 
-    def refresh(self) -> None:
-        """Measure anew where the last time is long ago; takes little time. Raises as `measure`."""
-        if time.monotonic() - self._measured > _FRESH_S:
+    def refresh(self, age_s: float = _FRESH_S) -> None:
+        """Measure anew, in little time, what is older than this. Raises StoreAway, StoreError."""
+        if time.monotonic() - self._measured > age_s:
             self._offset = measure(self._client, within_s=_WITHIN_S)
             self._measured = time.monotonic()
 

@@ -41,6 +41,17 @@ USERS_TOLD_S = 3.0
 LOADED = frozenset({"preparing", "ready", "running"})
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
+#: The report tells of a Redis that was away for so long, seconds.
+OUTAGE_S = 1.0
+
+
+def outage_sentence(lasted_s: Sequence[float]) -> str:
+    """What the report says of a Redis that was away, each time for so many seconds."""
+    often = "" if len(lasted_s) == 1 else f"{len(lasted_s)} times, in all "
+    return (
+        f"the coordinator could not reach or use Redis {often}for {sum(lasted_s):.0f} s: workers "
+        f"that could not either started nothing after {timers.LEASE_S:g} s"
+    )
 
 
 class LoadLoop:
@@ -60,6 +71,9 @@ class LoadLoop:
         self._steering = Steering(services)
         self._searches = [RateSearch(services, one) for one in self._workloads if one.is_search]
         self._polled = self._read_at = self._restated = self._tended = 0.0
+        #: When a poll reached Redis last, monotonic; how long it was away each time, seconds.
+        self._reached_at = time.monotonic()
+        self._outages: list[float] = []
         #: Since when Redis does not answer, monotonic.
         self._away_since: float | None = None
 
@@ -246,9 +260,22 @@ class LoadLoop:
 
     def _reached(self) -> None:
         """Redis answers, and takes what is written: one that is full only answers."""
+        now = time.monotonic()
         if self._status.store_away:
             self._away_since = None
             self._status.store_away = False
+            self._note_outage(now - self._reached_at)
+        self._reached_at = now
+
+    def _note_outage(self, lasted_s: float) -> None:
+        """Have the report say how long Redis was away, in one sentence for all times."""
+        if lasted_s < OUTAGE_S:
+            return
+        losses = self._status.losses
+        if self._outages:
+            losses.remove(outage_sentence(self._outages))
+        self._outages.append(lasted_s)
+        losses.append(outage_sentence(self._outages))
 
     def _poll(self) -> None:
         """Read heartbeats and answer them; write again what Redis may have lost."""

@@ -35,6 +35,8 @@ from osbench.coordinator.storage.progress import Snapshot
 
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
+#: A worker that comes late is told t0 by a measurement of Redis' clock that is no older, seconds.
+CLOCK_S = 1.0
 #: Results of the stop instant have arrived this long after it, seconds.
 LINGER_S = 0.25
 #: Between two snapshots, seconds.
@@ -328,7 +330,9 @@ class WorkloadRun:
 
     def _write_controls(self) -> None:
         stop_s = self.rules.stop_s
-        # that of a worker which comes late has to be told by the clock as it is now
+        if any(worker.ready and worker.granted == NOT_GRANTED for worker in self.workers.present):
+            # t0 has to be told by the clock of Redis as it is now
+            self.services.clock.refresh(CLOCK_S)
         t0_at = self.services.clock.at_s(self._t0_ns)
         changed = {
             worker: {

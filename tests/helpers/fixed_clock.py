@@ -14,7 +14,7 @@ class FixedClock:
     def measure(self) -> None:
         """Measures nothing."""
 
-    def refresh(self) -> None:
+    def refresh(self, age_s: float = 0.0) -> None:
         """Measures nothing."""
 
     def now_s(self) -> float:

@@ -69,6 +69,30 @@ class Verdict:
         """What the report says of the run, in one text."""
         return "\n".join(self.done.result["notes"])
 
+    def t0_on(self, label: str) -> float:
+        """The instant that a worker took for t0, monotonic seconds, by what ran on it."""
+        at = {line.iteration: line.at for line in self.lines if not line.answered}
+        # the probe looks at the clock a little after the engine has
+        return min(
+            at[int(row["iteration"])] - float(row["started_s"])
+            for row in self.rows
+            if row["worker"] == label and row["started_s"]
+        )
+
+    def told_late(self) -> list[float]:
+        """How much later than the report says each iteration noted its start, seconds.
+
+        The probe notes it a little later than the engine; both count from the worker's t0.
+        """
+        at = {line.iteration: line.at for line in self.lines if not line.answered}
+        t0s = {row["worker"]: 0.0 for row in self.rows if row["started_s"]}
+        t0s = {label: self.t0_on(label) for label in t0s}
+        return [
+            at[int(row["iteration"])] - t0s[row["worker"]] - float(row["started_s"])
+            for row in self.rows
+            if row["started_s"]
+        ]
+
     def starts(self, host: str) -> list[float]:
         """When iterations started on a host, monotonic seconds."""
         return sorted(line.at for line in self.lines if line.tag == host and not line.answered)

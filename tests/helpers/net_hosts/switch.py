@@ -62,8 +62,8 @@ class Port:
     #: From the host, and to it.
     sent: Cable = field(default_factory=Cable)
     received: Cable = field(default_factory=Cable)
-    #: When the last frame to this host arrives: frames do not overtake each other.
-    busy_until: float = 0.0
+    #: When the last frame to each other host arrives: frames of one way do not overtake each other.
+    arrivals: dict[str, float] = field(default_factory=dict)
 
 
 class Switch:
@@ -113,7 +113,7 @@ class Switch:
             if cable.cut or self._chance.random() < cable.loss:
                 return
             at += cable.delay_s + cable.jitter_s * self._chance.random()
-        other.busy_until = at = max(at, other.busy_until)
+        port.arrivals[other.name] = at = max(at, port.arrivals.get(other.name, 0.0))
         self._count += 1
         heapq.heappush(self._flying, (at, self._count, other, frame))
 
@@ -136,7 +136,7 @@ class Switch:
         (port,) = [one for one in self._ports.values() if one.name == request["port"]]
         port.sent, port.received = Cable(**request["sent"]), Cable(**request["received"])
         # what was slow does not keep back what is fast
-        port.busy_until = 0.0
+        port.arrivals.clear()
 
 
 def tap_in(pid: int) -> int:

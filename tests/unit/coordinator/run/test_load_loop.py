@@ -11,7 +11,9 @@ import pytest
 from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
 from osbench.common.errors import StoreAway, StoreLost
+from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import LeaveReason
+from osbench.coordinator.run import load_loop
 from osbench.coordinator.run.load_loop import LoadLoop
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.transport.receiver import Arrival
@@ -131,6 +133,33 @@ def test_redis_that_is_away_for_longer_than_patience_ends_the_run():
         desk.loop.run(lambda: None)
 
     assert "start" not in desk.workload.steps
+
+
+def test_the_report_tells_how_long_redis_was_away_in_one_sentence(monkeypatch):
+    desk = Desk()
+    monkeypatch.setattr(load_loop, "OUTAGE_S", 0.0)
+    turns = iter([False] * 30)
+    desk.workload.finished = lambda: next(turns, True)
+    desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
+
+    def fail_again(_: Any) -> None:
+        desk.services.pool.poll = Failing(nothing, 1)
+
+    desk.workload.start = fail_again
+    monkeypatch.setattr(timers, "POLL_S", 0.0)
+    desk.loop.run(lambda: None)
+
+    (sentence,) = desk.status.losses
+    assert sentence.startswith("the coordinator could not reach or use Redis 2 times, in all for ")
+
+
+def test_a_redis_that_was_away_for_a_moment_is_not_told():
+    desk = Desk()
+    desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
+
+    desk.loop.run(lambda: None)
+
+    assert desk.status.losses == []
 
 
 def test_redis_that_answers_and_takes_no_writes_ends_the_load_too():
