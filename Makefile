@@ -16,6 +16,11 @@ ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
+# of `make soak`: its length, iterations a second of each of its two workloads, and how many times as
+# often as usual the clocks of the protocol tick
+HOURS ?= 2
+RATE ?= 50
+SPEED ?= 1
 # of the first round of `make chaos`; a new one without it
 SEED ?=
 # plays all rounds of `make chaos`, whatever fails
@@ -37,7 +42,7 @@ WITHOUT ?=
 
 .PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs
 .PHONY: release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
-.PHONY: statistics pictures hosts
+.PHONY: statistics pictures hosts soak
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -50,6 +55,7 @@ help:
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
+	@echo "make soak    a run of HOURS (2) after which no process or key has grown (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
@@ -143,6 +149,11 @@ bench: $(VENV)/.ready $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
+
+# with SPEED=4 half an hour has as many heartbeats, polls and shipments as two hours have otherwise
+soak: $(VENV)/.ready
+	PYTHONPATH=tests:tests/lab nice $(BIN)/python -m soak --hours $(HOURS) --rate $(RATE) \
+		--speed $(SPEED) --output build/soak
 
 # a round takes about half a minute and, mostly, waits
 chaos: ROUNDS = 20

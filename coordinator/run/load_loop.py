@@ -39,6 +39,9 @@ USERS_END_S = 60.0
 USERS_TOLD_S = 3.0
 #: States of a worker that can still start iterations.
 LOADED = frozenset({"preparing", "ready", "running"})
+#: Between two looks at workers that prepare, and more for each of them, seconds.
+AWAIT_S = 0.02
+AWAIT_S_PER_WORKER = 0.0005
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
 #: The report tells of a Redis that was away for so long, seconds.
@@ -192,7 +195,7 @@ class LoadLoop:
                 raise FleetError(f"within {PREPARE_S:g} s {slow}")
 
     def _await_workers(self) -> None:
-        self._receive(0.02)
+        self._receive(max(AWAIT_S, AWAIT_S_PER_WORKER * len(self._present)))
         self._poll()
         for workload in self._workloads:
             workload.await_workers()

@@ -34,6 +34,7 @@ from bench.rows import (
     rally,
     report,
     resting,
+    scale,
     start,
     traced,
     traces,
@@ -62,6 +63,7 @@ ROWS: dict[str, ModuleType] = {
     "killed": killed,
     "report": report,
     "start": start,
+    "scale": scale,
 }
 
 #: Columns of the table where there is no terminal.

@@ -1,0 +1,93 @@
+"""What workers and iterations cost one coordinator and one Redis; simulated workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import numpy as np
+import psutil
+
+from bench.comparison import Comparison
+from bench.stage import Stage
+from simulation.figures import PRIORITY, Figures, prefer, simulate
+
+NEEDS = ()
+
+#: Workers and iterations a second of each run.
+POINTS = ((10, 1_000), (50, 1_000), (200, 1_000), (50, 20_000), (200, 20_000), (200, 100_000))
+#: Length of a load, seconds, at least.
+LOAD_S = 12.0
+
+
+def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
+    """Runs of an open load on 10 to 200 workers; CPU is that of the middle of the load."""
+    # who measures must not come late
+    prefer(PRIORITY, psutil.Process())
+    seconds = max(LOAD_S, stage.block_s * 2)
+    found: dict[tuple[int, int], list[Figures]] = {point: [] for point in POINTS}
+    for _ in range(stage.rounds):
+        for workers, rate in POINTS:
+            runner = {"rps": {"rps": rate, "times": round(rate * seconds)}}
+            figures = simulate(stage, workers, runner, seconds)
+            found[workers, rate].append(figures)
+            say(", ".join(f"{name} {_short(value)}" for name, value in asdict(figures).items()))
+    rows: list[Comparison] = []
+    for (workers, rate), several in found.items():
+        rows += _point(f"{workers} workers, {rate:,}/s", several)
+    return [*rows, *_fitted(list(found.values()))]
+
+
+def _point(what: str, several: Sequence[Figures]) -> list[Comparison]:
+    columns: dict[str, tuple[str, Callable[[Figures], float]]] = {
+        "coordinator, CPU": ("cores", lambda one: one.coordinator_cpu),
+        "Redis, CPU": ("cores", lambda one: one.redis_cpu),
+        "coordinator, memory": ("MB", lambda one: one.coordinator_mb),
+        "Redis, commands": ("1/s", lambda one: one.commands_per_s),
+        "Redis, bytes in": ("MB/s", lambda one: one.in_bytes_per_s / 1e6),
+        "coordinator not heard, most": ("s", lambda one: one.unheard_s[2]),
+    }
+    return [
+        _row(f"{name}: {what}", unit, tuple(map(value, several)))
+        for name, (unit, value) in columns.items()
+    ]
+
+
+def _fitted(points: Sequence[Sequence[Figures]]) -> list[Comparison]:
+    """Costs by worker and by iteration that fit the points best, round by round."""
+    rows = []
+    for whose in ("coordinator", "redis"):
+        parts = [
+            costs([(one.workers, one.rate, getattr(one, f"{whose}_cpu")) for one in several])
+            for several in zip(*points, strict=True)
+        ]
+        for at, (what, unit, scale) in enumerate(
+            (
+                ("without workers", "ms/s", 1e3),
+                ("of a worker", "ms/s", 1e3),
+                ("of 1,000 iterations", "ms", 1e6),
+            )
+        ):
+            rows.append(_row(f"{whose}, CPU {what}", unit, tuple(one[at] * scale for one in parts)))
+    return rows
+
+
+def costs(points: Sequence[tuple[int, float, float]]) -> tuple[float, float, float]:
+    """CPU seconds a second, of a worker a second, and of an iteration.
+
+    `points` are workers, iterations a second and CPU seconds a second; least squares.
+    """
+    factors = np.array([[1.0, workers, rate] for workers, rate, _ in points])
+    # of the same size, so that none of them is fitted worse than another
+    sizes = factors.max(axis=0)
+    found = np.linalg.lstsq(factors / sizes, np.array([cpu for _, _, cpu in points]), rcond=None)[0]
+    fixed, worker, iteration = (found / sizes).tolist()
+    return fixed, worker, iteration
+
+
+def _row(title: str, unit: str, values: tuple[float, ...]) -> Comparison:
+    return Comparison(row="scale", title=title, unit=unit, osbench=values)
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
