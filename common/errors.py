@@ -62,6 +62,10 @@ class StoreError(OsbenchError):
     """Redis or the broker rejects the connection: address, password, version or policy."""
 
 
+class StoreMissing(StoreError):
+    """Nobody serves at the address of Redis or the broker: perhaps not yet."""
+
+
 class CalibrationError(OsbenchError):
     """A calibration ran and gave no cost of a good iteration: the service failed or was slow."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -106,6 +108,8 @@ def main(  # noqa: PLR0913 - one per option of the command
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
         click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
         if not private:
+            # nothing runs yet that would have to be drained
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             # problems that every process would have are reported once
             _ready(conf, plugin_path)
         sys.exit(Supervisor(conf, config_file, plugin_path, private).run())
@@ -153,18 +157,25 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
 
 
 def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
-    """Raise OsbenchError where the keys, Redis or a plug-in path are missing."""
+    """Wait for Redis; raises OsbenchError where the keys or a plug-in path are missing, or it is
+    unfit.
+    """
     # imported here, since somebody waits for the workers of local mode
     from osbench.common.plugin import plugin_files  # noqa: PLC0415 - see above
     from osbench.common.protocol import redis_client  # noqa: PLC0415 - see above
     from osbench.common.protocol.keyring import Keyring  # noqa: PLC0415 - see above
+    from osbench.common.protocol.waiting import wait_until_there  # noqa: PLC0415 - see above
 
     Keyring.load(conf.security.key_file)
-    url = conf.messaging.redis_url
-    with redis_client.connect(url, conf.messaging.redis_timeout_s) as client:
-        redis_client.check(client, url)
     for path in (*conf.worker.plugin_path, *plugin_paths):
         plugin_files.files_of(path)
+    url = conf.messaging.redis_url
+    with redis_client.connect(url, conf.messaging.redis_timeout_s) as client:
+        wait_until_there(partial(redis_client.check, client, url), _say)
+
+
+def _say(what: str) -> None:
+    click.echo(escaped(f"osbench-worker: {what}"), err=True)
 
 
 def _check(conf: Any, processes: int | None) -> int:

@@ -291,7 +291,8 @@ _COORDINATOR = [
     _seconds(
         "wait_for_workers_s",
         30.0,
-        "Seconds that a run waits for enough free workers before it gives up.",
+        "Seconds that a run waits for Redis and the broker, and for enough free workers, before it "
+        "gives up.",
     ),
     _plugin_path(),
     _metrics_address("a run while it goes on"),

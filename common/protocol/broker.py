@@ -11,7 +11,7 @@ from kombu import Exchange, Queue, compression
 from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel as KombuChannel
 
-from osbench.common.errors import StoreError
+from osbench.common.errors import StoreError, StoreMissing
 from osbench.common.masking import mask_url
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
@@ -90,7 +90,7 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
 
 
 def check(broker_url: str, timeout_s: float) -> None:
-    """Raise StoreError where the broker is not reachable or rejects the login."""
+    """Raise StoreMissing where the broker is not there, StoreError where it refuses the login."""
     with application(broker_url).connection_for_write(connect_timeout=timeout_s) as connection:
         try:
             # without a limit Celery would retry for ever
@@ -101,7 +101,10 @@ def check(broker_url: str, timeout_s: float) -> None:
             *connection.connection_errors,
             *connection.channel_errors,
         ) as error:
-            raise StoreError(
+            # a wrong password is known by its words alone
+            refused = any(word in str(error) for word in ("ACCESS_REFUSED", "PRECONDITION"))
+            kind = StoreError if refused else StoreMissing
+            raise kind(
                 f"cannot connect to the broker at {mask_url(broker_url)}: {error}; "
                 "is [messaging] broker_url right?"
             ) from None

@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.connection import Connection
 from redis.retry import Retry
 
-from osbench.common.errors import StoreAway, StoreError
+from osbench.common.errors import StoreAway, StoreError, StoreMissing
 from osbench.common.masking import mask_url
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 
@@ -43,6 +43,7 @@ _OF_PIPELINE = " of pipeline caused error: "
 #: Where operators read what a user of Redis has to be allowed.
 _ACL_PAGE = "docs/operations.md#a-user-for-osbench"
 _ANOTHER_PROTOCOL = "does not answer as Redis does"
+_WRONG_ADDRESS = "is [messaging] redis_url right?"
 
 
 def connect(url: str, timeout_s: float) -> Client:
@@ -113,7 +114,7 @@ def _address_remedy(url: str, error: StoreAway) -> str:
         sign in text for sign in ("closed", "reset", _ANOTHER_PROTOCOL)
     ):
         return "if it expects TLS, [messaging] redis_url begins with rediss://"
-    return "is [messaging] redis_url right?"
+    return _WRONG_ADDRESS
 
 
 def server_run_id(client: Client) -> str:
@@ -123,14 +124,19 @@ def server_run_id(client: Client) -> str:
 
 
 def check(client: Client, url: str) -> None:
-    """Raise StoreError where the server is not reachable, too old, or may evict keys."""
+    """Raise StoreMissing where nobody serves, StoreError where it is unfit.
+
+    It is where it is too old, or may evict keys, or speaks otherwise than its address says.
+    """
     try:
         with reached(url):
             version = str(client.info("server")["redis_version"])
             policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
     except StoreAway as error:
-        # before a run has started this means a wrong address, not a lost server
-        raise StoreError(f"{error}; {_address_remedy(url, error)}") from None
+        # before a run has started this means a wrong address, or a server that is not there yet
+        remedy = _address_remedy(url, error)
+        kind = StoreMissing if remedy == _WRONG_ADDRESS else StoreError
+        raise kind(f"{error}; {remedy}") from None
     if tuple(map(int, re.findall(r"\d{1,9}", version)[:2])) < MINIMUM_VERSION:
         raise StoreError(
             f"Redis at {mask_url(url)} is version {version[:40]}; "

@@ -78,6 +78,11 @@ class _Relay:
         self._pass()
         return self._count
 
+    @property
+    def interrupted(self) -> bool:
+        """Somebody wants it to end."""
+        return self._count > 0
+
     def begin(self, one: Run) -> Run:
         """Have a run that takes them."""
         self._run = one
@@ -131,6 +136,8 @@ def resume_once(
             plugin_paths=plan.plugins.paths,
             keyring=saved.keyring,
             earlier=directory.path,
+            wait_s=plan.wait_s,
+            patient=lambda: not relay.interrupted,
         ) as connection,
         progress,
     ):
@@ -193,6 +200,8 @@ def execute_plan(
             processes=plan.local_processes,
             virtual_users=plan.local_users,
             plugin_paths=plan.plugins.paths,
+            wait_s=plan.wait_s,
+            patient=lambda: not relay.interrupted,
         ) as connection,
         progress,
     ):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from oslo_config import cfg
 
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
+from osbench.common.protocol.waiting import wait_until_there
 from osbench.coordinator.local.local_mode import LocalMode
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,22 +47,29 @@ def connected(
     plugin_paths: Sequence[str],
     keyring: Keyring | None = None,
     earlier: Path | None = None,
+    wait_s: float = 0.0,
+    patient: Callable[[], bool] = lambda: True,
 ) -> Iterator[Connection]:
     """The shared Redis of the configuration, else local mode with workers of its own.
 
-    `keyring` has the keys of a local run that is resumed, `earlier` is its directory.
+    `keyring` has the keys of a local run that is resumed, `earlier` is its directory. A shared
+    Redis, or broker, that is not there is waited for, `wait_s` seconds at most, while somebody is
+    `patient`.
 
-    Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit.
+    Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit,
+    StoreMissing where it is not there, KeyboardInterrupt where nobody is patient.
     """
     url = conf.messaging.redis_url
     if url:
         shared = Keyring.load(conf.security.key_file)
-        check(connect(url, conf.messaging.redis_timeout_s), url)
+        timeout_s = conf.messaging.redis_timeout_s
+        wait_until_there(partial(check, connect(url, timeout_s), url), LOG.warning, wait_s, patient)
         if conf.messaging.broker_url:
             # Celery takes a while to import, and local mode begins without it
             from osbench.common.protocol import broker  # noqa: PLC0415 - see above
 
-            broker.check(conf.messaging.broker_url, conf.messaging.redis_timeout_s)
+            look = partial(broker.check, conf.messaging.broker_url, timeout_s)
+            wait_until_there(look, LOG.warning, wait_s, patient)
         yield Connection(
             redis_url=url,
             broker_url=conf.messaging.broker_url or url,

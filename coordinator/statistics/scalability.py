@@ -153,7 +153,8 @@ def _weighted(design: Floats, times: Floats) -> Floats | None:
     scale: Floats = times
     coefficients: Floats = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
-        coefficients = np.linalg.lstsq(design / scale[:, None], times / scale, rcond=None)[0]
+        found = np.linalg.lstsq(design / scale[:, None], times / scale, rcond=None)[0]
+        coefficients = np.asarray(found, np.float64)
         fitted = design @ coefficients
         if fitted.min() <= 0:
             return None

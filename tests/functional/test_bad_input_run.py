@@ -123,7 +123,7 @@ def test_a_redis_that_is_not_there(cluster: Cluster) -> None:
     port = free_port()
     url = f"redis://:wrong-secret@127.0.0.1:{port}/0"
 
-    arguments = against(cluster, url)
+    arguments = (*against(cluster, url), "--wait-for-workers", "0")
 
     is_refused(cluster.site, *arguments, says=(f"127.0.0.1:{port}", "does not answer", "redis_url"))
     assert "wrong-secret" not in cluster.site.run(*arguments).out

@@ -28,6 +28,7 @@ from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
+from osbench.common.protocol.waiting import wait_until_there
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check, scheduling
@@ -121,6 +122,18 @@ def _controller(app: Celery, name: str, consumer_cls: type[Consumer]) -> Any:
     )
 
 
+def _await_servers(conf: cfg.ConfigOpts, *, private: bool) -> None:
+    """Wait until Redis and the broker are there. Raises StoreError where one is unfit."""
+    url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
+    timeout_s = conf.messaging.redis_timeout_s
+    # the Redis of local mode is there, or has died
+    wait_s = 0.0 if private else None
+    look = partial(check, connect(url, timeout_s), url)
+    wait_until_there(look, LOG.warning, wait_s)
+    if broker_url:
+        wait_until_there(partial(broker.check, broker_url, timeout_s), LOG.warning, wait_s)
+
+
 def main(
     conf: cfg.ConfigOpts,
     plugin_paths: list[str],
@@ -145,9 +158,7 @@ def main(
     url = conf.messaging.redis_url
     ring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s
-    check(connect(url, timeout_s), url)
-    if conf.messaging.broker_url:
-        broker.check(conf.messaging.broker_url, timeout_s)
+    _await_servers(conf, private=private)
     refuse_exits()
     log = LogBook()
     capture(log)

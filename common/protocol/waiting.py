@@ -1,0 +1,43 @@
+"""Waiting for servers that are not there yet: programs start in any order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from osbench.common.errors import StoreMissing
+
+#: Between two looks, and between two messages that say so, seconds.
+LOOK_S = 0.5
+TELL_S = 30.0
+
+
+def wait_until_there(
+    look: Callable[[], None],
+    tell: Callable[[str], None],
+    wait_s: float | None = None,
+    patient: Callable[[], bool] = lambda: True,
+) -> None:
+    """Call `look` until it raises StoreMissing no more; `tell` gets a sentence now and then.
+
+    `wait_s` is the longest wait, seconds; None is for ever. Raises what `look` raises, StoreMissing
+    once the wait is over, and KeyboardInterrupt where nobody is `patient` any more.
+    """
+    begun = time.monotonic()
+    told = begun - TELL_S
+    while True:
+        try:
+            look()
+        except StoreMissing as error:
+            now = time.monotonic()
+            if not patient():
+                raise KeyboardInterrupt from None
+            if wait_s is not None and now - begun >= wait_s:
+                raise
+            if now - told >= TELL_S:
+                told = now
+                bound = "" if wait_s is None else f", for {wait_s:g} s at most"
+                tell(f"{error} Waiting for it{bound}; Ctrl-C ends this")
+            time.sleep(LOOK_S)
+        else:
+            return
