@@ -54,35 +54,40 @@ def _point(what: str, several: Sequence[Figures]) -> list[Comparison]:
 
 
 def _fitted(points: Sequence[Sequence[Figures]]) -> list[Comparison]:
-    """Costs by worker and by iteration that fit the points best, round by round."""
+    """What fits the points best, round by round."""
+    parts = (
+        ("without workers", "ms/s", 1e3),
+        ("of a worker", "ms/s", 1e3),
+        ("of a block and a batch", "ms", 1e3),
+        ("of 1,000 iterations", "ms", 1e6),
+    )
     rows = []
     for whose in ("coordinator", "redis"):
-        parts = [
-            costs([(one.workers, one.rate, getattr(one, f"{whose}_cpu")) for one in several])
+        found = [
+            costs(
+                [
+                    ((one.workers, one.blocks_per_s, one.rate), getattr(one, f"{whose}_cpu"))
+                    for one in several
+                ]
+            )
             for several in zip(*points, strict=True)
         ]
-        for at, (what, unit, scale) in enumerate(
-            (
-                ("without workers", "ms/s", 1e3),
-                ("of a worker", "ms/s", 1e3),
-                ("of 1,000 iterations", "ms", 1e6),
-            )
-        ):
-            rows.append(_row(f"{whose}, CPU {what}", unit, tuple(one[at] * scale for one in parts)))
+        for at, (what, unit, scale) in enumerate(parts):
+            values = tuple(one[at] * scale for one in found)
+            rows.append(_row(f"{whose}, CPU {what}", unit, values))
     return rows
 
 
-def costs(points: Sequence[tuple[int, float, float]]) -> tuple[float, float, float]:
-    """CPU seconds a second, of a worker a second, and of an iteration.
+def costs(points: Sequence[tuple[tuple[float, ...], float]]) -> list[float]:
+    """What one of each costs: first what is there without any of them. Least squares.
 
-    `points` are workers, iterations a second and CPU seconds a second; least squares.
+    `points` are how many there are of each, a second, and CPU seconds a second.
     """
-    factors = np.array([[1.0, workers, rate] for workers, rate, _ in points])
+    factors = np.array([[1.0, *counts] for counts, _ in points])
     # of the same size, so that none of them is fitted worse than another
     sizes = factors.max(axis=0)
-    found = np.linalg.lstsq(factors / sizes, np.array([cpu for _, _, cpu in points]), rcond=None)[0]
-    fixed, worker, iteration = (found / sizes).tolist()
-    return fixed, worker, iteration
+    found = np.linalg.lstsq(factors / sizes, np.array([cpu for _, cpu in points]), rcond=None)[0]
+    return [float(one) for one in found / sizes]
 
 
 def _row(title: str, unit: str, values: tuple[float, ...]) -> Comparison:

@@ -37,6 +37,7 @@ DOCUMENTS = (
     "docs/index.md",
     "docs/bench.md",
     "docs/performance.md",
+    "docs/scaling.md",
     "docs/chaos.md",
     "docs/architecture.md",
 )

@@ -78,5 +78,6 @@ def test_a_series_of_a_process_that_has_ended_is_not_judged():
 
 
 def test_every_kind_of_series_has_a_limit():
-    assert limit_of("worker 1: memory MB") == limit_of("coordinator: memory MB") > 0
+    assert limit_of("worker 1: memory MB") == limit_of("supervisor: memory MB") == 4.0
+    assert limit_of("coordinator: memory MB") == 24.0
     assert limit_of("Redis: keys") == 2.0
