@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,7 +34,12 @@ class Dues:
     def of(self, numbers: Ints) -> Ints:
         """Due instants of some numbers; of forgotten ones an instant long past."""
         found = np.full(len(numbers), -(1 << 60), np.int64)
-        for first, dues in zip(self._first, self._dues, strict=True):
+        if not len(numbers):
+            return found
+        # two minutes of parts are some hundreds, of which a grant needs one
+        begin = max(0, bisect.bisect_right(self._first, int(numbers.min())) - 1)
+        end = bisect.bisect_right(self._first, int(numbers.max()))
+        for first, dues in zip(self._first[begin:end], self._dues[begin:end], strict=True):
             inside = (numbers >= first) & (numbers < first + len(dues))
             found[inside] = dues[numbers[inside] - first]
         return found

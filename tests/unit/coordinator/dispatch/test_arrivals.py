@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from osbench.common.intervals import Intervals
 from osbench.coordinator.dispatch.arrivals import (
@@ -36,6 +38,22 @@ def test_what_was_forgotten_or_never_planned_is_long_past():
 
     assert found[1] == KEPT_NS + 100
     assert found[0] == found[2] < -(10**17)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=20), st.data())
+def test_each_number_has_the_instant_of_its_part(parts: list[tuple[int, int]], data: st.DataObject):
+    dues, known, first = Dues(), {}, 1
+    for gap, count in parts:
+        first += gap
+        instants = [100 * number + gap for number in range(first, first + count)]
+        dues.add(first, ints(*instants))
+        known.update(zip(range(first, first + count), instants, strict=True))
+        first += count
+    asked = data.draw(st.lists(st.integers(0, first + 2), max_size=10))
+
+    found = dues.of(ints(*asked)).tolist()
+
+    assert found == [known.get(number, -(1 << 60)) for number in asked]
 
 
 def test_instants_are_cut_into_spans():
