@@ -20,6 +20,7 @@ from osbench.coordinator.formatting import instant
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.run_report import RunReport
+from osbench.coordinator.report.staircase.stage_steps import staircase_json
 from osbench.coordinator.results.error_groups import ErrorGroup
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import requests_summary
@@ -116,6 +117,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         },
         "stages": [dataclasses.asdict(stage) for stage in outcome.stages],
         "search": _search(outcome.search),
+        "staircase": staircase_json(outcome),
         "requests": requests_summary(statistics.requests),
         "start_lag": _times(statistics.start_lag, over_time.start_lag),
         "loops": _loops(statistics),

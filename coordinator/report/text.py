@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.chart_text import chart_text
+from osbench.coordinator.report.staircase.staircase_text import staircase_lines
 from osbench.coordinator.report.text_extras import (
     CHARTS,
     Line,
@@ -142,6 +144,9 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     yield from search_lines(workload)
     yield from stage_lines(workload)
     yield from plan_lines(workload)
+    # runs of older releases, and loads of one level, have none
+    steps = staircase_lines(workload["staircase"]) if workload.get("staircase") else ()
+    yield from zip(chain(["staircase"], repeat("")), map(Text, steps), strict=False)
     yield from request_lines(workload)
     yield from _tracing_lines(workload)
     yield from _error_lines(workload)

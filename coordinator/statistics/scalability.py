@@ -153,14 +153,14 @@ def _weighted(design: Floats, times: Floats) -> Floats | None:
     scale: Floats = times
     coefficients: Floats = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
-        found = np.linalg.lstsq(design / scale[:, None], times / scale, rcond=None)[0]
-        coefficients = np.asarray(found, np.float64)
+        solved = np.linalg.lstsq(design / scale[:, None], times / scale, rcond=None)[0]
+        coefficients = np.asarray(solved, np.float64)
         fitted = design @ coefficients
         if fitted.min() <= 0:
             return None
         if np.allclose(fitted, scale, rtol=1e-9):
             break
-        scale = np.asarray(fitted, np.float64)
+        scale = fitted
     return coefficients
 
 

@@ -50,4 +50,11 @@ def test_users_come_pause_and_come_again_and_each_stage_is_reported() -> None:
         assert sum(one["ok"] for one in stages) == sums["ok"]
         assert stages[1]["p50_s"] >= 0.05
         assert "stages 0 s to 1 s, 0 to 4 users: " in text
+        # users that work all the time: as many are in flight, and N / X is the time of an iteration
+        steps = workload["staircase"]["steps"]
+        assert [one["load"] for one in steps] == [one["concurrency"] for one in steps] == [2, 4]
+        assert 0 < stages[1]["in_flight"] <= 4.001
+        assert 0 < steps[1]["throughput"] <= 4 / 0.05 + 1
+        assert "staircase users ok/s in flight" in text
+        assert workload["staircase"]["fit_sentence"] in text
         assert "<h3>Stages</h3>" in page.read_text("utf-8")

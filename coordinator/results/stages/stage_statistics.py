@@ -18,6 +18,8 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 MOST_STAGES = 100
 
 _PERCENTS = (50.0, 95.0, 99.0)
+#: After all instants, nanoseconds.
+_NEVER = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,11 @@ class StageFigures:
     dropped: int
     #: Iterations that were due in the stage and ended well, per second of the stage.
     ok_per_s: float
-    #: Of those that ended well: service times of closed loads, response times of open ones.
+    #: Iterations that ended well while the stage lasted, whenever they were due, per second.
+    ended_per_s: float
+    #: Iterations that were running on average while it lasted, without think time.
+    in_flight: float
+    #: Of those that were due in it: service times of closed loads, response times of open ones.
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
@@ -50,6 +56,9 @@ class _Part:
     end: float
     outcomes: list[int] = field(default_factory=lambda: [0] * (len(Outcome) + 1))
     times: Histogram = field(default_factory=Histogram)
+    #: Iterations that ended well while the stage lasted, and nanoseconds that iterations ran then.
+    ended: int = 0
+    flight_ns: float = 0.0
 
     def cut(self, at_s: float, from_s: float, to_s: float | None) -> None:
         """End at an instant, before `to_s`: at the level that is asked for there."""
@@ -102,6 +111,8 @@ class StageStatistics:
             # reasons are not told by stage
             part.outcomes[Outcome.DROPPED_LATE] = statistics.count("dropped")
             part.times.merge(times.ok)
+            part.ended = statistics.count("ok")
+            part.flight_ns = statistics.busy_s * 1e9
 
     def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
         """From an instant on, `asked` is the load in place of what was planned from there on."""
@@ -121,7 +132,7 @@ class StageStatistics:
         if not self:
             return
         places = np.searchsorted(self._begins, columns.due, side="right") - 1
-        times = columns.ended - (columns.due if self._is_open else columns.started + columns.idle)
+        times = columns.ended - (columns.due if self._is_open else columns.started) - columns.idle
         for place in np.unique(places).tolist():
             here = places == place
             part = self._parts[max(0, place)]
@@ -129,6 +140,35 @@ class StageStatistics:
             for code, number in enumerate(np.bincount(outcomes).tolist()):
                 part.outcomes[code] += number
             part.times.add(times[here][outcomes == Outcome.OK])
+        self._add_flight(columns)
+
+    def _add_flight(self, columns: Columns) -> None:
+        """Count iterations in the stages in which they ran and ended."""
+        # an end of the load, where it is known: what ends after it is in no stage
+        after = [] if self._lasts_s is None else [round(self._lasts_s * 1e9)]
+        edges = np.array([*self._begins, *after, _NEVER])
+        ran = columns.outcome <= Outcome.TIMED_OUT
+        started, ended = columns.started[ran], columns.ended[ran]
+        lengths = np.maximum(ended - started, 1)
+        working = 1 - np.minimum(columns.idle[ran], lengths) / lengths
+        first = np.maximum(np.searchsorted(edges, started, side="right") - 1, 0)
+        last = np.maximum(np.searchsorted(edges, ended, side="right") - 1, 0)
+        within = first == last
+        flights = np.bincount(
+            first[within], (lengths * working)[within], minlength=len(edges)
+        ).astype(np.float64)
+        across = np.flatnonzero(~within)
+        if len(across):
+            for place in range(int(first[across].min()), int(last[across].max()) + 1):
+                begun = np.maximum(started[across], edges[place] if place else started[across])
+                spent = np.maximum(np.minimum(ended[across], edges[place + 1]) - begun, 0)
+                flights[place] += float((spent * working[across]).sum())
+        ends = np.bincount(last[columns.outcome[ran] == Outcome.OK], minlength=len(edges))
+        for part, flight_ns, count in zip(
+            self._parts, flights.tolist(), ends.tolist(), strict=False
+        ):
+            part.flight_ns += flight_ns
+            part.ended += count
 
     def figures(self, until_s: float) -> Iterator[StageFigures]:
         """The stages that have begun by an instant, seconds after t0; none of a single one."""
@@ -159,6 +199,8 @@ def _figures(part: _Part, from_s: float, to_s: float) -> StageFigures:
         timed_out=counts[Outcome.TIMED_OUT],
         dropped=sum(counts[Outcome.TIMED_OUT + 1 :]),
         ok_per_s=ok / (to_s - from_s),
+        ended_per_s=part.ended / (to_s - from_s),
+        in_flight=part.flight_ns / 1e9 / (to_s - from_s),
         p50_s=found[0],
         p95_s=found[1],
         p99_s=found[2],

@@ -37,7 +37,9 @@ def test_accounts_keep_changes_and_begin_stages():
     assert accounts.changes[0] == accounts.changes[1] == [CHANGE]
     found = [(one.from_s, one.to_s, one.begin, one.end, one.ok) for one in stages.figures(99)]
     assert found == [(0, 20.5, 5, 5, 2), (20.5, 60, 7, 7, 0)]
-    assert next(stages.figures(99)).p50_s == pytest.approx(1, rel=0.01)
+    first = next(stages.figures(99))
+    assert first.p50_s == pytest.approx(1, rel=0.01)
+    assert (first.ended_per_s, first.in_flight) == pytest.approx((2 / 20.5, 2 / 20.5))
 
 
 def row(number, due_s):

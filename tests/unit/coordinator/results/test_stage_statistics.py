@@ -122,3 +122,77 @@ def test_too_many_stages_have_no_statistics():
 
     assert spans(of(StagedRate({"stages": stages})), 1e6) == []
     assert len(spans(of(StagedRate({"stages": stages[:-1]})), 1e6)) == MOST_STAGES
+
+
+def test_iterations_run_and_end_in_stages_whenever_they_were_due():
+    found = of(UP_AND_DOWN)
+    ok = Outcome.OK
+
+    # across the change at 10 s, across the end at 40 s, and what was not started
+    found.add(rows((9, 9, 12, ok), (38, 38, 45, ok), (20, 20, 20, Outcome.DROPPED_LATE)))
+    found.add(rows((1, 1, 4, ok), (9, 9.5, 10.5, Outcome.FAILED), (39, 41, 42, ok)))
+    first, second = found.figures(45)
+
+    assert first.ended_per_s == pytest.approx(1 / 10)
+    assert second.ended_per_s == pytest.approx(1 / 30)
+    assert first.in_flight == pytest.approx((1 + 3 + 0.5) / 10)
+    assert second.in_flight == pytest.approx((2 + 2 + 0.5) / 30)
+    assert first.ok_per_s == pytest.approx(2 / 10)
+
+
+def test_an_overload_ends_less_than_it_begins():
+    # 10/s, then 40/s; one is served after the other, 20 of them a second
+    arrivals = [at / 10 for at in range(100)] + [10 + at / 40 for at in range(400)]
+    free, served = 0.0, []
+    for due in arrivals:
+        free = max(due, free) + 0.05
+        served.append((due, due, free, Outcome.OK))
+    runner = StagedRate(
+        {
+            "start": 10,
+            "stages": [
+                {"duration": 10, "target": 10},
+                {"duration": 0, "target": 40},
+                {"duration": 10, "target": 40},
+            ],
+        }
+    )
+    found = of(runner)
+
+    found.add(rows(*served))
+    light, heavy = found.figures(30)
+
+    assert (light.ok_per_s, heavy.ok_per_s) == (10, 40)
+    assert light.ended_per_s == pytest.approx(10)
+    assert heavy.ended_per_s == pytest.approx(20, rel=0.02)
+    assert light.in_flight == pytest.approx(0.5, rel=0.02)
+    # it grows by 20 each second, to 200
+    assert heavy.in_flight == pytest.approx(100, rel=0.02)
+
+
+def test_think_time_is_no_time_in_flight_nor_in_times():
+    thinking = decode_rows(
+        encode_rows(
+            [(1, int(Outcome.OK), SECOND, 2 * SECOND, 6 * SECOND, 3 * SECOND, 0, (), None)], [], 0
+        )
+    )
+    found, closed = of(UP_AND_DOWN), of(StagedUsers({"stages": [{"duration": 10, "users": 8}] * 2}))
+
+    found.add(thinking)
+    closed.add(thinking)
+    (first,), (of_closed, _) = found.figures(10), closed.figures(20)
+
+    assert first.in_flight == of_closed.in_flight == pytest.approx(0.1)
+    assert first.p50_s == pytest.approx(2, rel=0.01)
+    assert of_closed.p50_s == pytest.approx(1, rel=0.01)
+
+
+def test_an_iteration_may_run_through_stages():
+    steps = [{"duration": 1, "target": at} for at in range(1, 6)]
+    found = of(StagedRate({"stages": steps}))
+
+    found.add(rows((0.5, 0.5, 4.25, Outcome.OK)))
+
+    flights = [stage.in_flight for stage in found.figures(5)]
+    assert flights == pytest.approx([0.5, 1, 1, 1, 0.25])
+    assert [stage.ended_per_s for stage in found.figures(5)] == [0, 0, 0, 0, 1]
