@@ -21,6 +21,7 @@ _SCRIPTS = (
     "axes.js",
     "timecharts.js",
     "curve.js",
+    "staircase.js",
     "outputs.js",
     "timeline.js",
     "iterations.js",

@@ -123,6 +123,7 @@ def payload(
         "curve": data.curve,
         "otherCurve": data.other_curve,
         "intervals": _intervals(workload.main_times),
+        "staircase": workload.summary.get("staircase"),
         "lagLimit": 1e3 * workload.lag_limit_s,
     }
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from osbench.coordinator.report.html import live_parts, render_page, render_repo
 from osbench.coordinator.report.html.page_assets import policy
 from osbench.coordinator.report.html.workload_facts import workloads_of
 from osbench.coordinator.report.run_facts import CRASHED, RUNNING
+from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
 from osbench.coordinator.results.totals import Offered
 
 
@@ -263,3 +264,44 @@ def test_an_open_load_with_one_arrival_is_an_open_load(tmp_path: Path) -> None:
     assert "Dummy.dummy, open load" in html
     assert "too few arrivals for a rate" in html
     assert [one.kind for one in workloads_of(facts)] == ["response"]
+
+
+LOADS = [10, 20, 30, 40, 50, 60]
+
+
+def test_a_load_of_several_levels_has_a_staircase_with_its_table(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    steps = [
+        StaircaseStep(
+            load=load,
+            throughput=min(load, 35.0),
+            p50_s=0.1,
+            p95_s=0.1 if at < 4 else 0.1 * at,
+            p99_s=None if at == 1 else 0.9,
+            concurrency=at,
+            count=100,
+            failed=at // 6,
+        )
+        for at, load in enumerate(LOADS, 1)
+    ]
+    stairs = staircase_of(steps, is_open=True)
+    assert stairs is not None
+    summary["workloads"][0]["staircase"] = asdict(stairs)
+
+    html = render_report(replace(facts, summary=summary))
+    live = render_page(replace(facts, summary=summary, state=RUNNING), live=True)
+
+    assert html.count("<h3>Staircase</h3>") == 1
+    part = html.partition("<h3>Staircase</h3>")[2].partition('<div id="w1-tables">')[0]
+    rows = part.partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]
+    assert re.findall(r'<th scope="row">(\d+)<', "".join(rows)) == [str(n) for n in LOADS]
+    assert ["knee" in row for row in rows] == [False, False, True, False, False, False]
+    assert stairs.knee_sentence in part
+    assert stairs.fit_sentence in part
+    assert 'id="w1-steps"' in part
+    assert 'id="w1-stept"' in part
+    drawn = data_of(html)["workloads"][0]["staircase"]
+    assert [step["load"] for step in drawn["steps"]] == LOADS
+    # what the live page replaces would take the charts away
+    assert "<h3>Staircase</h3>" not in live
