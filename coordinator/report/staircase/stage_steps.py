@@ -1,18 +1,21 @@
-"""The staircase of one load: its stages, and what the summary has of them."""
+"""The staircase of one load: its stages or trials, and what the summary has of them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
 from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
 from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, TrialFigures
 
 
 def staircase_json(outcome: WorkloadOutcome) -> dict[str, Any] | None:
     """The staircase of a workload as the summary has it; None where its load has no steps."""
-    found = staircase_of(_steps(outcome), is_open=outcome.offered.concurrency is None)
+    steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search)
+    found = staircase_of(steps, is_open=outcome.offered.concurrency is None)
     return None if found is None else dataclasses.asdict(found)
 
 
@@ -31,3 +34,27 @@ def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
                 count=stage.ok,
                 failed=stage.failed + stage.timed_out,
             )
+
+
+def _trial_steps(search: SearchOutcome) -> Iterator[StaircaseStep]:
+    """The rates that were tried, lowest first; means where there were several trials of one."""
+    by_rate: dict[float, list[TrialFigures]] = {}
+    for trial in search.trials:
+        if trial.cause != DISTURBED:
+            by_rate.setdefault(trial.rate, []).append(trial)
+    for rate, trials in sorted(by_rate.items()):
+        yield StaircaseStep(
+            load=rate,
+            throughput=fmean(trial.ok_per_s for trial in trials),
+            p50_s=_mean([trial.p50_s for trial in trials]),
+            p95_s=_mean([trial.p95_s for trial in trials]),
+            p99_s=_mean([trial.p99_s for trial in trials]),
+            concurrency=fmean(trial.concurrency for trial in trials),
+            count=sum(trial.ok for trial in trials),
+            failed=sum(trial.failed + trial.timed_out for trial in trials),
+        )
+
+
+def _mean(times: Sequence[float | None]) -> float | None:
+    known = [one for one in times if one is not None]
+    return fmean(known) if known else None

@@ -10,9 +10,11 @@ from rich.console import Console
 
 from helpers.readme import REPOSITORY
 from helpers.sample_reports import constant_workload, rps_workload, run_report
+from osbench.common.plugin.runner import Capacity
 from osbench.coordinator.report.staircase.staircase_text import STEPS, staircase_lines
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.text import render
+from osbench.coordinator.results.search.trials import SearchOutcome, TrialFigures
 from osbench.coordinator.results.stages.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Warmup
 from osbench.coordinator.statistics.scalability import scalability
@@ -142,3 +144,63 @@ def test_summaries_of_older_releases_have_no_staircase():
     render(summary, Console(file=file, width=120))
 
     assert "staircase" not in file.getvalue()
+
+
+def trial(rate, p95_s, cause="", ok=100):
+    return TrialFigures(
+        rate=rate,
+        held=not cause,
+        cause=cause,
+        detail=cause and "p95 is too high",
+        from_s=1.0,
+        to_s=11.0,
+        ok=ok,
+        failed=1,
+        timed_out=0,
+        dropped=0,
+        ok_per_s=ok / 10,
+        p50_s=None if p95_s is None else p95_s / 2,
+        p95_s=p95_s,
+        p99_s=p95_s,
+        concurrency=rate / 10,
+        actions={"look": 0.25},
+    )
+
+
+SEARCH = SearchOutcome(
+    capacity=Capacity(kind="found", rate=15.5, low=14.0, high=17.0, held=15.0, broke=20.0),
+    trials=(
+        trial(10.0, 0.1),
+        trial(20.0, 0.9, "sla"),
+        trial(15.0, 0.2, ok=150),
+        trial(15.0, 0.4, ok=170),
+        trial(17.0, None, "disturbed", ok=0),
+    ),
+    limit="at 20.0/s there was no core left",
+    grown=(("look", 0.25, 0.75),),
+)
+
+
+def test_trials_of_a_search_are_steps_and_those_of_one_rate_one_step():
+    found = staircase(replace(rps_workload(), search=SEARCH))
+
+    steps = [(one["load"], one["throughput"], one["p95_s"], one["count"]) for one in found["steps"]]
+    assert steps == [(10, 10, 0.1, 100), (15, 16, pytest.approx(0.3), 320), (20, 10, 0.9, 100)]
+
+
+def test_a_search_is_told_with_its_trials():
+    summary = summary_of(replace(rps_workload(), search=SEARCH))
+    console = Console(file=io.StringIO(), width=160)
+
+    render(summary, console)
+
+    assert summary["workloads"][0]["search"]["limit"] == "at 20.0/s there was no core left"
+    text = " ".join(console.file.getvalue().split())
+    assert (
+        "capacity 15.5/s, with 95 % between 14.0 and 17.0/s; the highest rate that held was 15.0/s"
+        " look grew from 250ms to 750ms on average"
+    ) in text
+    assert (
+        "trials 10/s held: 10.0 ok/s, p50 50.0ms, p95 100ms, p99 100ms 20/s did not hold: " in text
+    )
+    assert "17/s says nothing: 0 ok/s, disturbed" in text or "17/s says nothing: 0" in text
