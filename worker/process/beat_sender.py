@@ -52,8 +52,12 @@ class BeatSender:
         self._thread = threading.Thread(target=self._loop, name="heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Send the first heartbeat, then start the thread. Raises StoreAway, StoreError."""
-        self._send()
+        """Send the first heartbeat, then start the thread. Raises StoreError."""
+        try:
+            self._send()
+        except StoreAway as error:
+            # a first packet that gets lost takes a connection longer than a heartbeat may take
+            LOG.warning("%s; heartbeats go on", error)
         self._thread.start()
 
     def wake(self) -> None:
