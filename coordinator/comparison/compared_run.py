@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,12 +74,23 @@ class ComparedRun:
     @cached_property
     def fingerprint(self) -> str:
         """Equal for runs of the same task, load, deployment and number of workers."""
+        return self._digest(lambda runner: runner)
+
+    @cached_property
+    def kinship(self) -> str:
+        """The same for runs whose loads may differ, but for the type of runner."""
+        return self._digest(lambda runner: sorted(runner or ()))
+
+    def _digest(self, load: Callable[[Any], Any]) -> str:
         essence = {
             "deployment": self.deployment,
             "workloads": [
                 [
                     name,
-                    {key: asked.get(key) for key in _ASKED},
+                    {
+                        key: load(asked.get(key)) if key == "runner" else asked.get(key)
+                        for key in _ASKED
+                    },
                     [
                         [one["name"], one["config"]]
                         for one in self.workloads[name].get("contexts", [])

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
+from osbench.coordinator.comparison.load_series import RunsStaircase
 from osbench.coordinator.comparison.trends import RunsTrend
 
 #: Version of these formats.
@@ -28,3 +29,8 @@ def trends_json(trends: Sequence[RunsTrend]) -> dict[str, Any]:
                 written["ratio"] = change.ratio
         found.append(document)
     return {"format": FORMAT, "trends": found}
+
+
+def staircases_json(found: Sequence[RunsStaircase]) -> dict[str, Any]:
+    """The JSON object of staircases of several runs."""
+    return {"format": FORMAT, "staircases": [asdict(one) for one in found]}

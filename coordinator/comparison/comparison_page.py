@@ -52,7 +52,7 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
     if not colon:
         told, rest = result.sentence, ""
     reach = _reach(result)
-    environment = _environment()
+    environment = page_environment()
     environment.filters["forest"] = lambda row: _forest(row, reach, result.margin)
     names = [name or "" for name in result.names]
     return environment.get_template("comparison.html.j2").render(
@@ -72,7 +72,7 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
 
 def trends_page(trends: Sequence[RunsTrend]) -> str:
     """Trends as a page; there must be one at least."""
-    return _environment().get_template("trends.html.j2").render(trends=list(trends), frame=None)
+    return page_environment().get_template("trends.html.j2").render(trends=list(trends), frame=None)
 
 
 def compare_command(result: ComparisonResult) -> str:
@@ -83,7 +83,8 @@ def compare_command(result: ComparisonResult) -> str:
     return f"osbench-coord compare {before}{against}{after}{margin}"
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Templates of pages, with the filters that they use."""
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -146,7 +147,7 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
         low, high = map(at, row.interval)
         parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="8" y2="8"/>')
     parts.append(f'<path class="centre" d="M{at(row.ratio)} 8h0"/>')
-    return _svg("forest", 16, parts)
+    return drawing("forest", 16, parts)
 
 
 def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
@@ -180,10 +181,11 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
         begin = edge
         if number == len(one.changes) - 1:
             parts.append(f'<path class="level" d="M{x(edge)} {y(change.after_s)}H{_WIDTH}"/>')
-    return _svg("series", _HEIGHT, parts)
+    return drawing("series", _HEIGHT, parts)
 
 
-def _svg(name: str, height: int, parts: Sequence[str]) -> Markup:
+def drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
+    """A drawing of `parts` of SVG, 1000 units wide, for a class of the style."""
     # numbers and our own words only: nothing of a run's text gets in here
     return Markup(  # noqa: S704
         f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'

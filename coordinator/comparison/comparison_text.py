@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -20,9 +21,11 @@ from osbench.coordinator.comparison.comparison_result import (
     ComparisonResult,
     WorkloadChanges,
 )
+from osbench.coordinator.comparison.load_series import RunsStaircase
 from osbench.coordinator.comparison.run_series import common_keys, common_workloads, log_values
 from osbench.coordinator.comparison.trends import RunsTrend
 from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.report.staircase.staircase_text import staircase_lines
 
 _STYLES = {
     ChangeVerdict.WORSE: "bold red",
@@ -114,6 +117,16 @@ def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
     _show(console, Padding(table, (0, 0, 0, 3)))
     if len(runs) > 1:
         _show(console, Text("   spread: standard deviation between runs", style="italic"))
+
+
+def show_staircase(found: RunsStaircase, console: Console) -> None:
+    """Print the staircase of a workload over runs."""
+    heading = Text(f"{plain(found.task)}", style="bold")
+    where = f", deployment {plain(found.deployment)}" if found.deployment else ""
+    heading.append(f"  {plain(found.workload)}{where}, by load", style="not bold")
+    _show(console, heading)
+    for line in staircase_lines(asdict(found.staircase)):
+        _show(console, Padding(Text(line), (0, 0, 0, 3)))
 
 
 def show_trend(trend: RunsTrend, console: Console) -> None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
 from osbench.coordinator.cli.comparison_options import html_option, json_option
 from osbench.coordinator.comparison.compared_run import ComparedRun, finished_runs
-from osbench.coordinator.comparison.comparison_json import trends_json
+from osbench.coordinator.comparison.comparison_json import staircases_json, trends_json
 from osbench.coordinator.comparison.comparison_page import trends_page
-from osbench.coordinator.comparison.comparison_text import show_trend
+from osbench.coordinator.comparison.comparison_text import show_staircase, show_trend
+from osbench.coordinator.comparison.load_series import staircases_of
+from osbench.coordinator.comparison.staircase_page import staircases_page
 from osbench.coordinator.comparison.trends import trend_of
 
 #: Runs of a trend, unless stated otherwise.
 _LAST = 60
+
+_Shown = TypeVar("_Shown")
 
 
 @click.command()
@@ -35,6 +41,11 @@ _LAST = 60
     metavar="N",
     help="Newest runs of each fingerprint.",
 )
+@click.option(
+    "--by-load",
+    is_flag=True,
+    help="Runs that differ in their rate or virtual users alone, by load in place of time.",
+)
 @json_option
 @html_option
 @with_settings
@@ -44,6 +55,7 @@ def trends(
     fingerprint: str | None,
     tag: tuple[str, ...],
     last: int,
+    by_load: bool,
     as_json: bool,
     page: Path | None,
 ) -> None:
@@ -54,14 +66,21 @@ def trends(
     run. Changes are looked for from 8 runs on; runs whose load was not the one asked for are left
     out.
 
+    With --by-load runs belong together whose loads differ and nothing else: throughput and
+    latency by load, the knee, and from six loads on how throughput scales.
+
     \b
     Examples:
       osbench-coord trends
       osbench-coord trends --task "Nightly boot test" --html trends.html
+      osbench-coord trends --by-load --task "Nightly boot test"
       osbench-coord trends --json | jq '.trends[].series[].changes'
     """
+    if by_load and fingerprint is not None:
+        raise UsageError("--by-load takes no --fingerprint: the loads of its runs differ")
     finished = finished_runs(str(settings.conf.data_dir), tag)
-    groups = _groups(run for run in finished if task in (None, run.manifest.get("task")))
+    chosen = (run for run in finished if task in (None, run.manifest.get("task")))
+    groups = _groups(chosen, by_load)
     if fingerprint is not None:
         groups = {name: runs for name, runs in groups.items() if name.startswith(fingerprint)}
     if not groups:
@@ -69,20 +88,41 @@ def trends(
     if task is None and fingerprint is None:
         newest = max(groups, key=lambda name: groups[name][-1].run_id)
         groups = {newest: groups[newest]}
-    found = [trend_of(runs[-last:]) for runs in groups.values()]
-    if page is not None:
-        write_file(page, trends_page(found))
-    if as_json:
-        click.echo(json.dumps(trends_json(found), indent=1))
+    newest_runs = [runs[-last:] for runs in groups.values()]
+    if by_load:
+        stairs = [one for runs in newest_runs for one in staircases_of(runs)]
+        if not stairs:
+            raise UsageError(
+                "no two finished runs differ in their load alone: run the task at several rates"
+                " or numbers of virtual users"
+            )
+        _write(page, as_json, staircases_page, staircases_json, show_staircase, stairs)
         return
-    for number, trend in enumerate(found):
+    found = [trend_of(runs) for runs in newest_runs]
+    _write(page, as_json, trends_page, trends_json, show_trend, found)
+
+
+def _write(
+    page: Path | None,
+    as_json: bool,
+    to_page: Callable[[Sequence[_Shown]], str],
+    to_json: Callable[[Sequence[_Shown]], dict[str, Any]],
+    show: Callable[[_Shown, Console], None],
+    found: Sequence[_Shown],
+) -> None:
+    if page is not None:
+        write_file(page, to_page(found))
+    if as_json:
+        click.echo(json.dumps(to_json(found), indent=1))
+        return
+    for number, one in enumerate(found):
         if number:
             click.echo()
-        show_trend(trend, console())
+        show(one, console())
 
 
-def _groups(runs: Iterable[ComparedRun]) -> dict[str, list[ComparedRun]]:
+def _groups(runs: Iterable[ComparedRun], by_load: bool) -> dict[str, list[ComparedRun]]:
     found: dict[str, list[ComparedRun]] = {}
     for run in runs:
-        found.setdefault(run.fingerprint, []).append(run)
+        found.setdefault(run.kinship if by_load else run.fingerprint, []).append(run)
     return found

@@ -120,12 +120,12 @@ def _knee(steps: Sequence[StaircaseStep], unit: str) -> tuple[Knee | None, str]:
     if at == 0:
         return None, (
             f"No knee: p95 grew faster than throughput from the least load,"
-            f" {three_digits(loads[0])}{unit}, on."
+            f" {loads[0]:.4g}{unit}, on."
         )
     if at == len(loads) - 1:
         return None, (
             f"No knee: throughput grew faster than p95 up to the greatest load,"
-            f" {three_digits(loads[at])}{unit}."
+            f" {loads[at]:.4g}{unit}."
         )
     knee = Knee(
         load=loads[at],
@@ -135,8 +135,8 @@ def _knee(steps: Sequence[StaircaseStep], unit: str) -> tuple[Knee | None, str]:
         p95_s=means[at][1],
     )
     return knee, (
-        f"The knee is near {three_digits(knee.load)}{unit}, between {three_digits(knee.below)} and"
-        f" {three_digits(knee.above)}{unit}: {three_digits(knee.throughput)} ok/s with p95"
+        f"The knee is near {knee.load:.4g}{unit}, between {knee.below:.4g} and"
+        f" {knee.above:.4g}{unit}: {three_digits(knee.throughput)} ok/s with p95"
         f" {duration(knee.p95_s)}. Beyond it p95 grows faster than throughput."
     )
 

@@ -168,3 +168,54 @@ def test_trends_without_runs_say_so(invoke):
 
     assert found.exit_code == 2
     assert "no finished run matches" in found.output
+
+
+def at_rates(*rates):
+    """Runs of one task at several rates."""
+    for rate in rates:
+        (run,) = trend_runs(Queue(rate=rate, load=rate / 100, duration_s=10), chance(), count=1)
+        (workload,), (asked,) = run.summary["workloads"], run.manifest["workloads"]
+        latency = {**workload["latency"], "response": workload["latency"]["service"]}
+        offered = {**workload["offered"], "rate_planned": rate}
+        workload = {
+            **workload,
+            "latency": latency,
+            "offered": offered,
+            "throughput": {"ok_per_s": rate, "span_s": 10.0},
+        }
+        yield dataclasses.replace(
+            run,
+            manifest={
+                **run.manifest,
+                "workloads": [{**asked, "runner": {"rps": {"rps": rate}}}],
+            },
+            summary={**run.summary, "run_id": f"at{rate}", "workloads": [workload]},
+        )
+
+
+def test_runs_at_several_rates_are_shown_by_load(invoke, tmp_path):
+    keep(tmp_path, at_rates(20, 50, 80))
+
+    text = invoke("trends", "--by-load", "--html", str(tmp_path / "s.html"))
+    document = json.loads(invoke("trends", "--by-load", "--json").stdout)
+
+    assert text.exit_code == 0, text.output
+    assert "Queue.get, deployment lab, by load" in text.output
+    rows = [line.split() for line in text.output.splitlines() if "  at" in line]
+    assert [row[0] for row in rows] == ["20", "50", "80"]
+    assert rows[1][-3:] == ["at50", "<-", "knee"]
+    assert "<code>at50</code>" in (tmp_path / "s.html").read_text("utf-8")
+    (found,) = document["staircases"]
+    assert [step["load"] for step in found["staircase"]["steps"]] == [20, 50, 80]
+
+
+def test_runs_of_one_load_are_no_staircase_and_it_says_what_to_do(invoke, tmp_path):
+    keep(tmp_path, at_rates(20))
+
+    found = invoke("trends", "--by-load")
+
+    assert found.exit_code == 2
+    assert "run the task at several rates" in found.output
+    both = invoke("trends", "--by-load", "--fingerprint", "abc")
+    assert both.exit_code == 2
+    assert "--by-load takes no --fingerprint" in both.output

@@ -112,7 +112,7 @@ def test_the_text_has_a_row_a_step_and_marks_the_knee():
     assert [row[0] for row in table[1:]] == [str(level) for level in LEVELS]
     assert [row[-1] for row in table[1:]] == ["3", "3", "3", "knee", "3", "3"]
     rest = " ".join(" ".join(lines[at + 7 :]).split())
-    assert rest.startswith("The knee is near 8.00 users, between 4.00 and 16.0 users: ")
+    assert rest.startswith("The knee is near 8 users, between 4 and 16 users: ")
     assert "than throughput. Universal Scalability Law: lambda" in rest
 
 

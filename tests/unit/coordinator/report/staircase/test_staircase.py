@@ -28,7 +28,7 @@ def test_the_knee_is_where_p95_begins_to_grow_faster_than_throughput():
     assert [one.load for one in found.steps] == [10, 20, 30, 40, 50]
     assert (found.knee.load, found.knee.below, found.knee.above) == (30, 20, 40)
     assert (found.knee.throughput, found.knee.p95_s) == (30, 0.11)
-    assert found.knee_sentence.startswith("The knee is near 30.0/s, between 20.0 and 40.0/s")
+    assert found.knee_sentence.startswith("The knee is near 30/s, between 20 and 40/s")
 
 
 def test_steps_of_one_load_count_as_one():
@@ -46,8 +46,8 @@ def test_without_a_knee_it_says_on_which_side_of_the_steps_it_may_be():
     down = staircase_of(RISING[2:], is_open=False)
 
     assert up.knee is down.knee is None
-    assert "up to the greatest load, 30.0 users" in up.knee_sentence
-    assert "from the least load, 30.0 users" in down.knee_sentence
+    assert "up to the greatest load, 30 users" in up.knee_sentence
+    assert "from the least load, 30 users" in down.knee_sentence
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Runs that differ in their load alone, as a staircase: each of them is a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.report.staircase.staircase import (
+    Staircase,
+    StaircaseStep,
+    staircase_of,
+)
+from osbench.coordinator.results.totals import is_open_load
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsStaircase:
+    """The staircase of one workload over runs."""
+
+    task: str
+    deployment: str | None
+    workload: str
+    staircase: Staircase
+
+
+def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
+    """A staircase for each workload that these runs, all of one kinship, had at several loads."""
+    newest = runs[-1]
+    found = []
+    for workload in newest.workloads:
+        is_open = is_open_load(newest.workloads[workload]["offered"])
+        staircase = staircase_of(_steps(runs, workload, is_open), is_open=is_open)
+        if staircase is not None:
+            found.append(
+                RunsStaircase(
+                    task=str(newest.manifest.get("task", "")),
+                    deployment=newest.deployment,
+                    workload=workload,
+                    staircase=staircase,
+                )
+            )
+    return found
+
+
+def _steps(runs: Iterable[ComparedRun], workload: str, is_open: bool) -> Iterator[StaircaseStep]:
+    for run in runs:
+        one = run.workloads.get(workload)
+        # a run whose load changed is no step; runs of older releases do not say
+        if one is not None and not one.get("stages"):
+            step = _step(run.run_id, one, is_open)
+            if step is not None:
+                yield step
+
+
+def _step(run_id: str, one: Mapping[str, Any], is_open: bool) -> StaircaseStep | None:
+    offered, throughput = one["offered"], one["throughput"]
+    load = offered["rate_planned"] if is_open else offered["concurrency"]
+    if not load or not throughput["ok_per_s"] or is_open_load(offered) != is_open:
+        return None
+    times = one["latency"]["response" if is_open else "service"]["ok"]
+    service = one["latency"]["service"].values()
+    busy_s = sum((state["mean"] or 0.0) * state["count"] for state in service)
+    accounting = one["accounting"]
+    return StaircaseStep(
+        load=float(load),
+        throughput=float(throughput["ok_per_s"]),
+        p50_s=times["p50"],
+        p95_s=times["p95"],
+        p99_s=times["p99"],
+        concurrency=busy_s / throughput["span_s"] if is_open else float(load),
+        count=int(times["count"]),
+        failed=int(accounting["failed"] + accounting["timed_out"]),
+        name=run_id,
+    )
