@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import warnings
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from celery import Celery
 from kombu import Exchange, Queue, compression
@@ -36,7 +37,7 @@ def application(broker_url: str) -> Celery:
     # nobody compresses what is sent here: a small message could become gigabytes
     for kind in ("application/x-gzip", "application/x-bz2", "application/x-lzma"):
         compression.register(_refuse_compressed, _refuse_compressed, kind)
-    app = Celery("osbench", broker=broker_url, set_as_current=False, fixups=[])
+    app = Celery("osbench", broker=_for_celery(broker_url), set_as_current=False, fixups=[])
     app.conf.update(
         task_serializer="msgpack",
         accept_content=["msgpack"],
@@ -56,6 +57,15 @@ def application(broker_url: str) -> Celery:
         # kombu would take any certificate, where the address does not say otherwise
         app.conf.broker_use_ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
     return app
+
+
+def _for_celery(url: str) -> str:
+    """An address as Celery has it: a socket of Redis has another scheme there."""
+    parts = urlsplit(url)
+    if parts.scheme != "unix":
+        return url
+    (database,) = parse_qs(parts.query).get("db", ["0"])[-1:]
+    return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={database}"
 
 
 def sending_application(broker_url: str) -> Celery:

@@ -56,8 +56,9 @@ def _steps(runs: Iterable[ComparedRun], workload: str, is_open: bool) -> Iterato
 
 def _step(run_id: str, one: Mapping[str, Any], is_open: bool) -> StaircaseStep | None:
     offered, throughput = one["offered"], one["throughput"]
+    # an open load has no users, and a closed one no rate
     load = offered["rate_planned"] if is_open else offered["concurrency"]
-    if not load or not throughput["ok_per_s"] or is_open_load(offered) != is_open:
+    if not load or not throughput["ok_per_s"]:
         return None
     times = one["latency"]["response" if is_open else "service"]["ok"]
     service = one["latency"]["service"].values()
