@@ -24,7 +24,9 @@ def test_the_guide_from_repeats_to_trends() -> None:
         for name, text in files(GUIDE).items():
             (desk / name).write_text(machine.text(text), encoding="utf-8")
 
-        compared, duelled, trends = (machine.run(step) for step in blocks("comparing", GUIDE))
+        compared, duelled, trends, by_load = (
+            machine.run(step) for step in blocks("comparing", GUIDE)
+        )
 
         # which percentile is named first depends on the machine's other work
         assert re.search(r"Worse: p\d+ of Dummy\.dummy takes", compared), compared
@@ -33,5 +35,7 @@ def test_the_guide_from_repeats_to_trends() -> None:
         assert "too few to look for changes" in trends
         document = json.loads((desk / "trends.json").read_text("utf-8"))
         assert [len(one["runs"]) for one in document["trends"]] == [3]
-        for page in ("comparison.html", "duel.html", "trends.html"):
+        assert "Dummy.dummy, by load" in by_load
+        assert "A fit takes 6 steps of different concurrency or more; there are 3" in by_load
+        for page in ("comparison.html", "duel.html", "trends.html", "steps.html"):
             assert (desk / page).read_text("utf-8").startswith("<!doctype html>")
