@@ -68,3 +68,17 @@ def test_what_waiting_would_not_mend_is_an_error_at_once(here: Site) -> None:
     assert refused.code == 2
     assert "refuses access" in refused.err
     assert "wrong-word" not in refused.err
+
+
+def test_redis_at_a_unix_socket_serves_as_broker_too(here: Site) -> None:
+    with redis_server(password="of-socket", unixsocket=True) as redis:
+        here.configure({"messaging": {"redis_url": redis.url}})
+        here.coord("keys", "new")
+        worker = here.start("osbench-worker", "--processes", "1")
+        done = here.coord("run", "--json", "--wait-for-workers", "120", here.task(GOOD))
+        worker.process.send_signal(signal.SIGTERM)
+        worker.finish()
+
+    assert redis.url.startswith("unix://")
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 20

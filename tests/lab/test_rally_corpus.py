@@ -163,7 +163,7 @@ BAD = {
         '{"version": 2, "title": "t", "subtasks": [{"title": "s", "runner": {"serial": {}}}]}',
         "scenario",
     ),
-    "two scenarios": (v2({"Dummy.dummy": {}, "Dummy.failure": {}}), "too many|at most 1"),
+    "two scenarios": (v2({"Dummy.dummy": {}, "Dummy.failure": {}}), "too many|names 2 scenarios"),
     "an argument of the template": ("Dummy.dummy: [{args: {sleep: {{ pause }} } }]", "pause"),
     "a scenario": (v2({"Dummy.nothing": {}}), "Dummy.nothing"),
     "a scenario that is no more": (

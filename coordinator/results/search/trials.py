@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Capacity, SearchingRunner, Trial
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import Columns
@@ -45,13 +48,13 @@ class TrialFigures:
     failed: int
     timed_out: int
     dropped: int
-    #: Iterations that ended well, per second that was judged.
+    #: Iterations that ended well while it was judged, per second, whenever they were due.
     ok_per_s: float
     #: Response times of those; None without any.
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
-    #: Iterations in flight on average (Little's law: rate of those that ran, times service time).
+    #: Iterations in flight while it was judged, on average.
     concurrency: float
     #: Mean duration of atomic actions that ended well, seconds, by name.
     actions: Mapping[str, float]
@@ -87,11 +90,23 @@ class _Held:
         self.sla = sla
         self.statistics = WorkloadStatistics()
         self.errors: Counter[str] = Counter()
+        #: Iterations that ended well while it was judged, and nanoseconds of those in flight then.
+        self.ended_ok = self.in_flight_ns = 0
 
     def end(self, at_s: float) -> None:
         """The load ends, perhaps before its time, because what would come could not mend it."""
         self.ended = True
         self.to_s = max(self.from_s, min(self.to_s, at_s))
+
+    def flow(self, columns: Columns) -> None:
+        """Count what ended, and what was in flight, whenever it was due."""
+        begin, end = round(self.from_s * 1e9), round(self.to_s * 1e9)
+        ran = columns.outcome <= Outcome.TIMED_OUT
+        started, ended = columns.started[ran], columns.ended[ran]
+        inside = np.minimum(ended, end) - np.maximum(started, begin)
+        self.in_flight_ns += int(inside[inside > 0].sum())
+        within = (columns.ended >= begin) & (columns.ended < end)
+        self.ended_ok += int(np.count_nonzero(within & (columns.outcome == Outcome.OK)))
 
     def judged(self, columns: Columns) -> Columns:
         """The rows that count."""
@@ -142,6 +157,7 @@ class Trials:
         """Count rows, each iteration once; `texts` describes their failures by number."""
         first, last = int(columns.due.min()), int(columns.due.max())
         for one in reversed(self._held):
+            one.flow(columns)
             if first < round(one.to_s * 1e9) and last >= round(one.from_s * 1e9):
                 mine = one.judged(columns)
                 if len(mine):
@@ -214,11 +230,11 @@ class Trials:
             failed=statistics.count("failed"),
             timed_out=statistics.count("timed_out"),
             dropped=statistics.count("dropped"),
-            ok_per_s=statistics.count("ok") / length_s,
+            ok_per_s=one.ended_ok / length_s,
             p50_s=p50,
             p95_s=p95,
             p99_s=p99,
-            concurrency=statistics.busy_s / length_s,
+            concurrency=one.in_flight_ns / 1e9 / length_s,
             actions={
                 name: timings.ok.mean / 1e9
                 for name, timings in statistics.actions.items()
