@@ -74,14 +74,17 @@ class ComparedRun:
     @cached_property
     def fingerprint(self) -> str:
         """Equal for runs of the same task, load, deployment and number of workers."""
-        return self._digest(lambda runner: runner)
+        return self._digest(lambda runner: runner, workers=True)
 
     @cached_property
     def kinship(self) -> str:
-        """The same for runs whose loads may differ, but for the type of runner."""
-        return self._digest(lambda runner: sorted(runner or ()))
+        """The same of runs whose loads may differ, but for the type of runner.
 
-    def _digest(self, load: Callable[[Any], Any]) -> str:
+        Their workers may, too: a load of one virtual user takes one.
+        """
+        return self._digest(lambda runner: sorted(runner or ()), workers=False)
+
+    def _digest(self, load: Callable[[Any], Any], *, workers: bool) -> str:
         essence = {
             "deployment": self.deployment,
             "workloads": [
@@ -95,7 +98,7 @@ class ComparedRun:
                         [one["name"], one["config"]]
                         for one in self.workloads[name].get("contexts", [])
                     ],
-                    len(self.workloads[name]["workers"]),
+                    *([len(self.workloads[name]["workers"])] if workers else []),
                 ]
                 for name, asked in self.asked.items()
             ],

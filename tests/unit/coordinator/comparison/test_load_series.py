@@ -92,8 +92,10 @@ def test_kinship_is_of_all_but_the_load(runs):
         first, manifest={**first.manifest, "workloads": [{**asked, "args": {"size": 11}}]}
     )
     closed = run_at(20, runner={"constant": {"concurrency": 4}})
+    alone = run_at(20, workers=[{"host": "a"}])
 
-    assert first.kinship == second.kinship
+    assert first.kinship == second.kinship == alone.kinship
+    assert first.fingerprint != alone.fingerprint
     assert first.fingerprint != second.fingerprint
     assert len({first.kinship, other.kinship, closed.kinship}) == 3
 
