@@ -117,7 +117,7 @@ def test_a_worker_may_not_do_what_is_the_coordinators(server: RedisServer, comma
 def test_a_right_that_is_missing_is_named(here: Site, server: RedisServer) -> None:
     admin = server.client()
     admin.execute_command("ACL", "SETUSER", "osbench-coordinator", "-hset")
-    supervisor = worker(here, server)
+    worker(here, server)
     try:
         arguments = ["run", "--wait-for-workers", "120", here.task(LOAD)]
         done = here.coord(*arguments)
