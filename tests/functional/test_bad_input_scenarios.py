@@ -317,6 +317,8 @@ def test_csv_tells_each_iteration_with_its_error(run: tuple[Site, Finished]) -> 
 def test_a_scenario_that_blocks_the_event_loop_is_named() -> None:
     with site() as here:
         here.write("bad.py", PLUGIN)
+        # what it blocks is more than that, on any machine
+        here.configure({"benchmark": {"lag_limit_s": 0.1}})
         done = here.run(here.task(workload("Bad.blocking")), "--plugin-path", "bad.py")
 
     (found,) = done.result["workloads"]

@@ -1,1 +1,1 @@
-"""The command that says before a run what it needs."""
+"""Commands for before a run: how many workers it needs, and what would make it fail."""

@@ -1,0 +1,110 @@
+"""Looks at this host: Python, limits, data directory, keys and plug-ins."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from oslo_config import cfg
+
+from osbench import __version__
+from osbench.common.errors import OsbenchError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.keyring import Keyring
+from osbench.coordinator.deployments.registry import Deployments
+from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
+from osbench.coordinator.storage.data_directory import check_writable
+
+#: Less free space than this may not last for a run, bytes.
+LEAST_FREE = 1 << 30
+#: Files that a worker process opens beside those of its virtual users.
+OWN_FILES = 64
+
+
+def look_at_host(conf: cfg.ConfigOpts, plugins: Plugins) -> Iterator[Diagnosis]:
+    """All findings on this host."""
+    yield Diagnosis(
+        about="version",
+        state=OK,
+        detail=f"osbench {__version__}, Python {platform.python_version()}",
+    )
+    yield _data_dir(conf)
+    yield from _keys(conf)
+    yield _files(conf)
+    yield from _plugins(plugins)
+    yield from _deployments(conf)
+
+
+def _data_dir(conf: cfg.ConfigOpts) -> Diagnosis:
+    about, path = "data directory", Path(conf.data_dir)
+    try:
+        check_writable(conf.data_dir)
+    except OsbenchError as error:
+        return Diagnosis(about=about, state=ERROR, detail=str(error))
+    nearest = next(one for one in (path, *path.parents) if one.exists())
+    free = shutil.disk_usage(nearest).free
+    detail = f"{path}, {free / (1 << 30):.1f} GiB free"
+    if free < LEAST_FREE:
+        remedy = "`osbench-coord runs prune` removes old runs; or name another [DEFAULT] data_dir"
+        return Diagnosis(about=about, state=WARNING, detail=detail, remedy=remedy)
+    return Diagnosis(about=about, state=OK, detail=detail)
+
+
+def _keys(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
+    if not conf.messaging.redis_url:
+        return  # local mode has keys of its own
+    try:
+        ring = Keyring.load(conf.security.key_file)
+    except OsbenchError as error:
+        yield Diagnosis(about="keys", state=ERROR, detail=str(error))
+        return
+    count = len(ring.keys)
+    detail = f"{conf.security.key_file}, {count} {'key' if count == 1 else 'keys'}"
+    yield Diagnosis(about="keys", state=OK, detail=f"{detail}, mode 0600")
+
+
+def _files(conf: cfg.ConfigOpts) -> Diagnosis:
+    # workers raise the soft limit to the hard one
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = int(conf.worker.virtual_users) + OWN_FILES
+    bound = "any number of" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+    detail = f"{bound} open files for each process of this host"
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        return Diagnosis(
+            about="open files",
+            state=WARNING,
+            detail=f"{detail}; a worker of [worker] virtual_users = "
+            f"{conf.worker.virtual_users} may open {wanted:,}",
+            remedy="raise the limit (LimitNOFILE, ulimits, /etc/security/limits.conf)",
+        )
+    return Diagnosis(about="open files", state=OK, detail=detail)
+
+
+def _plugins(plugins: Plugins) -> Iterator[Diagnosis]:
+    if not plugins.paths:
+        return
+    try:
+        plugins.import_files()
+        faults = plugins.faults()
+    except OsbenchError as error:
+        faults = [str(error)]
+    for fault in faults:
+        yield Diagnosis(about="plug-ins", state=ERROR, detail=fault)
+    if not faults:
+        yield Diagnosis(about="plug-ins", state=OK, detail=", ".join(plugins.paths))
+
+
+def _deployments(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
+    try:
+        kept = Deployments(conf.data_dir)
+        names = kept.names()
+        for name in names:
+            kept.get(name)
+    except OsbenchError as error:
+        yield Diagnosis(about="deployments", state=ERROR, detail=str(error))
+        return
+    if names:
+        yield Diagnosis(about="deployments", state=OK, detail=", ".join(names))

@@ -1,0 +1,164 @@
+"""Looks at the shared Redis: version, policy, memory, rights, clock, certificate."""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import redis
+from oslo_config import cfg
+
+from osbench.common.errors import OsbenchError
+from osbench.common.masking import mask_url
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.redis_client import Client, check, connect, reached
+from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
+from osbench.coordinator.formatting import duration
+
+#: A server that answers later makes starts and ends of loads late, seconds.
+SLOW_S = 0.1
+#: Clocks may differ; so far apart something is wrong, seconds.
+APART_S = 60.0
+#: A certificate that ends sooner is to be renewed, days.
+SOON_DAYS = 30
+#: `maxmemory` below it may not hold what waits while a coordinator is slow, bytes.
+LEAST_MEMORY = 256 << 20
+_DAY_S = 86_400.0
+
+
+def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
+    """All findings on the Redis of the configuration; those after one that cannot be used fail."""
+    url = conf.messaging.redis_url
+    if not url:
+        yield Diagnosis(
+            about="Redis",
+            state=OK,
+            detail="none: runs are in local mode, with a Redis and workers of their own",
+        )
+        return
+    try:
+        client = connect(url, conf.messaging.redis_timeout_s)
+        check(client, url)
+        with reached(url):
+            yield from _server(client, url)
+            yield from _certificate(client, url)
+            yield from _rights(client)
+    except OsbenchError as error:
+        yield Diagnosis(about="Redis", state=ERROR, detail=str(error))
+
+
+def _server(client: Client, url: str) -> Iterator[Diagnosis]:
+    begun = time.monotonic()
+    seconds, micros = client.time()
+    took_s = time.monotonic() - begun
+    offset_s = seconds + micros / 1e6 - time.time() + took_s / 2
+    server, memory = client.info("server"), client.info("memory")
+    name = server.get("server_name", "redis")
+    version = server.get("valkey_version") or server["redis_version"]
+    detail = f"{mask_url(url)}, {name} {version}, answers in {duration(took_s)}, keeps all keys"
+    if took_s > SLOW_S:
+        remedy = "loads that begin and end late are the least of it: bring Redis nearer"
+        yield Diagnosis(about="Redis", state=WARNING, detail=detail, remedy=remedy)
+    else:
+        yield Diagnosis(about="Redis", state=OK, detail=detail)
+    most = int(memory.get("maxmemory", 0))
+    if 0 < most < LEAST_MEMORY:
+        yield Diagnosis(
+            about="memory",
+            state=WARNING,
+            detail=f"maxmemory is {most >> 20} MiB",
+            remedy="give Redis 768 MiB: results wait there while a coordinator is slow",
+        )
+    detail = f"Redis is {duration(abs(offset_s))} {'ahead' if offset_s > 0 else 'behind'}"
+    if abs(offset_s) > APART_S:
+        remedy = "runs are right nevertheless, logs and traces are hard to compare: set the clocks"
+        yield Diagnosis(about="clock", state=WARNING, detail=detail, remedy=remedy)
+    else:
+        yield Diagnosis(about="clock", state=OK, detail=detail)
+
+
+def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:
+    if not url.startswith("rediss://"):
+        local = url.startswith("unix://") or any(
+            f"{mark}{host}" in url for mark in "@/" for host in ("127.0.0.1", "localhost", "[::1]")
+        )
+        if not local:
+            yield Diagnosis(
+                about="TLS",
+                state=WARNING,
+                detail="passwords and results cross the network in clear",
+                remedy="use TLS on a network that you do not own (docs/operations.md#tls)",
+            )
+        return
+    pool = client.connection_pool
+    connection: Any = pool.get_connection()
+    try:
+        sock = connection._sock
+        ends = ssl.cert_time_to_seconds(sock.getpeercert()["notAfter"])
+        left = (ends - time.time()) / _DAY_S
+        detail = f"{sock.version()}, the certificate of Redis is valid for {left:.0f} days"
+    finally:
+        pool.release(connection)
+    if left < SOON_DAYS:
+        yield Diagnosis(about="TLS", state=WARNING, detail=detail, remedy="renew it")
+    else:
+        yield Diagnosis(about="TLS", state=OK, detail=detail)
+
+
+def _rights(client: Client) -> Iterator[Diagnosis]:
+    """Try what a coordinator does, on keys of our own that end with this."""
+    scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
+    kinds = ("text", "hash", "set", "list", "sorted", "stream", "count")
+    text, table, members, queue, ranks, stream, number = (f"{scratch}:{kind}" for kind in kinds)
+    tries: list[tuple[str, Callable[[], Any]]] = [
+        ("set", lambda: client.set(text, "x", ex=60)),
+        ("get", lambda: client.get(text)),
+        ("getrange", lambda: client.getrange(text, 0, 1)),
+        ("hset", lambda: client.hset(table, "field", "x")),
+        ("hget", lambda: client.hget(table, "field")),
+        ("hstrlen", lambda: client.hstrlen(table, "field")),
+        ("incrby", lambda: client.incrby(number, 1)),
+        ("sadd", lambda: client.sadd(members, "x")),
+        ("sscan", lambda: client.sscan(members)),
+        ("srem", lambda: client.srem(members, "x")),
+        ("lpush", lambda: client.lpush(queue, "x")),
+        ("llen", lambda: client.llen(queue)),
+        ("xadd", lambda: client.xadd(stream, {"x": "x"})),
+        ("xread", lambda: client.xread({stream: "0"})),
+        ("xinfo|stream", lambda: client.xinfo_stream(stream)),
+        ("xtrim", lambda: client.xtrim(stream, maxlen=1)),
+        ("xdel", lambda: client.xdel(stream, "0-1")),
+        ("zadd", lambda: client.zadd(ranks, {"x": 1})),
+        ("zrangebyscore", lambda: client.zrangebyscore(ranks, 0, 1)),
+        ("zrem", lambda: client.zrem(ranks, "x")),
+        ("script|load", lambda: client.script_load("return 1")),
+        ("pexpire", lambda: client.pexpire(text, 60_000)),
+        ("expire", lambda: client.expire(text, 60)),
+    ]
+    missing = [name for name, attempt in tries if not _allowed(attempt)]
+    if not _allowed(lambda: client.delete(text, table, members, queue, ranks, stream, number)):
+        missing.append("del")
+    if missing:
+        yield Diagnosis(
+            about="rights",
+            state=ERROR,
+            detail=f"the user of Redis may not use {', '.join(missing)} with keys of osbench",
+            remedy="give it "
+            + " ".join(f"+{name}" for name in missing)
+            + " and ~osbench:*, as deploy/redis/users.acl does",
+        )
+    else:
+        yield Diagnosis(about="rights", state=OK, detail="all that a coordinator does is allowed")
+
+
+def _allowed(attempt: Callable[[], Any]) -> bool:
+    try:
+        attempt()
+    except redis.exceptions.NoPermissionError:
+        return False
+    except redis.ResponseError:
+        pass  # what it needs was not written: that is told of another command
+    return True

@@ -1,0 +1,76 @@
+"""Looks at the workers that a shared Redis knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oslo_config import cfg
+
+from osbench import __version__
+from osbench.common.errors import OsbenchError
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.redis_client import connect
+from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
+from osbench.coordinator.doctor.redis_checks import APART_S
+from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
+
+
+def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
+    """All findings on workers; none in local mode, or where Redis or the keys cannot be used."""
+    url = conf.messaging.redis_url
+    if not url:
+        return
+    try:
+        sealer = Sealer(Keyring.load(conf.security.key_file))
+        heartbeats = HeartbeatReader(connect(url, conf.messaging.redis_timeout_s), sealer)
+        present = heartbeats.present()
+    except OsbenchError:
+        return  # told by the checks of keys and of Redis
+    if heartbeats.unverified:
+        yield Diagnosis(
+            about="workers",
+            state=ERROR,
+            detail=f"{heartbeats.unverified} heartbeats are signed with other keys",
+            remedy="copy the key file of this host to the hosts of those workers",
+        )
+    others = sorted({f"{one.host} ({one.version})" for one in present if _is_other(one.state)})
+    if others:
+        yield Diagnosis(
+            about="workers",
+            state=ERROR,
+            detail=f"not of version {__version__}, and not used: {', '.join(others)}",
+            remedy="install the same version there, and restart osbench-worker",
+        )
+    usable = [one for one in present if not _is_other(one.state)]
+    if usable:
+        hosts = len({one.host for one in usable})
+        users = sum(one.capacity for one in usable)
+        yield Diagnosis(
+            about="workers",
+            state=OK,
+            detail=f"{len(usable)} processes on {hosts} hosts, {users} virtual users",
+        )
+    else:
+        yield Diagnosis(
+            about="workers", state=WARNING, detail="none", remedy="start osbench-worker on a host"
+        )
+    for one in usable:
+        if abs(one.offset_s) > APART_S:
+            yield Diagnosis(
+                about="clock",
+                state=WARNING,
+                detail=f"that of {one.host} is {one.offset_s:+.0f} s from that of Redis",
+                remedy="runs are right nevertheless; set it, for logs and traces",
+            )
+        if one.stuck:
+            yield Diagnosis(
+                about="workers",
+                state=WARNING,
+                detail=f"{one.host}:{one.pid} has {one.stuck} threads in timed-out iterations",
+                remedy="restart it if they stay",
+            )
+
+
+def _is_other(state: str) -> bool:
+    return state == OTHER_VERSION

@@ -1,0 +1,100 @@
+"""`doctor`: what it says of good and of bad servers, keys, workers and hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from helpers.runs import Cluster, Site, site
+from servers import free_port, redis_server
+
+pytestmark = pytest.mark.functional
+
+WELL = ("version", "data directory", "keys", "open files", "Redis", "clock", "rights")
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def findings(here: Site, *arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Exit code, and the worst finding on each thing."""
+    done = here.coord("doctor", "--json", *arguments)
+    order = ("ok", "warning", "error")
+    found: dict[str, dict[str, Any]] = {}
+    for one in json.loads(done.out):
+        before = found.get(one["about"])
+        if before is None or order.index(one["state"]) > order.index(before["state"]):
+            found[one["about"]] = one
+    return done.code, found
+
+
+def test_local_mode_needs_no_server(here: Site) -> None:
+    code, found = findings(here)
+    text = here.coord("doctor").out
+
+    assert code == 0
+    assert found["Redis"]["state"] == found["data directory"]["state"] == "ok"
+    assert "runs are in local mode" in text
+
+
+def test_a_cluster_that_is_well(here: Site) -> None:
+    with redis_server(password="of-redis") as redis:
+        cluster = Cluster(here, redis)
+        code, alone = findings(here)
+        cluster.start_worker()
+        cluster.await_idle(1)
+        _, together = findings(here)
+        left = redis.client().keys("*doctor*")
+
+    assert code == 0
+    assert {
+        name: one["state"] for name, one in alone.items() if name != "workers"
+    } == dict.fromkeys(WELL, "ok")
+    assert (alone["workers"]["state"], alone["workers"]["detail"]) == ("warning", "none")
+    assert together["workers"]["state"] == "ok"
+    assert together["workers"]["detail"].startswith("1 processes on 1 hosts, ")
+    assert left == []
+    assert "of-redis" not in str(together)
+
+
+def test_rights_that_are_missing_are_named_all_at_once(here: Site) -> None:
+    with redis_server(password="of-redis") as redis:
+        Cluster(here, redis)
+        rules = ("reset", "on", ">of-user", "~osbench:*", "+@all", "-hset", "-xadd", "-incrby")
+        redis.client().execute_command("ACL", "SETUSER", "few", *rules)
+        url = redis.url.replace(":of-redis@", "few:of-user@")
+        file = here.configure({"messaging": {"redis_url": url}}, name="few.conf")
+        code, found = findings(here, "--config-file", str(file))
+
+    assert code == 1
+    assert found["rights"]["state"] == "error"
+    assert "may not use hset, incrby, xadd with" in found["rights"]["detail"]
+    assert "+hset +incrby +xadd and ~osbench:*" in found["rights"]["remedy"]
+
+
+def test_what_is_wrong_is_told_with_everything_else(here: Site) -> None:
+    with redis_server(password="of-redis", maxmemory_policy="allkeys-lru") as redis:
+        here.configure({"messaging": {"redis_url": redis.url}})
+        broken = here.write("broken.py", "import nothing_of_this_name\n")
+        code, found = findings(here, "--plugin-path", str(broken))
+
+    assert code == 1
+    assert "noeviction" in found["Redis"]["detail"]
+    assert found["keys"]["state"] == "error"
+    assert "keys new" in found["keys"]["detail"]
+    assert "nothing_of_this_name" in found["plug-ins"]["detail"]
+
+
+def test_a_redis_that_is_not_there(here: Site) -> None:
+    here.configure({"messaging": {"redis_url": f"redis://127.0.0.1:{free_port()}/0"}})
+
+    code, found = findings(here)
+
+    assert code == 1
+    assert "does not answer" in found["Redis"]["detail"]
