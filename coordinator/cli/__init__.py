@@ -42,10 +42,7 @@ COMMANDS = {
     "config": ("init", "Look at the configuration."),
     "control": ("runs", "Change the load of a run while it goes on."),
     "deployment": ("deployment", "Keep records of the clouds and services under test."),
-    "doctor": (
-        "planning.doctor",
-        "Say what is wrong with servers, rights, keys, workers and this host.",
-    ),
+    "doctor": ("planning.doctor", "Say what would make a run fail, before there is load."),
     "duel": ("duel", "Run two task files in turn and compare them."),
     "import": ("past.imported_runs", "Make runs of results that Rally has written."),
     "init": ("init", "Write a task to FILE (task.yaml): a sample, or a flow of requests."),
