@@ -35,16 +35,17 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
         machine.wait_for_port("8080", shop)
         outputs = [" ".join(machine.run(step).split()) for step in steps]
 
-    first, changed, picked, alone, flow, left, plugins, deployments, results, background, *seen = (
-        outputs
-    )
+    first, changed, picked, alone, mix, flow, capacity, left, plugins, *outputs = outputs
+    deployments, results, background, *seen = outputs
 
     assert "200 = 200 + 0" in first
     assert "100 = 100 + 0" in changed
     assert '"ok": true, "subtasks": 1, "workloads": 1' in picked
     assert "40 = 40 + 0" in alone
+    assert "100 = 100 + 0" in mix
     assert "100 = 100 + 0" in flow
     assert "> order" in flow
+    assert "capacity every rate held, up to 40.0/s: search higher" in capacity
     assert "0 of 0 contexts" in left
     assert "failure_rate" in plugins
     assert "max_s" in plugins
