@@ -84,4 +84,6 @@ def test_few_slow_iterations_are_planned_with_and_told() -> None:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert found["workloads"][0]["cost"]["service_s"] >= 3
-    assert "only 1 iteration of the calibration ended" in found["notes"][0]
+    # a busy machine measures no CPU time of it at all
+    words = ("only 1 iteration of the calibration ended", "was too little to be measured")
+    assert any(word in found["notes"][0] for word in words)

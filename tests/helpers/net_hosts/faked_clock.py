@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 #: What Python imports at start; see there.
@@ -43,3 +45,19 @@ class FakedClock:
             "FAKETIME_DONT_FAKE_MONOTONIC=1",
             "FAKETIME_NO_CACHE=1",
         ]
+
+    def suits(self, program: str) -> bool:
+        """Whether libfaketime works in a program: it clashes with some allocators of memory."""
+        variables = dict(one.split("=", 1) for one in self.of_others)
+        try:
+            done = subprocess.run(
+                [program, "--version"],
+                env={**os.environ, **variables},
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0 and "libfaketime" not in done.stderr + done.stdout
