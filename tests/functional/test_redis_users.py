@@ -102,6 +102,8 @@ def test_all_that_runs_do_is_allowed(here: Site, server: RedisServer) -> None:
         ("LPUSH", "osbench:osbench.w.other", "x"),
         ("SET", "another:key", "x"),
         ("CONFIG", "GET", "*"),
+        ("CLIENT", "KILL", "ID", "1"),
+        ("CLIENT", "LIST"),
         ("KEYS", "*"),
         ("FLUSHALL",),
     ],
