@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import click
@@ -19,11 +19,14 @@ from osbench.common.config.config import load
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.escaping import escaped
 from osbench.common.masking import mask_url
+from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
-from osbench.worker.process.supervisor_records import recorded_processes
+from osbench.worker.process.supervisor_life import SupervisorLife
 
 #: Loggers that write two lines per message at INFO.
 _VERBOSE_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
+#: States of processes that are heard and take no work.
+_UNREADY = ("draining", "stuck")
 
 EPILOG = """
 \b
@@ -31,7 +34,8 @@ Examples:
   osbench-worker                                one process per core, osbench.conf as found
   osbench-worker --processes 4 --label rack-7
   osbench-worker --plugin-path ./scenarios      the same plug-ins as the coordinator has
-  osbench-worker --check                        are they running? for probes and scripts
+  osbench-worker --check                        do they take work? for probes and scripts
+  osbench-worker --check alive                  does none hang? asks no Redis
 
 SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
 """
@@ -62,9 +66,13 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
 )
 @click.option(
     "--check",
-    is_flag=True,
-    help="Start nothing; exit with 0 if all worker processes of this host have a heartbeat in "
-    "Redis, 1 if some have none or none run, 3 if Redis does not respond.",
+    is_flag=False,
+    flag_value="ready",
+    type=click.Choice(("ready", "alive")),
+    metavar="[ready|alive]",
+    help="Start nothing. By default, or with `ready`: exit with 0 if all worker processes of this "
+    "host take work, by their heartbeats in Redis, 1 if some do not or none run, 3 if Redis does "
+    "not respond. With `alive`: 0 unless a process hangs or none runs; asks no Redis.",
 )
 @click.option("--private", is_flag=True, hidden=True, help="The server is there for these workers.")
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
@@ -78,7 +86,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     label: str | None,
     plugin_path: tuple[str, ...],
     metrics: str | None,
-    check: bool,
+    check: str | None,
     private: bool,
     lifeline: int | None,
     complaints: int | None,
@@ -103,19 +111,28 @@ def main(  # noqa: PLR0913 - one per option of the command
             for name in _VERBOSE_LOGGERS:
                 logging.getLogger(name).setLevel(logging.WARNING)
         if check:
-            sys.exit(_check(conf, processes))
+            sys.exit(_check_alive(conf) if check == "alive" else _check_ready(conf, processes))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
         click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
-        if not private:
-            # nothing runs yet that would have to be drained
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-            # problems that every process would have are reported once
-            _ready(conf, plugin_path)
-        sys.exit(Supervisor(conf, config_file, plugin_path, private).run())
+        if private:
+            sys.exit(Supervisor(conf, config_file, plugin_path, private=True).run())
+        sys.exit(_supervise(conf, config_file, plugin_path))
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
         sys.exit(error.exit_code)
+
+
+def _supervise(conf: Any, config_files: Sequence[str], plugin_paths: Sequence[str]) -> int:
+    # nothing runs yet that would have to be drained
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    life = SupervisorLife(conf, process_count(conf))
+    try:
+        # problems that every process would have are reported once
+        _ready(conf, plugin_paths, life)
+        return Supervisor(conf, config_files, plugin_paths, life=life).run()
+    finally:
+        life.close()
 
 
 def _serve(
@@ -156,7 +173,7 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
     )
 
 
-def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
+def _ready(conf: Any, plugin_paths: Sequence[str], life: SupervisorLife) -> None:
     """Wait for Redis; raises OsbenchError where the keys or a plug-in path are missing, or it is
     unfit.
     """
@@ -170,23 +187,39 @@ def _ready(conf: Any, plugin_paths: Sequence[str]) -> None:
     for path in (*conf.worker.plugin_path, *plugin_paths):
         plugin_files.files_of(path)
     url = conf.messaging.redis_url
+
+    def look() -> None:
+        life.tell("waiting")
+        redis_client.check(client, url)
+
     with redis_client.connect(url, conf.messaging.redis_timeout_s) as client:
-        wait_until_there(partial(redis_client.check, client, url), _say)
+        wait_until_there(look, _say)
 
 
 def _say(what: str) -> None:
     click.echo(escaped(f"osbench-worker: {what}"), err=True)
 
 
-def _check(conf: Any, processes: int | None) -> int:
+def _check_alive(conf: Any) -> int:
+    hanging = complaints(conf)
+    running = Counter(states(conf))
+    told = ", ".join(f"{count} {state}" for state, count in running.items()) or "none has started"
+    click.echo(escaped("; ".join(hanging) or f"worker processes: {told}"))
+    return int(bool(hanging))
+
+
+def _check_ready(conf: Any, processes: int | None) -> int:
     # the supervisor does not need the modules that read messages
-    from osbench.worker.process import health_check  # noqa: PLC0415 - see above
+    from osbench.worker.process.heard_processes import heard_states  # noqa: PLC0415 - see above
 
     # what was asked for, else what runs here, else what would run here
     expected = processes or recorded_processes(conf) or process_count(conf)
-    heard = health_check.heard(conf)
-    click.echo(f"{heard} of {expected} worker processes are heard")
-    return int(heard < expected)
+    heard = Counter(heard_states(conf))
+    busy = {state: heard.pop(state) for state in _UNREADY if state in heard}
+    ready = heard.total()
+    others = "".join(f", {count} {state}" for state, count in busy.items())
+    click.echo(f"{ready} of {expected} worker processes are heard and take work{others}")
+    return int(ready < expected)
 
 
 def _override(conf: Any, **given: Any) -> None:

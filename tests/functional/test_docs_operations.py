@@ -46,7 +46,7 @@ def test_tls_and_a_user_for_osbench(machine: Machine) -> None:
             well = machine.run(doctor)
             told = machine.run(versions)
 
-    assert "1 of 1 worker processes are heard" in looked
+    assert "1 of 1 worker processes are heard and take work" in looked
     assert "20 = 20 +" in " ".join(looked.split())
     assert "the certificate of Redis is valid for 36" in well
     assert "all that a coordinator does is allowed" in well

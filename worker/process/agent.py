@@ -103,6 +103,8 @@ class Agent:
         self._offer_at = 0.0
         self._reported: object = None
         self._away = False
+        #: When the loop last went round, monotonic.
+        self._turned = time.monotonic()
         self._draining = threading.Event()
         self.done = threading.Event()
 
@@ -134,6 +136,10 @@ class Agent:
         """Take no more work; `done` is set when all results are acknowledged."""
         self._draining.set()
 
+    def progress(self) -> tuple[str, float]:
+        """The state, and when the loop last went round, monotonic."""
+        return self._state(), self._turned
+
     def deregister(self) -> None:
         """Send no heartbeats any more and remove the Redis keys of this process, Celery's included.
 
@@ -151,6 +157,7 @@ class Agent:
 
     def _loop(self) -> None:
         while not self.done.is_set():
+            self._turned = time.monotonic()
             try:
                 self._hear()
                 self._advance()

@@ -1,88 +1,93 @@
-"""Health check: whether the worker processes of this host have a heartbeat in Redis."""
+"""Health check of the worker processes of this host: whether one hangs. It asks no server."""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import socket
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import psutil
 from oslo_config import cfg
 
-from osbench.common.errors import ConfigError, Untrusted
-from osbench.common.private_files import make_private_directory
-from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
-from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import connect, reached
-from osbench.common.protocol.store import read_records
+from osbench.worker.process.life_record import LifeRecord, living
+
+#: What a process may do without a sign of life, seconds: a reply of Redis and a look-up of its name
+#: take less.
+HANG_S = 60.0
 
 
-def _directory(conf: cfg.ConfigOpts) -> Path:
+def host_name() -> str:
+    """This host, as names of processes begin with it."""
+    return "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
+
+
+def process_record(conf: cfg.ConfigOpts, incarnation: str) -> LifeRecord:
+    """A record of this worker process. Raises ConfigError."""
+    directory = _processes(conf)
+    # those of the dead would be looked for in Redis
+    living(directory, host_name())
+    return LifeRecord(directory / incarnation, {"label": conf.worker.label})
+
+
+def supervisor_record(conf: cfg.ConfigOpts, pid: int, processes: int) -> LifeRecord:
+    """A record of this supervisor. Raises ConfigError."""
+    path = _supervisors(conf) / f"{host_name()}.{pid}"
+    return LifeRecord(path, {"label": conf.worker.label, "processes": processes})
+
+
+def _processes(conf: cfg.ConfigOpts) -> Path:
     return Path(conf.data_dir) / "workers"
 
 
-def register(conf: cfg.ConfigOpts, incarnation: str) -> None:
-    """Record a worker process in the data directory, and remove records of dead ones.
+def _supervisors(conf: cfg.ConfigOpts) -> Path:
+    return Path(conf.data_dir) / "supervisors"
 
-    A probe reads the heartbeats of these processes by name, without a scan of all keys in Redis.
-    Raises ConfigError.
+
+def _of_label(conf: cfg.ConfigOpts, directory: Path) -> dict[str, dict[str, Any]]:
+    found = living(directory, host_name())
+    return {name: one for name, one in found.items() if conf.worker.label in ("", one.get("label"))}
+
+
+def recorded_names(conf: cfg.ConfigOpts) -> list[str]:
+    """The worker processes of this data directory, of all labels."""
+    return sorted(living(_processes(conf), host_name()))
+
+
+def recorded_processes(conf: cfg.ConfigOpts) -> int:
+    """Worker processes that the supervisors of this data directory keep running.
+
+    With `[worker] label`, those with that label.
     """
-    directory = _directory(conf)
-    host = incarnation.partition(".")[0]
-    try:
-        make_private_directory(directory)
-        for path in directory.glob(f"{host}.*"):
-            if not _may_live(path.name):
-                path.unlink(missing_ok=True)
-        (directory / incarnation).touch(mode=0o600)
-    except OSError as error:
-        raise ConfigError(f"[DEFAULT] data_dir: {directory}: {error.strerror}") from None
+    return sum(int(one["processes"]) for one in _of_label(conf, _supervisors(conf)).values())
 
 
-def _may_live(incarnation: str) -> bool:
-    pid = incarnation.split(".")[1]
-    return pid.isdecimal() and int(pid) != os.getpid() and psutil.pid_exists(int(pid))
+def states(conf: cfg.ConfigOpts) -> list[str]:
+    """What each worker process of this data directory does; with `[worker] label` of that label."""
+    return sorted(one["state"] for one in _of_label(conf, _processes(conf)).values())
 
 
-def forget(conf: cfg.ConfigOpts, incarnation: str) -> None:
-    """Remove the record of a worker process."""
-    with contextlib.suppress(OSError):
-        (_directory(conf) / incarnation).unlink(missing_ok=True)
+def complaints(conf: cfg.ConfigOpts, hang_s: float = HANG_S) -> list[str]:
+    """What a restart would mend: a sentence for each supervisor and worker process that hangs.
 
-
-def heard(conf: cfg.ConfigOpts) -> int:
-    """Number of worker processes of this data directory with a verified heartbeat in Redis.
-
-    With `[worker] label` only those with that label. Stuck processes are not counted. Raises
-    ConfigError without keys, StoreAway, StoreError.
+    With `[worker] label` of those with that label. Asks no server.
     """
-    return sum(beat.state != "stuck" for beat in beats(conf))
+    supervisors, processes = (_of_label(conf, of(conf)) for of in (_supervisors, _processes))
+    if not supervisors:
+        return [f"no osbench-worker runs here with the data directory {conf.data_dir}"]
+    found = [_complaint("supervisor", name, one, hang_s) for name, one in supervisors.items()]
+    found += [_complaint("worker process", name, one, hang_s) for name, one in processes.items()]
+    return [one for one in found if one]
 
 
-def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
-    """The verified heartbeats of the worker processes of this data directory.
-
-    With `[worker] label` only those with that label. Raises ConfigError without keys, StoreAway,
-    StoreError.
-    """
-    sealer = Sealer(Keyring.load(conf.security.key_file))
-    try:
-        names = sorted(path.name for path in _directory(conf).iterdir())
-    except FileNotFoundError:
-        names = []
-    url = conf.messaging.redis_url
-    with connect(url, conf.messaging.redis_timeout_s) as client, reached(url):
-        client.ping()
-        asked = [redis_keys.worker(name) for name in names]
-        found = read_records(client, asked)
-    read = [_beat(sealer, data) for data in found if data is not None]
-    return [one for one in read if one is not None and conf.worker.label in ("", one.label)]
-
-
-def _beat(sealer: Sealer, data: bytes) -> Heartbeat | None:
-    try:
-        return Heartbeat.parse(sealer.open(Heartbeat.KIND, data))
-    except Untrusted:
-        return None
+def _complaint(kind: str, name: str, record: Mapping[str, Any], hang_s: float) -> str:
+    who = f"{kind} {name.split('.')[1]}"
+    silent_s = time.monotonic() - record["told"]
+    idle_s = record["told"] - record["turned"]
+    if silent_s > hang_s:
+        return f"{who} gave no sign of life for {silent_s:.0f} s"
+    if idle_s > hang_s:
+        return f"{who} does not follow its run for {idle_s:.0f} s"
+    if record["state"] == "stuck":
+        return f"{who} is stuck: its iterations go on after their timeout"
+    return ""

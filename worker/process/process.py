@@ -36,6 +36,7 @@ from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import consumer_class
 from osbench.worker.process.captured_output import capture
 from osbench.worker.process.celery_log import CeleryInOneLine
+from osbench.worker.process.pulse import Pulse
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.preparation import Preparation
@@ -55,8 +56,7 @@ _EXIT = os._exit
 
 def incarnation() -> str:
     """A name for this start of this process: host, pid and 64 random bits."""
-    host = "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
-    return f"{host}.{os.getpid()}.{secrets.token_hex(8)}"
+    return f"{health_check.host_name()}.{os.getpid()}.{secrets.token_hex(8)}"
 
 
 def _raise_file_limit() -> None:
@@ -158,6 +158,9 @@ def main(
     url = conf.messaging.redis_url
     ring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s
+    name = incarnation()
+    # health checks are of workers that others use
+    pulse = None if private else Pulse(health_check.process_record(conf, name))
     _await_servers(conf, private=private)
     refuse_exits()
     log = LogBook()
@@ -168,8 +171,6 @@ def main(
     faults = plugins.faults()
     if faults and not private:
         raise PluginError(faults[0])
-    name = incarnation()
-    health_check.register(conf, name)
     identity = Identity(
         incarnation=name,
         host=socket.gethostname(),
@@ -196,6 +197,8 @@ def main(
     keys = connect(url, timeout_s)
     stop = _consume(app, name, agent, partial(broker.repair, keys, name))
     agent.start()
+    if pulse is not None:
+        pulse.follow(agent.progress)
     started()
     while not leave.wait(0.5):
         pass
@@ -206,7 +209,8 @@ def main(
         # Celery's consumer takes up to a second to stop
         return 0
     stop()
-    health_check.forget(conf, name)
+    if pulse is not None:
+        pulse.close()
     try:
         agent.deregister()
     except OsbenchError as error:

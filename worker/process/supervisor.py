@@ -21,9 +21,9 @@ from oslo_config import cfg
 from osbench.common.errors import UsageError
 from osbench.common.escaping import decoded, escaped
 from osbench.worker.engine.will_page import WillPage
-from osbench.worker.process.supervisor_records import supervisor_recorded
 
 if TYPE_CHECKING:
+    from osbench.worker.process.supervisor_life import SupervisorLife
     from osbench.worker.process.will_sender import WillSender
 
 LOG = logging.getLogger(__name__)
@@ -83,12 +83,14 @@ class Supervisor:
         config_files: Sequence[str],
         plugin_paths: Sequence[str],
         private: bool = False,
+        life: SupervisorLife | None = None,
     ) -> None:
-        """`private`: the server ends with these workers."""
+        """`private`: the server ends with these workers. `life` tells health checks."""
         self._conf = conf
         self._config_files = config_files
         self._plugin_paths = plugin_paths
         self._private = private
+        self._life = life
         self._leave = threading.Event()
         self._children: list[_Child] = []
         #: Errors of failed starts, with their count, until all starts have succeeded or failed.
@@ -103,7 +105,7 @@ class Supervisor:
             signal.signal(number, lambda *_: self._leave.set())
         reading, writing = os.pipe()
         try:
-            with self._metrics(), self._recorded():
+            with self._metrics():
                 code = self._supervise(reading)
             if self._wills is not None:
                 self._wills.flush(FAREWELL_S)
@@ -112,11 +114,6 @@ class Supervisor:
             # closing the lifeline makes remaining processes drain
             os.close(writing)
             os.close(reading)
-
-    def _recorded(self) -> contextlib.AbstractContextManager[None]:
-        if self._private:
-            return contextlib.nullcontext()
-        return supervisor_recorded(self._conf, process_count(self._conf))
 
     def _metrics(self) -> contextlib.AbstractContextManager[object]:
         listen = self._conf.worker.metrics_address
@@ -132,6 +129,7 @@ class Supervisor:
         self._due = [time.monotonic()] * process_count(self._conf)
         failed = 0
         while True:
+            self._tell("running")
             failed = self._reap() or failed
             self._start_due(lifeline)
             # a process that has reported an error may not have exited yet
@@ -142,6 +140,10 @@ class Supervisor:
             if self._leave.wait(0.2):
                 self._report_failures()
                 return self._stop()
+
+    def _tell(self, state: str) -> None:
+        if self._life is not None:
+            self._life.tell(state)
 
     def _reap(self) -> int:
         """Schedule replacements of exited processes; returns a code if one is not replaced."""
@@ -223,10 +225,15 @@ class Supervisor:
             child.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + self._conf.worker.drain_timeout_s + 5
         for child in self._children:
-            try:
-                child.process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                child.process.kill()
-                child.process.wait()
+            self._await_end(child.process, deadline)
             self._bequeath(child)
         return 0
+
+    def _await_end(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+        while time.monotonic() < deadline:
+            self._tell("draining")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.1, min(1.0, deadline - time.monotonic())))
+                return
+        process.kill()
+        process.wait()

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol.messages import Heartbeat
-from osbench.worker.process.health_check import beats
+from osbench.worker.process.heard_processes import beats
 
 _LABELS = ("host", "pid", "label")
 

@@ -19,6 +19,7 @@ from helpers.readme import REPOSITORY
 from osbench.common.config.config import load
 from osbench.common.config.options import OPTIONS
 from osbench.common.protocol.keyring import Keyring
+from osbench.worker.process.health_check import HANG_S
 
 DEPLOY = REPOSITORY / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -183,3 +184,10 @@ def test_the_service_reads_the_logging_sample() -> None:
     assert (DEPLOY / "logging" / named).is_file()
     assert service["profiler"]["enabled"] == "True"
     assert service["profiler"]["hmac_keys"]
+
+
+def test_the_watchdog_waits_longer_than_what_counts_as_hanging() -> None:
+    unit = DEPLOY / "systemd" / "osbench-worker@.service"
+
+    assert float(setting(unit, "WatchdogSec")) >= HANG_S + 30
+    assert setting(unit, "NotifyAccess") == "main"

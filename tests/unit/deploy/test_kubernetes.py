@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -195,20 +194,22 @@ def test_commands_of_containers_are_commands_of_osbench(kubernetes: Path) -> Non
     assert tried == 6
 
 
-@pytest.mark.parametrize(("answer", "restarted"), [(0, False), (1, True), (2, False), (3, False)])
-def test_a_worker_is_restarted_for_silence_only(
-    kubernetes: Path, tmp_path: Path, answer: int, restarted: bool
+def test_a_worker_is_restarted_for_what_a_restart_cures_and_ready_where_it_takes_work(
+    kubernetes: Path,
 ) -> None:
     manifest = named(render(kubernetes / "base"), "Deployment", "osbench-worker")
     (container,) = manifest["spec"]["template"]["spec"]["containers"]
-    probe = container["livenessProbe"]["exec"]["command"]
-    stand_in = tmp_path / "osbench-worker"
-    stand_in.write_text(f"#!/bin/sh\nexit {answer}\n")
-    stand_in.chmod(0o755)
 
-    done = subprocess.run(probe, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False)
+    asked = {
+        name: container[name]["exec"]["command"][3:]
+        for name in ("startupProbe", "livenessProbe", "readinessProbe")
+    }
 
-    assert (done.returncode != 0) is restarted
+    # an answer of Redis is no reason to restart
+    assert asked["livenessProbe"] == asked["startupProbe"] == ["osbench-worker", "--check", "alive"]
+    assert asked["readinessProbe"] == ["osbench-worker", "--check", "--processes", "1"]
+    for probe in asked:
+        assert container[probe]["exec"]["command"][:3] == ["nice", "-n", "19"]
 
 
 def test_the_sample_task_is_one(kubernetes: Path) -> None:

@@ -1,0 +1,45 @@
+"""Readiness check: whether the worker processes of this host have a heartbeat in Redis."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from osbench.common.errors import Untrusted
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.messages import Heartbeat
+from osbench.common.protocol.redis_client import connect, reached
+from osbench.common.protocol.store import read_records
+from osbench.worker.process.health_check import recorded_names
+
+
+def heard_states(conf: cfg.ConfigOpts) -> list[str]:
+    """States of the worker processes of this data directory with a verified heartbeat in Redis.
+
+    With `[worker] label` only of those with that label. Raises ConfigError without keys,
+    StoreAway, StoreError.
+    """
+    return [beat.state for beat in beats(conf)]
+
+
+def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
+    """The verified heartbeats of the worker processes of this data directory.
+
+    They are asked for by name, without a scan of all keys in Redis. With `[worker] label` only
+    those with that label. Raises ConfigError without keys, StoreAway, StoreError.
+    """
+    sealer = Sealer(Keyring.load(conf.security.key_file))
+    url = conf.messaging.redis_url
+    with connect(url, conf.messaging.redis_timeout_s) as client, reached(url):
+        client.ping()
+        found = read_records(client, [redis_keys.worker(name) for name in recorded_names(conf)])
+    read = [_beat(sealer, data) for data in found if data is not None]
+    return [one for one in read if one is not None and conf.worker.label in ("", one.label)]
+
+
+def _beat(sealer: Sealer, data: bytes) -> Heartbeat | None:
+    try:
+        return Heartbeat.parse(sealer.open(Heartbeat.KIND, data))
+    except Untrusted:
+        return None

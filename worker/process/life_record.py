@@ -1,0 +1,78 @@
+"""What processes of a host tell of themselves in their data directory, for health checks.
+
+A record is a file that its process keeps locked, which shows that it lives, and writes again and
+again. No server is needed to read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import ConfigError
+from osbench.common.private_files import make_private_directory
+
+#: Bytes of a record: one write replaces all of it.
+SIZE_BYTES = 512
+
+
+class LifeRecord:
+    """The record of this process."""
+
+    def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
+        """`facts` are in each version of the record. Raises ConfigError."""
+        self._path = path
+        self._facts = facts
+        # a reader takes a file that nobody locks for one of a dead process, and removes it
+        hidden = path.with_name(f".{path.name}")
+        try:
+            make_private_directory(path.parent)
+            self._file = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._write("starting", time.monotonic())
+            hidden.rename(path)
+        except OSError as error:
+            raise ConfigError(f"[DEFAULT] data_dir: {path}: {error.strerror}") from None
+
+    def tell(self, state: str, turned: float | None = None) -> None:
+        """The process runs, now; its work last went on at `turned`, monotonic (None: now)."""
+        # a full disk is found where it costs results
+        with contextlib.suppress(OSError):
+            self._write(state, time.monotonic() if turned is None else turned)
+
+    def _write(self, state: str, turned: float) -> None:
+        record = {**self._facts, "state": state, "told": time.monotonic(), "turned": turned}
+        os.pwrite(self._file, json.dumps(record).encode().ljust(SIZE_BYTES), 0)
+
+    def close(self) -> None:
+        """Remove the record."""
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.close(self._file)
+
+
+def living(directory: Path, host: str) -> dict[str, dict[str, Any]]:
+    """Records of the living processes of a host by their names; those of its dead are removed."""
+    found = {}
+    for path in sorted(directory.glob(f"{host}.*")):
+        record = _living(path)
+        if record is not None:
+            found[path.name] = record
+    return found
+
+
+def _living(path: Path) -> dict[str, Any] | None:
+    with contextlib.suppress(FileNotFoundError, ValueError), path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return dict(json.loads(file.read(SIZE_BYTES)))
+        path.unlink(missing_ok=True)
+    return None

@@ -1,0 +1,40 @@
+"""Tells a worker process' health check that it lives, and how its work goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from osbench.worker.process.life_record import LifeRecord
+
+#: Between two entries, seconds.
+PULSE_S = 2.0
+
+
+class Pulse:
+    """Writes the record of a worker process from a thread of its own.
+
+    So that a directory that does not respond delays nothing else.
+    """
+
+    def __init__(self, record: LifeRecord) -> None:
+        self._record = record
+        self._look: Callable[[], tuple[str, float]] = lambda: ("starting", time.monotonic())
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="pulse", daemon=True)
+        self._thread.start()
+
+    def follow(self, look: Callable[[], tuple[str, float]]) -> None:
+        """From now on `look` gives the state, and when the work last went on (monotonic)."""
+        self._look = look
+
+    def close(self) -> None:
+        """Remove the record."""
+        self._ended.set()
+        self._thread.join(PULSE_S)
+        self._record.close()
+
+    def _loop(self) -> None:
+        while not self._ended.wait(PULSE_S):
+            self._record.tell(*self._look())

@@ -1,0 +1,53 @@
+"""Tells health checks and the service manager of the host that a supervisor goes on.
+
+The protocol of the service manager is that of sd_notify(3): a datagram to the socket that
+NOTIFY_SOCKET names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+
+from oslo_config import cfg
+
+from osbench.worker.process.health_check import complaints, supervisor_record
+
+#: How often they hear of a supervisor, seconds.
+TELL_S = 1.0
+
+
+class SupervisorLife:
+    """The record of this supervisor, and the watchdog of its service."""
+
+    def __init__(self, conf: cfg.ConfigOpts, processes: int) -> None:
+        """Raises ConfigError where the data directory cannot be written."""
+        self._conf = conf
+        self._record = supervisor_record(conf, os.getpid(), processes)
+        # processes that this one starts must not speak for it
+        self._address = os.environ.pop("NOTIFY_SOCKET", "")
+        if self._address.startswith("@"):
+            self._address = "\0" + self._address[1:]
+        self._told = float("-inf")
+
+    def tell(self, state: str) -> None:
+        """The supervisor goes on; to be called often."""
+        now = time.monotonic()
+        if now - self._told < TELL_S:
+            return
+        self._told = now
+        self._record.tell(state)
+        # the manager has one watchdog for all processes of the service
+        if self._address and not complaints(self._conf):
+            self._feed()
+
+    def close(self) -> None:
+        """Remove the record."""
+        self._record.close()
+
+    def _feed(self) -> None:
+        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, kind) as sender:
+            sender.sendto(b"WATCHDOG=1", self._address)
