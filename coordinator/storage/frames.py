@@ -88,12 +88,14 @@ def placed_frames(path: Path, begin: int = 0) -> Iterator[tuple[int, bytes]]:
     except OSError as error:
         raise OsbenchError(f"{path} cannot be read: {error.strerror}") from None
     with file:
+        # what a writer appends meanwhile is not behind a torn record
+        end = os.fstat(file.fileno()).st_size
         file.seek(begin)
         while True:
             offset = file.tell()
-            record = _next_record(file)
+            record = _next_record(file, end)
             if record is None:
-                if _next_record(file) is not None:
+                if _next_record(file, end) is not None:
                     raise OsbenchError(f"{path} is damaged at byte {offset}")
                 return
             yield offset, record
@@ -104,17 +106,17 @@ def behind(offset: int, record: bytes) -> int:
     return offset + _HEAD.size + len(record)
 
 
-def _next_record(file: BinaryIO) -> bytes | None:
-    """The record that begins here; None where there is none, or not all of it.
+def _next_record(file: BinaryIO, end: int) -> bytes | None:
+    """The record that begins here; None where there is none before `end`, or not all of it.
 
     A file system may leave zeros behind the last write before a crash: no record is empty.
     """
-    head = file.read(_HEAD.size)
+    head = file.read(max(0, min(_HEAD.size, end - file.tell())))
     if len(head) < _HEAD.size:
         return None
     size, crc = _HEAD.unpack(head)
     # a damaged length may announce 4 GiB, for which `read` would make room
-    left = os.fstat(file.fileno()).st_size - file.tell()
+    left = end - file.tell()
     record = file.read(size) if size <= left else b""
     whole = size and len(record) == size and zlib.crc32(record) == crc
     return record if whole else None

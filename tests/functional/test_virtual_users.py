@@ -26,7 +26,7 @@ class Buyer(scenario.Scenario):
     @scenario.configure(name="Buyer.buy")
     {a}def buy(self):
         (item, *_) = ({w}self.http.get("/items")).json()
-        {w}self.think(0.02)
+        {w}self.think(0.1)
         who = self.user.data["name"]
         {w}self.http.post(
             "/orders", json={{"item": item["id"]}}, expect=201, check={{"$.by": who}},
@@ -53,7 +53,7 @@ subtasks:
     sla: {checks: {min_percent: 100, name: bought one each time}}
   - title: open
     scenario: {Buyer.buy: {}}
-    runner: {rps: {rps: 20, times: 20, max_concurrency: 5, timeout: 20}}
+    runner: {rps: {rps: 10, times: 20, max_concurrency: 5, timeout: 20}}
     http: {base: "%(shop)s"}
     users: {data: {file: accounts.csv}}
     sla: {checks: {min_percent: 100, name: bought one each time}}
@@ -111,7 +111,9 @@ def test_users_log_in_once_and_buy_as_themselves(machine: Machine, kind: str) ->
     result = json.loads((desk / "result.json").read_text("utf-8"))
     closed, opened = result["workloads"]
     for workload, planned in ((closed, 60), (opened, 20)):
-        assert workload["accounting"]["ok"] == planned
+        # a busy machine may have no user free when an arrival is due
+        ok = planned - workload["accounting"]["dropped"]
+        assert workload["accounting"]["ok"] == ok > 0
         users = workload["users"]
         # the account with the wrong password never gets in, and the others do its work
         assert users["started"] == 4
@@ -120,9 +122,10 @@ def test_users_log_in_once_and_buy_as_themselves(machine: Machine, kind: str) ->
         first = next(one for one in users["errors"] if one["what"] == "on_start")
         assert first["type"] == "UnexpectedStatus"
         assert "POST /login answered 401, expected less than 400" in first["message"]
-        assert any(one["message"] == "user 2 forgot the bag" for one in users["errors"])
-        assert workload["checks"]["bought one each time"] == {"held": planned, "failed": 0}
-        assert workload["checks"]["POST /orders: $.item"] == {"held": 0, "failed": planned}
+        forgot = [one for one in users["errors"] if one["what"] == "on_stop"]
+        assert [one["message"] for one in forgot] == ["user 2 forgot the bag"], users
+        assert workload["checks"]["bought one each time"] == {"held": ok, "failed": 0}
+        assert workload["checks"]["POST /orders: $.item"] == {"held": 0, "failed": ok}
         assert set(workload["actions"]) == {"GET /items", "POST /orders"}
         # think time is in neither
         latency = workload["latency"]

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from osbench.common.errors import OsbenchError, StorageError
+from osbench.coordinator.storage import frames
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
 
 RECORDS = [b"one", b"2", b"\x00" * 5000, b"last"]
@@ -33,6 +34,25 @@ def test_records_are_read_as_they_were_written(path):
 def test_a_file_that_is_not_there_has_no_records(tmp_path):
     assert list(read_frames(tmp_path / "none")) == []
     assert cut_torn_tail(tmp_path / "none") == 0
+
+
+def test_what_is_written_while_it_is_read_is_no_damage(tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    file = FrameFile(path)
+    read = frames._next_record
+
+    def and_then_written(*of):
+        found = read(*of)
+        if found is None:
+            file.append(RECORDS[:2])
+        return found
+
+    monkeypatch.setattr(frames, "_next_record", and_then_written)
+    assert list(read_frames(path)) == []
+    assert list(read_frames(path)) == RECORDS[:2] * 2
+    monkeypatch.undo()
+    assert list(read_frames(path)) == RECORDS[:2] * 4
+    file.close()
 
 
 def test_writing_nothing_leaves_the_file_as_it_is(path):
