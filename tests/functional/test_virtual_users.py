@@ -123,7 +123,7 @@ def test_users_log_in_once_and_buy_as_themselves(machine: Machine, kind: str) ->
         assert first["type"] == "UnexpectedStatus"
         assert "POST /login answered 401, expected less than 400" in first["message"]
         forgot = [one for one in users["errors"] if one["what"] == "on_stop"]
-        assert [one["message"] for one in forgot] == ["user 2 forgot the bag"], users
+        assert [one["message"] for one in forgot] == ["user 2 forgot the bag"], forgot
         assert workload["checks"]["bought one each time"] == {"held": ok, "failed": 0}
         assert workload["checks"]["POST /orders: $.item"] == {"held": 0, "failed": ok}
         assert set(workload["actions"]) == {"GET /items", "POST /orders"}

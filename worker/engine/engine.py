@@ -377,7 +377,8 @@ class Engine:
     @property
     def _over(self) -> bool:
         """The watchdog has nothing left to do."""
-        return self.stopped and not self.inflight
+        # users that are free end only when they notice that nothing starts any more
+        return self.stopped and not self.inflight and not self.living
 
     def _check(self) -> None:
         now = monotonic_ns()

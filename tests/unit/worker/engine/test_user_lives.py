@@ -223,6 +223,25 @@ def test_a_failing_on_stop_is_told(kind):
     assert not engine.unsettled - len(engine.rows)
 
 
+def test_free_users_end_by_on_stop_however_late_the_loop_notices():
+    async def work(scenario):
+        await nap(0.001)
+
+    async def on_stop(scenario):
+        await nap(0.1)
+
+    with engines.opened(work, users=COROUTINES, on_stop=on_stop) as engine:
+        engine.set_share(2)
+        engine.add(arrivals([0, 1 * MS]))
+        until(lambda: len(engine.rows) == 2)
+        begun = len(engine.living)
+        engine._loop.call(time.sleep, 0.5)
+        engine.close()
+        until(lambda: not engine.living)
+
+    assert kinds_of(engine) == {LifeEvent.BEGUN: begun, LifeEvent.ENDED: begun}
+
+
 def test_arrivals_wait_for_users_that_begin(kind):
     users: set[int] = set()
 
