@@ -42,7 +42,7 @@ WITHOUT ?=
 
 .PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs
 .PHONY: release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
-.PHONY: statistics pictures hosts soak
+.PHONY: statistics pictures containers hosts soak
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -57,6 +57,7 @@ help:
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make soak    a run of HOURS (2) after which no process or key has grown (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
+	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
@@ -161,6 +162,10 @@ chaos: JOBS = 1
 chaos: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
 		--jobs $(JOBS) $(if $(GO_ON),--go-on)
+
+# deploy/compose.yaml in docker, or podman with podman-compose; BUILD: options of the build
+containers: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m helpers.container_walk $(if $(BUILD),--build="$(BUILD)")
 
 hosts: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts --repeat $(or $(REPEAT),1)

@@ -41,8 +41,7 @@ class Compose:
     def run(self, name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         """`run --rm`."""
         service = self._project["services"][name]
-        for needed, what in service["depends_on"].items():
-            assert what == {"condition": "service_healthy"}
+        for needed in service["depends_on"]:
             assert self.running[needed]
         return self._root(service).run([*service["entrypoint"], *arguments])
 
@@ -89,12 +88,14 @@ class Compose:
             root.write(mounted, source.read_bytes(), source.stat().st_mode & 0o777)
             root.mount(secret["target"], mounted)
         for volume in service.get("volumes", []):
-            if volume["type"] == "bind":
-                source = self._resolved(volume["source"])
-                assert source.is_dir(), f"compose does not make {source}"
-            else:
-                source = root.path / "volumes" / volume["target"].strip("/").replace("/", "-")
+            if isinstance(volume, str):
+                # one without a name, empty
+                source = root.path / "volumes" / volume.strip("/").replace("/", "-")
                 source.mkdir(parents=True)
+                root.mount(volume, source)
+                continue
+            source = self._resolved(volume["source"])
+            assert source.is_dir(), f"compose does not make {source}"
             root.mount(volume["target"], source)
         return root
 
