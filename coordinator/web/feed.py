@@ -101,7 +101,7 @@ class Feed:
         try:
             yield b"retry: 2000\n\n"
             while True:
-                if not self.at_work:
+                if not self.at_work and not self._closing.is_set():
                     self._work = asyncio.create_task(self._run())
                 frame, news = self._newest, self._news
                 if frame is not None and frame.number != seen:

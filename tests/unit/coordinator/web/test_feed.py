@@ -164,6 +164,28 @@ def test_closing_sends_a_last_document() -> None:
     run(main)
 
 
+def test_who_watches_while_it_closes_has_nothing_built_anew() -> None:
+    async def main() -> None:
+        build = Counting()
+        one = Feed(build)
+        stream = one.stream()
+        await anext(stream)
+        await anext(stream)
+        closing = asyncio.create_task(one.close())
+        while one.at_work:
+            await asyncio.sleep(0)
+        # the last document is there, and who closes has not come to say so
+        built = build.built
+        rest = [event async for event in stream]
+        await closing
+
+        assert len(rest) == 1
+        assert build.built == built
+        assert not one.at_work
+
+    run(main)
+
+
 @pytest.mark.parametrize(("cost_s", "pause_s"), [(0.0, 1.0), (0.09, 1.0), (0.5, 5.0)])
 def test_what_is_expensive_is_built_less_often(
     monkeypatch: pytest.MonkeyPatch, cost_s: float, pause_s: float
