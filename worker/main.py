@@ -15,10 +15,10 @@ import click
 
 from osbench import __version__
 from osbench.common.config import logs
+from osbench.common.config.certificates import shown
 from osbench.common.config.config import load
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.escaping import escaped
-from osbench.common.masking import mask_url
 from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife
@@ -162,9 +162,9 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
     """The line printed at start."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""
-    places = [f"Redis {mask_url(conf.messaging.redis_url)}"]
+    places = [f"Redis {shown(conf.messaging.redis_url)}"]
     if conf.messaging.broker_url:
-        places.append(f"broker {mask_url(conf.messaging.broker_url)}")
+        places.append(f"broker {shown(conf.messaging.broker_url)}")
     paths = [*conf.worker.plugin_path, *plugin_paths]
     places.append(f"plug-ins from {', '.join(paths)}" if paths else "no plug-ins of your own")
     return (

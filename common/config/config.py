@@ -13,6 +13,7 @@ from typing import Any
 
 from oslo_config import cfg, iniparser
 
+from osbench.common.config import certificates
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import ConfigError
 from osbench.common.masking import MASK, mask_url
@@ -50,6 +51,8 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
         default_config_dirs=[],
     )
     problems += _refused(conf, parsed)
+    if not problems:
+        problems += certificates.complete(conf)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigError(f"configuration: {count}\n" + "\n".join(f"  {line}" for line in problems))

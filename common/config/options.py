@@ -79,6 +79,13 @@ class _Path(types.String):
         return str(Path(super().__call__(value)).expanduser())
 
 
+class _OptionalPath(_Path):
+    """The same; nothing stands for no file."""
+
+    def __call__(self, value: Any) -> str:
+        return super().__call__(value) if value else ""
+
+
 class Url(types.ConfigType):
     """A URL of one of the given schemes. Errors do not show the value: it may have a password."""
 
@@ -149,6 +156,11 @@ _BENCHMARK = [
     ),
 ]
 
+
+def _file(name: str, text: str) -> cfg.Opt:
+    return cfg.Opt(name, type=_OptionalPath(type_name="path"), default="", help=text)
+
+
 _MESSAGING = [
     cfg.Opt(
         "redis_url",
@@ -165,6 +177,16 @@ _MESSAGING = [
         help="Celery broker, for example amqp://user:password@host:5672/vhost. "
         "Without it redis_url is the broker.",
     ),
+    _file(
+        "tls_ca_file",
+        "Certificates of the authorities that Redis (rediss://) and the broker (amqps://) may have "
+        "theirs from, PEM. Without it those of the system count.",
+    ),
+    _file(
+        "tls_certificate_file",
+        "Certificate of this client for servers that ask for one, PEM; tls_key_file belongs to it.",
+    ),
+    _file("tls_key_file", "Its private key, PEM, without a passphrase. Mode 0600."),
     _seconds(
         "redis_timeout_s", 5.0, "Timeout of a connection to Redis and of each reply.", low=0.1
     ),

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import secrets
 import ssl
 import warnings
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from amqp.exceptions import AccessRefused, NotAllowed
 from celery import Celery
-from kombu import Exchange, Queue, compression
+from kombu import Connection, Exchange, Producer, Queue, compression
 from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel as KombuChannel
 
+from osbench.common.config.certificates import shown, taken_from
 from osbench.common.errors import StoreError, StoreMissing
-from osbench.common.masking import mask_url
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client, certificate_remedy, reached
 
 #: Name of the only task, which takes a sealed batch.
 TASK = "osbench.batch"
 
+#: What is raised where the user of RabbitMQ lacks a right.
+REFUSED = (AccessRefused, NotAllowed)
+_RIGHTS_PAGE = "docs/operations.md#rabbitmq"
+
 #: Seconds after which RabbitMQ drops an unread message, and a queue without consumer.
 QUEUE_TTL_S = 60
-
-#: Keys of kombu on a Redis broker: bindings of queues, their deadlines.
-_BINDING = f"{redis_keys.PREFIX}_kombu.binding."
-_BINDING_DEADLINES = f"{redis_keys.PREFIX}_kombu.binding_deadlines"
 
 
 def application(broker_url: str) -> Celery:
@@ -56,12 +58,23 @@ def application(broker_url: str) -> Celery:
     if broker_url.startswith("rediss://"):
         # kombu would take any certificate, where the address does not say otherwise
         app.conf.broker_use_ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
+    elif broker_url.startswith("amqps://"):
+        # neither would py-amqp look at it
+        _, files = taken_from(broker_url)
+        app.conf.broker_use_ssl = {
+            "cert_reqs": ssl.CERT_REQUIRED,
+            "server_hostname": urlsplit(broker_url).hostname,
+            **{name.removeprefix("ssl_"): value for name, value in files.items()},
+        }
     return app
 
 
 def _for_celery(url: str) -> str:
     """An address as Celery has it: a socket of Redis has another scheme there."""
     parts = urlsplit(url)
+    if parts.scheme == "amqps":
+        # these are not its names of them
+        return taken_from(url)[0]
     if parts.scheme != "unix":
         return url
     (database,) = parse_qs(parts.query).get("db", ["0"])[-1:]
@@ -99,12 +112,20 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
     }
 
 
-def check(broker_url: str, timeout_s: float) -> None:
-    """Raise StoreMissing where the broker is not there, StoreError where it refuses the login."""
+def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
+    """Raise StoreMissing where the broker is not there, StoreError where it refuses something.
+
+    RabbitMQ is asked for what is needed later: with a `receiver`, the worker process that will
+    have a queue, to have and read that; else to send to one.
+    """
     with application(broker_url).connection_for_write(connect_timeout=timeout_s) as connection:
         try:
             # without a limit Celery would retry for ever
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
+            if connection.transport.driver_type == "amqp":
+                _try_rights(connection, timeout_s, receiver)
+        except REFUSED as error:
+            raise StoreError(refusal(error)) from None
         except (
             OSError,
             OperationalError,
@@ -113,11 +134,30 @@ def check(broker_url: str, timeout_s: float) -> None:
         ) as error:
             # a wrong password is known by its words alone
             refused = any(word in str(error) for word in ("ACCESS_REFUSED", "PRECONDITION"))
-            kind = StoreError if refused else StoreMissing
+            remedy = certificate_remedy(str(error))
+            kind = StoreError if refused or remedy else StoreMissing
             raise kind(
-                f"cannot connect to the broker at {mask_url(broker_url)}: {error}; "
-                "is [messaging] broker_url right?"
+                f"cannot connect to the broker at {shown(broker_url)}: {error}; "
+                + (remedy or "is [messaging] broker_url right?")
             ) from None
+
+
+def _try_rights(connection: Connection, timeout_s: float, receiver: str) -> None:
+    channel = connection.channel()
+    tried = queue(receiver or f"check.{secrets.token_hex(8)}")(channel)
+    tried.declare()
+    if receiver:
+        tried.get()
+        return
+    Producer(channel).publish(
+        b"", routing_key=tried.name, mandatory=True, confirm_timeout=timeout_s
+    )
+    tried.delete()
+
+
+def refusal(error: Exception) -> str:
+    """What to tell where RabbitMQ refuses a right."""
+    return f"the broker refuses a right ({error}): give its user those of {_RIGHTS_PAGE}"
 
 
 def queue(incarnation: str) -> Queue:
@@ -136,21 +176,18 @@ def queue(incarnation: str) -> Queue:
 
 
 def forget(client: Client, incarnation: str) -> None:
-    """Remove all Redis keys of a worker process that has ended, Celery's included.
+    """Remove all Redis keys of a worker process that has ended, its queue included.
 
-    Celery has keys in Redis only where Redis is the broker. Raises StoreAway, StoreError.
+    There is a queue in Redis only where Redis is the broker. Raises StoreAway, StoreError.
     """
-    name = redis_keys.queue(incarnation)
     with reached():
         pipe = client.pipeline(transaction=False)
         pipe.delete(
             redis_keys.worker(incarnation),
             redis_keys.offer(incarnation),
-            redis_keys.PREFIX + name,
-            _BINDING + name,
+            redis_keys.PREFIX + redis_keys.queue(incarnation),
         )
         pipe.srem(redis_keys.WORKERS, incarnation)
-        pipe.zrem(_BINDING_DEADLINES, name)
         pipe.execute()
 
 
@@ -159,13 +196,7 @@ def repair(client: Client, incarnation: str) -> None:
 
     Raises StoreAway, StoreError.
     """
-    name = redis_keys.queue(incarnation)
-    types = {
-        redis_keys.PREFIX + name: b"list",
-        _BINDING + name: b"set",
-        _BINDING_DEADLINES: b"zset",
-    }
+    key = redis_keys.PREFIX + redis_keys.queue(incarnation)
     with reached():
-        for key, expected in types.items():
-            if client.type(key) not in (expected, b"none"):
-                client.delete(key)
+        if client.type(key) not in (b"list", b"none"):
+            client.delete(key)

@@ -17,8 +17,8 @@ from redis.backoff import NoBackoff
 from redis.connection import Connection
 from redis.retry import Retry
 
+from osbench.common.config.certificates import shown
 from osbench.common.errors import StoreAway, StoreError, StoreMissing
-from osbench.common.masking import mask_url
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 
 #: Oldest supported server.
@@ -67,7 +67,7 @@ def connect(url: str, timeout_s: float) -> Client:
     except ValueError:
         # the malformed part may be the password
         raise StoreError(
-            f"[messaging] redis_url: {mask_url(url)} is not an address of Redis; it begins with "
+            f"[messaging] redis_url: {shown(url)} is not an address of Redis; it begins with "
             "redis://, rediss:// or unix://, and special characters in its password are "
             "written as %XX"
         ) from None
@@ -76,7 +76,7 @@ def connect(url: str, timeout_s: float) -> Client:
 @contextmanager
 def reached(url: str = "") -> Iterator[None]:
     """Translate redis-py's errors: StoreError where the server refuses access, else StoreAway."""
-    where = f"Redis at {mask_url(url)}" if url else "Redis"
+    where = f"Redis at {shown(url)}" if url else "Redis"
     try:
         yield
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
@@ -103,16 +103,50 @@ def _remedy(error: redis.RedisError) -> str:
     return "check user and password in [messaging] redis_url"
 
 
+#: What is wrong with certificates by what the TLS library says, and what to do; first match counts.
+_CERTIFICATES = (
+    ("certificate has expired", "renew its certificate, or set the clocks"),
+    ("not yet valid", "set the clocks"),
+    *(
+        (f"{kind} mismatch", "use the name or address that its certificate has, or make one for it")
+        for kind in ("hostname", "ip address")
+    ),
+    ("CERTIFICATE_VERIFY_FAILED", "name the file of its authority: [messaging] tls_ca_file"),
+    (
+        "CERTIFICATE_REQUIRED",
+        "it asks for a certificate of this client: "
+        "[messaging] tls_certificate_file and tls_key_file",
+    ),
+    ("ALERT_CERTIFICATE_EXPIRED", "renew [messaging] tls_certificate_file"),
+    (
+        "ALERT_UNKNOWN_CA",
+        "[messaging] tls_certificate_file has to be from the authority that it knows",
+    ),
+    ("KEY_VALUES_MISMATCH", "[messaging] tls_key_file is not that of tls_certificate_file"),
+    ("NO_CERTIFICATE_OR_CRL_FOUND", "[messaging] tls_ca_file has no certificate"),
+    ("PEM lib", "[messaging] tls_certificate_file and tls_key_file have to be PEM"),
+)
+
+
+def certificate_remedy(text: str) -> str:
+    """What to do where TLS fails for a certificate, as an error tells it; "" for other errors."""
+    lower = text.lower()
+    return next((what for sign, what in _CERTIFICATES if sign.lower() in lower), "")
+
+
 def _address_remedy(url: str, error: StoreAway) -> str:
     """What to do where a server does not answer as it should at an address."""
     text = str(error)
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return "name the file of its CA: [messaging] redis_url = rediss://...?ssl_ca_certs=FILE"
+    if remedy := certificate_remedy(text):
+        return remedy
+    lost = any(sign in text for sign in ("EOF occurred", "closed", "reset", "Broken pipe"))
+    if url.startswith("rediss://") and lost:
+        # TLS 1.3: the server may be gone before its reason is read
+        likely = "ALERT_UNKNOWN_CA" if "ssl_certfile" in url else "CERTIFICATE_REQUIRED"
+        return f"perhaps {certificate_remedy(likely)}"
     if url.startswith("rediss://") and ("SSL" in text or "Timeout" in text):
         return "if it has no TLS at this port, [messaging] redis_url begins with redis://"
-    if url.startswith("redis://") and any(
-        sign in text for sign in ("closed", "reset", _ANOTHER_PROTOCOL)
-    ):
+    if url.startswith("redis://") and (lost or _ANOTHER_PROTOCOL in text):
         return "if it expects TLS, [messaging] redis_url begins with rediss://"
     return _WRONG_ADDRESS
 
@@ -139,11 +173,11 @@ def check(client: Client, url: str) -> None:
         raise kind(f"{error}; {remedy}") from None
     if tuple(map(int, re.findall(r"\d{1,9}", version)[:2])) < MINIMUM_VERSION:
         raise StoreError(
-            f"Redis at {mask_url(url)} is version {version[:40]}; "
+            f"Redis at {shown(url)} is version {version[:40]}; "
             "osbench needs 6.2 or newer, or Valkey"
         )
     if policy != "noeviction":
         raise StoreError(
-            f"Redis at {mask_url(url)} has maxmemory-policy {policy} and could drop results: "
+            f"Redis at {shown(url)} has maxmemory-policy {policy} and could drop results: "
             "run `redis-cli config set maxmemory-policy noeviction`"
         )

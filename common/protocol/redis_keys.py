@@ -23,8 +23,6 @@ osbench:run:ID:ctl:MID  string, sealed control record of a membership
     written by the coordinator, repeatedly; expires when the run is over
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker
     written by the coordinator, read by the worker; deleted at worker exit or when it is lost
-osbench:_kombu.binding.osbench.w.INC, osbench:_kombu.binding_deadlines
-    set and sorted set, Celery's record of that queue on a Redis broker; deleted with it
 
 All keys of a run also expire two days after the coordinator last renewed them, so that no run
 whose coordinator was lost stays for ever.

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import kombu.exceptions
+from amqp.exceptions import AMQPError
 from celery import Celery
 
-from osbench.common.errors import StoreAway, Untrusted
+from osbench.common.errors import StoreAway, StoreError, Untrusted
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
@@ -107,15 +108,19 @@ class Channel:
     def publish(self, batches: Iterable[Batch]) -> None:
         """Send batches, in one go where Redis is the broker.
 
-        Raises StoreAway where the broker does not take them: some may have been sent then.
+        Raises StoreAway where the broker does not take them: some may have been sent then;
+        StoreError where it refuses the right.
         """
         try:
             with self._app.producer_or_acquire() as producer, producer.batch():
                 for batch in batches:
                     self._send(batch, producer)
+        except broker.REFUSED as error:
+            raise StoreError(broker.refusal(error)) from None
         except (
             kombu.exceptions.OperationalError,
             kombu.exceptions.BatchPublishError,
+            AMQPError,
             OSError,
         ) as error:
             self._refused_since = self._refused_since or time.monotonic()

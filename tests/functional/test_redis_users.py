@@ -1,64 +1,52 @@
-"""The users of deploy/redis/users.acl: all that coordinator and workers do, and nothing else."""
+"""What deploy/new-secrets makes: TLS, and users that may do what they have to, and nothing else."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 from collections.abc import Iterator
 
 import pytest
 import redis
 
-from helpers.readme import REPOSITORY
 from helpers.runs import Site, Started, checked, site
-from servers import RedisServer, redis_server
+from osbench.common.config.config import load
+from osbench.common.protocol.broker import repair
+from osbench.common.protocol.redis_client import Client, connect
+from servers.secured_redis import SecuredRedis, secured_redis
 
 pytestmark = pytest.mark.functional
 
-WORDS = {"COORDINATOR": "of-the-coordinator", "WORKER": "of-the-worker"}
 LOAD = {"scenario": {"Dummy.dummy": {"sleep": 0.01}}}
 STAGES = {"stages": {"start": 40, "stages": [{"duration": 6, "target": 40}]}}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with redis_server(password="of-the-admin") as found:
-        admin = found.client()
-        if not admin.info("server").get("server_name") and (
-            int(str(admin.info("server")["redis_version"]).partition(".")[0]) < 7
-        ):
-            pytest.skip("this Redis has no permissions to read or to write keys: it needs 7")
-        for line in (REPOSITORY / "deploy/redis/users.acl").read_text().splitlines():
-            _, name, *rules = line.split()
-            if name != "default":
-                given = [re.sub(r"(\w+)_PASSWORD", lambda m: WORDS[m[1]], rule) for rule in rules]
-                admin.execute_command("ACL", "SETUSER", name, "reset", *given)
+def server() -> Iterator[SecuredRedis]:
+    with secured_redis() as found:
         yield found
 
 
-def address(server: RedisServer, role: str) -> str:
-    return server.url.replace(":of-the-admin@", f"osbench-{role}:{WORDS[role.upper()]}@")
-
-
 @pytest.fixture
-def here(server: RedisServer) -> Iterator[Site]:
+def here(server: SecuredRedis) -> Iterator[Site]:
     with site() as found:
-        found.configure({"messaging": {"redis_url": address(server, "coordinator")}})
+        found.configure({"messaging": server.messaging("coordinator")})
         assert found.coord("keys", "new").code == 0
         yield found
 
 
-def worker(here: Site, server: RedisServer) -> Started:
-    file = here.configure({"messaging": {"redis_url": address(server, "worker")}}, name="w.conf")
+def client(server: SecuredRedis, here: Site, role: str) -> Client:
+    """As a role has it."""
+    file = here.configure({"messaging": server.messaging(role)}, name=f"{role}.conf")
+    return connect(load([str(file)]).messaging.redis_url, 5.0)
+
+
+def worker(here: Site, server: SecuredRedis) -> Started:
+    file = here.configure({"messaging": server.messaging("worker")}, name="w.conf")
     return here.start("osbench-worker", "--processes", "2", "--config-file", str(file))
 
 
-def refusals(server: RedisServer) -> list[str]:
-    return [str(one) for one in server.client().execute_command("ACL", "LOG")]
-
-
-def test_all_that_runs_do_is_allowed(here: Site, server: RedisServer) -> None:
+def test_all_that_runs_do_is_allowed(here: Site, server: SecuredRedis) -> None:
     (here.home / "rows.csv").write_text("sleep:float\n0.01\n0.02\n0.01\n")
     data = {"scenario": {"Dummy.dummy": {}}, "args_from": "rows.csv"}
     supervisor = worker(here, server)
@@ -74,6 +62,12 @@ def test_all_that_runs_do_is_allowed(here: Site, server: RedisServer) -> None:
     for workload in done.result["workloads"]:
         assert checked(workload)["ok"] == checked(workload)["planned"]
 
+    looked = here.coord("doctor", "--json")
+    assert looked.code == 0, looked.out
+    assert "is valid for 82" in looked.out
+    checked_workers = ("osbench-worker", "--check", "--config-file", str(here.home / "w.conf"))
+    assert here.start(*checked_workers).finish().code == 0
+
     # another coordinator takes over
     run = here.start("osbench-coord", "run", "--json", here.task({**LOAD, "runner": STAGES}))
     run.await_said(" done, ")
@@ -87,9 +81,8 @@ def test_all_that_runs_do_is_allowed(here: Site, server: RedisServer) -> None:
     supervisor.process.send_signal(signal.SIGTERM)
     assert supervisor.finish().code == 0
 
-    assert refusals(server) == []
-    client = redis.Redis.from_url(address(server, "coordinator"))
-    assert client.smembers("osbench:workers") == set()
+    assert server.refusals() == []
+    assert client(server, here, "coordinator").smembers("osbench:workers") == set()
 
 
 @pytest.mark.parametrize(
@@ -108,15 +101,26 @@ def test_all_that_runs_do_is_allowed(here: Site, server: RedisServer) -> None:
         ("FLUSHALL",),
     ],
 )
-def test_a_worker_may_not_do_what_is_the_coordinators(server: RedisServer, command) -> None:
-    client = redis.Redis.from_url(address(server, "worker"))
+def test_a_worker_may_not_do_what_is_the_coordinators(
+    here: Site, server: SecuredRedis, command: tuple[str, ...]
+) -> None:
+    its = client(server, here, "worker")
 
     with pytest.raises(redis.exceptions.NoPermissionError):
-        client.execute_command(*command)
+        its.execute_command(*command)
     server.client().execute_command("ACL", "LOG", "RESET")
 
 
-def test_a_right_that_is_missing_is_named(here: Site, server: RedisServer) -> None:
+def test_a_worker_may_repair_its_queue(here: Site, server: SecuredRedis) -> None:
+    server.client().set("osbench:osbench.w.mine", "no list")
+
+    repair(client(server, here, "worker"), "mine")
+
+    assert not server.client().exists("osbench:osbench.w.mine")
+    assert server.refusals() == []
+
+
+def test_a_right_that_is_missing_is_named(here: Site, server: SecuredRedis) -> None:
     admin = server.client()
     admin.execute_command("ACL", "SETUSER", "osbench-coordinator", "-hset")
     worker(here, server)

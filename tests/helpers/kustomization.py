@@ -27,10 +27,11 @@ def render(folder: Path) -> list[Manifest]:
         else:
             found += [one for one in yaml.safe_load_all(path.read_text("utf-8")) if one]
     for one in spec.get("configMapGenerator", []):
-        texts = {path.name: path.read_text("utf-8") for path in _files(folder, one)}
+        texts = {name: path.read_text("utf-8") for name, path in _files(folder, one)}
         found.append(_generated("ConfigMap", one["name"], texts))
     for one in spec.get("secretGenerator", []):
-        codes = {p.name: base64.b64encode(p.read_bytes()).decode() for p in _files(folder, one)}
+        files = _files(folder, one)
+        codes = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files}
         found.append({**_generated("Secret", one["name"], codes), "type": "Opaque"})
     for patch in spec.get("patches", []):
         _patch(found, patch)
@@ -48,8 +49,13 @@ def containers(manifest: Manifest) -> list[dict[str, Any]]:
     return [*pod.get("initContainers", []), *pod.get("containers", [])]
 
 
-def _files(folder: Path, generator: dict[str, Any]) -> list[Path]:
-    return [folder / name for name in generator["files"]]
+def _files(folder: Path, generator: dict[str, Any]) -> list[tuple[str, Path]]:
+    """Keys and files: `path`, or `key=path`."""
+    found = []
+    for named in generator["files"]:
+        key, _, path = named.rpartition("=")
+        found.append((key or Path(path).name, folder / path))
+    return found
 
 
 def _generated(kind: str, name: str, data: dict[str, str]) -> Manifest:

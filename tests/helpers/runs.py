@@ -316,11 +316,10 @@ class Cluster:
             client.close()
 
     def run_keys(self) -> set[str]:
-        """Every key but those that living workers have: heartbeats, and bindings of queues."""
+        """Every key but those that living workers have: heartbeats."""
         names = [key.rpartition(":")[2] for key in self.stored() if "osbench:worker:" in key]
         kept = {f"osbench:worker:{name}" for name in names}
-        kept |= {f"osbench:_kombu.binding.osbench.w.{name}" for name in names}
-        kept |= {redis_keys.WORKERS, "osbench:_kombu.binding_deadlines"}
+        kept |= {redis_keys.WORKERS}
         return {key for key in self.stored() - kept if not self._is_farewell(key)}
 
     def _is_farewell(self, key: str) -> bool:

@@ -19,8 +19,10 @@ from helpers.commands import environment
 from servers import Child, free_port, redis_executable
 
 #: Paths that files speak of and containers see below their root.
-PATHS = re.compile(r"(?<![\w.-])/(?:etc/osbench|etc/redis|var/lib/osbench|run/osbench|tasks?\b)")
+PATHS = re.compile(r"(?<![\w.-])/(?:etc/osbench|var/lib/osbench|run/osbench|tasks?\b)")
 
+#: Files that become osbench.conf.
+CONFIGURATIONS = ("osbench.conf", "coordinator.conf", "worker.conf")
 #: Machines that run tests are slow and shared: how late they are is not what is tested.
 LENIENT = "\n[benchmark]\nlag_limit_s = 60\nmax_lag_s = 60\n"
 
@@ -34,7 +36,7 @@ class Network:
     def led(self, text: str) -> str:
         """A text with addresses that hold here."""
         text = text.replace("osbench-redis:6379", f"127.0.0.1:{self.redis_port}")
-        text = text.replace("port 6379", f"port {self.redis_port}")
+        text = text.replace("tls-port 6379", f"tls-port {self.redis_port}")
         return text.replace("bind * -::*", "bind 127.0.0.1")
 
 
@@ -69,7 +71,7 @@ class Root:
         """A file that is mounted into a container, for its paths and addresses."""
         path.parent.mkdir(parents=True, exist_ok=True)
         text = self.inside(content.decode())
-        path.write_text(text + LENIENT if path.name == "osbench.conf" else text, "utf-8")
+        path.write_text(text + LENIENT if path.name in CONFIGURATIONS else text, "utf-8")
         path.chmod(mode)
 
     @property

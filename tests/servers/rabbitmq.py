@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,12 +27,19 @@ class RabbitmqServer:
         *,
         node: str | None = None,
         ports: tuple[int, int, int] | None = None,
+        tls: Path | None = None,
     ) -> None:
-        """`ports` are those of the broker, of its node and of the port mapper."""
+        """`ports` are those of the broker, of its node and of the port mapper.
+
+        `tls` is a folder that new-secrets has made: clients with its certificates get in, at
+        `tls_port`.
+        """
         self.folder = folder
         self.node = node or f"osbench-{secrets.token_hex(4)}@localhost"
         taken = ports or (child.free_port(), child.free_port(), child.free_port())
         self.port, self._dist_port, self.epmd_port = taken
+        self._tls = tls
+        self.tls_port = child.free_port() if tls else 0
         self._epmd: child.Child | None = None
         self._broker: child.Child | None = None
 
@@ -72,7 +80,31 @@ class RabbitmqServer:
             f"cluster_name = {self.node}\n"
             "num_acceptors.tcp = 2\nlog.console = false\nlog.file.level = warning\n"
             "vm_memory_high_watermark.absolute = 512MiB\ndisk_free_limit.absolute = 1MB\n"
+            + self._tls_lines()
         )
+
+    def _tls_lines(self) -> str:
+        if self._tls is None:
+            return ""
+        return (
+            f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\n"
+            f"ssl_options.cacertfile = {self._tls}/ca.pem\n"
+            f"ssl_options.certfile = {self._tls}/redis.pem\n"
+            f"ssl_options.keyfile = {self._tls}/redis-key.pem\n"
+            "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n"
+        )
+
+    def control(self, *arguments: str, typed: str = "") -> str:
+        """What rabbitmqctl prints when it reads what is typed."""
+        return subprocess.run(
+            [RABBITMQ.with_name("rabbitmqctl"), "--quiet", *arguments],
+            env=self.environment(),
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        ).stdout
 
     def epmd_command(self) -> list[str]:
         """What starts the port mapper."""
@@ -119,12 +151,12 @@ class RabbitmqServer:
 
 
 @contextlib.contextmanager
-def rabbitmq_server() -> Iterator[RabbitmqServer]:
+def rabbitmq_server(tls: Path | None = None) -> Iterator[RabbitmqServer]:
     """A private RabbitMQ; skips the test where the Debian package rabbitmq-server is missing."""
     if not RABBITMQ.exists():
         child.missing("RabbitMQ is not installed (Debian package rabbitmq-server)")
     with child.folder() as folder:
-        server = RabbitmqServer(folder)
+        server = RabbitmqServer(folder, tls=tls)
         try:
             server.start()
             yield server

@@ -75,6 +75,8 @@ def _consume(
     """
     app.conf.task_queues = (broker.queue(name),)
     app.conf.task_default_queue = redis_keys.queue(name)
+    # else Celery makes an exchange for each queue, which a broker would keep for ever
+    app.conf.task_default_exchange = ""
     app.finalize()
     consumer_cls = consumer_class(agent.receive)
     for handler in logging.getLogger().handlers:
@@ -122,7 +124,7 @@ def _controller(app: Celery, name: str, consumer_cls: type[Consumer]) -> Any:
     )
 
 
-def _await_servers(conf: cfg.ConfigOpts, *, private: bool) -> None:
+def _await_servers(conf: cfg.ConfigOpts, name: str, *, private: bool) -> None:
     """Wait until Redis and the broker are there. Raises StoreError where one is unfit."""
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     timeout_s = conf.messaging.redis_timeout_s
@@ -131,7 +133,8 @@ def _await_servers(conf: cfg.ConfigOpts, *, private: bool) -> None:
     look = partial(check, connect(url, timeout_s), url)
     wait_until_there(look, LOG.warning, wait_s)
     if broker_url:
-        wait_until_there(partial(broker.check, broker_url, timeout_s), LOG.warning, wait_s)
+        look = partial(broker.check, broker_url, timeout_s, receiver=name)
+        wait_until_there(look, LOG.warning, wait_s)
 
 
 def main(
@@ -161,7 +164,7 @@ def main(
     name = incarnation()
     # health checks are of workers that others use
     pulse = None if private else Pulse(health_check.process_record(conf, name))
-    _await_servers(conf, private=private)
+    _await_servers(conf, name, private=private)
     refuse_exits()
     log = LogBook()
     capture(log)

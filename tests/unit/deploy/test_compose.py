@@ -83,7 +83,17 @@ def test_secrets_that_services_name_are_those_that_new_secrets_makes(
 
     used = {one["source"] for service in services.values() for one in service["secrets"]}
     assert used == set(declared)
-    assert {one["file"] for one in declared.values()} == {str(path) for path in made.iterdir()}
+    # what signs certificates goes to no host
+    made_for_hosts = {str(path) for path in made.iterdir() if path.name != "ca-key.pem"}
+    assert {one["file"] for one in declared.values()} == made_for_hosts
+
+
+def test_each_service_has_the_secrets_of_its_own_user_only(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        role = name.removeprefix("osbench-")
+        sources = {one["source"] for one in service["secrets"]}
+        expected = {f"{role}.conf", f"{role}.pem", f"{role}-key.pem", "ca.pem"}
+        assert sources == expected | (set() if role == "redis" else {"keys"})
 
 
 def test_a_worker_has_the_time_to_drain(services: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -36,20 +37,86 @@ def setting(unit: Path, name: str) -> str:
     return str(value)
 
 
+def shown(certificate: Path, *what: str) -> str:
+    """What openssl says of a certificate."""
+    return subprocess.run(
+        ["openssl", "x509", "-noout", "-in", certificate, *what],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
 def test_new_secrets_makes_what_osbench_reads(tmp_path: Path) -> None:
     made = tmp_path / "below" / "secrets"
 
-    done = new_secrets(made, "redis.example")
+    done = new_secrets(made, "redis.example", "10.0.0.9", "fd00::9", "node-7.dc2")
 
-    conf = load([str(made / "osbench.conf")])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert len(Keyring.load(made / "keys").keys) == 1
-    assert conf.messaging.redis_url.endswith("@redis.example:6379/0")
-    password = conf.messaging.redis_url.split(":")[2].partition("@")[0]
     redis = (made / "redis.conf").read_text().splitlines()
-    assert len(password) == 48
-    assert f"requirepass {password}" in redis
     assert "maxmemory-policy noeviction" in redis
+    assert "tls-auth-clients yes" in redis
+    for role in ("coordinator", "worker"):
+        # where hosts have them
+        text = (made / f"{role}.conf").read_text().replace("/etc/osbench/", f"{made}/")
+        (tmp_path / "osbench.conf").write_text(text)
+        conf = load([str(tmp_path / "osbench.conf")])
+        address = urlsplit(conf.messaging.redis_url)
+        assert (address.scheme, address.hostname, address.port) == ("rediss", "redis.example", 6379)
+        assert address.username == f"osbench-{role}"
+        assert len(address.password or "") == 48
+        (user,) = [line for line in redis if line.startswith(f"user osbench-{role} ")]
+        assert f" >{address.password} " in user
+        given = parse_qs(address.query)
+        assert given["ssl_certfile"] == [str(made / f"{role}.pem")]
+        usage = shown(made / f"{role}.pem", "-ext", "extendedKeyUsage")
+        assert "TLS Web Client Authentication" in usage
+    names = shown(made / "redis.pem", "-ext", "subjectAltName")
+    for name in ("DNS:localhost", "IP Address:127.0.0.1", "DNS:redis.example", "DNS:node-7.dc2",
+                 "IP Address:10.0.0.9", "IP Address:FD00:0:0:0:0:0:0:9"):  # fmt: skip
+        assert name in names
+    assert "user default off" in redis
+    assert not any("PASSWORD" in line for line in redis)
+
+
+def test_certificates_are_renewed_and_nothing_else(tmp_path: Path) -> None:
+    made = tmp_path / "secrets"
+    new_secrets(made, "10.0.0.9")
+    before = {path.name: path.read_bytes() for path in made.iterdir()}
+
+    done = new_secrets("--renew", made, "10.0.0.9", "another.example")
+
+    after = {path.name: path.read_bytes() for path in made.iterdir()}
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert changed == {f"{role}{end}" for role in ("redis", "coordinator", "worker")
+                       for end in (".pem", "-key.pem")}  # fmt: skip
+    assert set(after) == set(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {0o600}
+    assert "DNS:another.example" in shown(made / "redis.pem", "-ext", "subjectAltName")
+    for role in ("redis", "coordinator", "worker"):
+        chain = ["openssl", "verify", "-CAfile", made / "ca.pem", made / f"{role}.pem"]
+        subprocess.run(chain, check=True, capture_output=True)
+
+
+def test_what_new_secrets_has_not_made_is_not_renewed(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+
+    done = new_secrets("--renew", tmp_path)
+
+    assert done.returncode == 1
+    assert "ca-key.pem is not there" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["ca.pem"]
+
+
+@pytest.mark.parametrize("name", ["a,DNS:evil", "redis example", "a\nb", "$(id)"])
+def test_a_host_is_a_name_or_an_address(tmp_path: Path, name: str) -> None:
+    done = new_secrets(tmp_path / "secrets", name)
+
+    assert done.returncode == 2
+    assert "neither a name nor an address" in done.stderr
+    assert not (tmp_path / "secrets").exists()
 
 
 def test_new_secrets_are_for_their_owner_only(tmp_path: Path) -> None:
@@ -75,7 +142,7 @@ def test_new_secrets_differ_each_time_and_replace_none(tmp_path: Path) -> None:
     assert (one / "redis.conf").read_bytes() != (two / "redis.conf").read_bytes()
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("a", "b", "c")])
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--renew",), ("a", "")])
 def test_new_secrets_tells_how_it_is_used(arguments: tuple[str, ...]) -> None:
     done = new_secrets(*arguments)
 

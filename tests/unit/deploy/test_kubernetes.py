@@ -158,16 +158,19 @@ def test_the_configuration_names_the_service_the_keys_and_a_writable_folder(
     kubernetes: Path, tmp_path: Path
 ) -> None:
     base = render(kubernetes / "base")
-    secret = named(base, "Secret", "osbench")
-    file = tmp_path / "osbench.conf"
-    file.write_bytes(base64.b64decode(secret["data"]["osbench.conf"]))
+    for role in ("worker", "coordinator"):
+        data = named(base, "Secret", f"osbench-{role}")["data"]
+        assert set(data) == {"osbench.conf", "keys", "ca.pem", f"{role}.pem", f"{role}-key.pem"}
+        for name, code in data.items():
+            text = base64.b64decode(code).decode()
+            # where an init container puts them
+            text = re.sub("(?<=_file = )/etc/osbench/(?=.*pem)", f"{tmp_path}/", text)
+            (tmp_path / name).write_text(text)
+        conf = load([str(tmp_path / "osbench.conf")])
+        (port,) = named(base, "Service", "osbench-redis")["spec"]["ports"]
+        assert f"@osbench-redis:{port['port']}/0?" in conf.messaging.redis_url
     (pod,) = [one for one in pods(base) if one["containers"][0]["name"] == "worker"]
-
-    conf = load([str(file)])
-
-    (port,) = named(base, "Service", "osbench-redis")["spec"]["ports"]
     mounted = {mount["mountPath"]: mount for mount in pod["containers"][0]["volumeMounts"]}
-    assert conf.messaging.redis_url.endswith(f"@osbench-redis:{port['port']}/0")
     assert conf.security.key_file == "/etc/osbench/keys"
     assert "/etc/osbench" in mounted
     assert "readOnly" not in mounted[conf.data_dir]

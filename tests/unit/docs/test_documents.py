@@ -62,6 +62,7 @@ RUN = {
     "compose": "test_deploy_walk.py",
     "kubernetes": "test_deploy_walk.py",
     "lab": "../lab/test_lab_command.py",
+    "rabbitmq-users": "test_rabbitmq_users.py",
 }
 
 #: First lines of blocks that no test runs as they are, and why.
@@ -72,6 +73,7 @@ NOT_RUN = {
     "osbench-coord run task.yaml --export otlp=": "needs a collector: test_exports_run.py has one",
     "osbench-coord report last --export opensearch=": "needs a server: test_exports_run.py has one",
     "pip install ./deploy/osprofiler": "test_service_driver.py installs the wheel of it",
+    "deploy/new-secrets --renew": "deploy/test_hosts.py renews a set, test_tls.py serves it",
     "install -m 644 deploy/systemd/": "needs root and systemd: deploy/test_hosts.py checks units",
 }
 

@@ -1,0 +1,73 @@
+"""Certificates of [messaging] as parameters of the addresses that they are for.
+
+redis-py and kombu take them so; a parameter that an address has already counts more than an option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from oslo_config import cfg
+
+from osbench.common.masking import mask_url
+
+#: Options of [messaging], and the parameters that they become.
+PARAMETERS = {
+    "tls_ca_file": "ssl_ca_certs",
+    "tls_certificate_file": "ssl_certfile",
+    "tls_key_file": "ssl_keyfile",
+}
+_WITH_TLS = ("rediss://", "amqps://")
+_PARAMETER = re.compile(r"(?<=[?&])ssl_\w+=[^&\s]*&?")
+
+
+def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
+    """Put the certificates of [messaging] into its addresses with TLS; yields what is wrong."""
+    messaging = conf.messaging
+    files = {name: messaging[name] for name in PARAMETERS if messaging[name]}
+    if not files:
+        return
+    named = ", ".join(f"[messaging] {name}" for name in files)
+    if "tls_key_file" in files and "tls_certificate_file" not in files:
+        yield "[messaging] tls_key_file: needs tls_certificate_file, to which the key belongs"
+    for name, path in files.items():
+        try:
+            with Path(path).open("rb"):
+                pass
+        except OSError as error:
+            yield f"[messaging] {name} = {path!r}: {error.strerror}"
+    addresses = {name: messaging[name] for name in ("redis_url", "broker_url") if messaging[name]}
+    secured = {name: url for name, url in addresses.items() if url.startswith(_WITH_TLS)}
+    if addresses and not secured:
+        yield f"{named}: no address begins with rediss:// or amqps://, so nothing would use TLS"
+    for name, url in secured.items():
+        conf.set_override(name, _with(url, files), "messaging")
+
+
+def _with(url: str, files: dict[str, str]) -> str:
+    parts = urlsplit(url)
+    there = parse_qsl(parts.query, keep_blank_values=True)
+    known = {name for name, _ in there}
+    added = [
+        (PARAMETERS[option], path)
+        for option, path in files.items()
+        if PARAMETERS[option] not in known
+    ]
+    return urlunsplit(parts._replace(query=urlencode([*there, *added], quote_via=quote, safe="/")))
+
+
+def shown(url: str) -> str:
+    """An address for messages: without password, and without the names of certificate files."""
+    return _PARAMETER.sub("", mask_url(url)).rstrip("?&")
+
+
+def taken_from(url: str) -> tuple[str, dict[str, str]]:
+    """An address without parameters of TLS, and those by name."""
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    found = {name: value for name, value in pairs if name.startswith("ssl_")}
+    rest = [pair for pair in pairs if pair[0] not in found]
+    return urlunsplit(parts._replace(query=urlencode(rest))), found
