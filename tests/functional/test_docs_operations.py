@@ -35,7 +35,7 @@ def machine() -> Iterator[Machine]:
 
 
 def test_tls_and_a_user_for_osbench(machine: Machine) -> None:
-    redis, configure, worker, look, doctor, versions = blocks("redis-access", PAGE)
+    redis, configure, worker, look, doctor, versions, backup = blocks("redis-access", PAGE)
 
     with machine.running(redis) as server:
         machine.wait_for_port("6379", server)
@@ -45,6 +45,7 @@ def test_tls_and_a_user_for_osbench(machine: Machine) -> None:
             looked = machine.run(look)
             well = machine.run(doctor)
             told = machine.run(versions)
+            restored = machine.run(backup)
 
     assert "1 of 1 worker processes are heard and take work" in looked
     assert "20 = 20 +" in " ".join(looked.split())
@@ -53,3 +54,5 @@ def test_tls_and_a_user_for_osbench(machine: Machine) -> None:
     assert "1 processes on 1 hosts" in well
     assert told.count(__version__) >= 3
     assert "finished" in told
+    assert "finished" in restored
+    assert "20 = 20 +" in " ".join(restored.split())

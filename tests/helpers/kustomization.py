@@ -16,7 +16,7 @@ def render(folder: Path) -> list[Manifest]:
     spec = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))
     unknown = set(spec) - {
         "apiVersion", "kind", "namespace", "resources", "images", "patches",
-        "configMapGenerator", "secretGenerator", "generatorOptions",
+        "configMapGenerator", "secretGenerator", "generatorOptions", "components",
     }  # fmt: skip
     assert not unknown, f"{folder}: this reader does not know {unknown}"
     found: list[Manifest] = []
@@ -33,14 +33,24 @@ def render(folder: Path) -> list[Manifest]:
         files = _files(folder, one)
         codes = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files}
         found.append({**_generated("Secret", one["name"], codes), "type": "Opaque"})
-    for patch in spec.get("patches", []):
-        _patch(found, patch)
+    for name in spec.get("components", []):
+        component = yaml.safe_load((folder / name / "kustomization.yaml").read_text("utf-8"))
+        unknown = set(component) - {"apiVersion", "kind", "patches", "images"}
+        assert not unknown, f"{folder / name}: this reader does not know {unknown}"
+        _change(found, component)
+    _change(found, spec)
     for manifest in found:
         if manifest["kind"] != "Namespace":
             manifest["metadata"]["namespace"] = spec["namespace"]
+    return found
+
+
+def _change(manifests: list[Manifest], spec: dict[str, Any]) -> None:
+    for patch in spec.get("patches", []):
+        _patch(manifests, patch)
+    for manifest in manifests:
         for container in containers(manifest):
             container["image"] = _image(container["image"], spec.get("images", []))
-    return found
 
 
 def containers(manifest: Manifest) -> list[dict[str, Any]]:
@@ -63,19 +73,32 @@ def _generated(kind: str, name: str, data: dict[str, str]) -> Manifest:
 
 
 def _patch(manifests: list[Manifest], patch: dict[str, Any]) -> None:
+    """Change what it targets; it may target nothing."""
     target = patch["target"]
-    (manifest,) = [
-        one
-        for one in manifests
-        if (one["kind"], one["metadata"]["name"]) == (target["kind"], target["name"])
-    ]
-    for step in yaml.safe_load(patch["patch"]):
-        assert step["op"] == "remove", f"this reader does not know {step['op']}"
-        *way, last = step["path"].strip("/").split("/")
-        place: Any = manifest
-        for part in way:
-            place = place[part]
-        del place[last]
+    for manifest in manifests:
+        if (manifest["kind"], manifest["metadata"]["name"]) == (target["kind"], target["name"]):
+            for step in yaml.safe_load(patch["patch"]):
+                _step(manifest, step)
+
+
+def _step(manifest: Manifest, step: dict[str, Any]) -> None:
+    """A step of a JSON patch (RFC 6902)."""
+    *way, last = step["path"].strip("/").split("/")
+    place: Any = manifest
+    for part in way:
+        place = place[int(part) if isinstance(place, list) else part]
+    match step["op"]:
+        case "remove":
+            del place[last]
+        case "replace":
+            assert last in place, step
+            place[last] = step["value"]
+        case "add" if last == "-":
+            place.append(step["value"])
+        case "add":
+            place[last] = step["value"]
+        case other:
+            raise AssertionError(f"this reader does not know {other}")
 
 
 def _image(image: str, rules: list[dict[str, str]]) -> str:

@@ -29,7 +29,8 @@ def worker_metrics(conf: cfg.ConfigOpts) -> Iterator[Metric]:
 
 _Read = Callable[[Heartbeat], float]
 
-_GAUGES: Mapping[str, tuple[str, _Read]] = {
+#: Metrics of a process by the name behind `osbench_worker_`: help, and what of a heartbeat it is.
+GAUGES: Mapping[str, tuple[str, _Read]] = {
     "capacity": ("Virtual users it can have.", lambda beat: beat.capacity),
     "busy": ("Virtual users with an iteration in hand.", lambda beat: beat.busy),
     "queued": ("Iterations claimed and not started.", lambda beat: beat.queued),
@@ -55,7 +56,7 @@ def _families(found: Sequence[Heartbeat]) -> Iterator[Metric]:
     for beat in found:
         state.add_metric((*_place(beat), beat.state), 1)
     yield state
-    for name, (text, read) in _GAUGES.items():
+    for name, (text, read) in GAUGES.items():
         gauge = GaugeMetricFamily(f"osbench_worker_{name}", text, labels=_LABELS)
         for beat in found:
             gauge.add_metric(_place(beat), read(beat))

@@ -19,12 +19,17 @@ from click.testing import CliRunner
 from helpers.kustomization import Manifest, containers, render
 from helpers.readme import REPOSITORY
 from osbench.common.config.config import load
+from osbench.common.config.options import OPTIONS
+from osbench.common.listen_address import parse_listen_address
 from osbench.coordinator.cli import main as coord
 from osbench.worker.main import main as worker
+from osbench.worker.process.worker_metrics import GAUGES
 
 DEPLOY = REPOSITORY / "deploy"
 VERSIONS = ("1.28", "1.31", "1.34")
-FOLDERS = ("base", "autoscaled", "run")
+FOLDERS = ("base", "autoscaled", "autoscaled-by-users", "run")
+#: Kinds of others than Kubernetes, whose schemas are not among its own.
+FOREIGN = ("ScaledObject",)
 
 #: Seconds that the supervisor waits beyond drain_timeout_s before it kills.
 SUPERVISOR_S = 5
@@ -61,7 +66,8 @@ def test_every_manifest_follows_the_schema_of_its_kind(
     manifests: list[Manifest], version: str
 ) -> None:
     for manifest in manifests:
-        kubernetes_validate.validate(manifest, version, strict=True)
+        if manifest["kind"] not in FOREIGN:
+            kubernetes_validate.validate(manifest, version, strict=True)
 
 
 def test_the_schemas_refuse_what_is_misspelt(kubernetes: Path) -> None:
@@ -231,3 +237,155 @@ def test_the_autoscaler_scales_the_workers_and_nothing_else_sets_their_number(
     scaled = named(manifests, target["kind"], target["name"])
     assert "replicas" not in scaled["spec"]
     assert scaler["minReplicas"] >= 1
+
+
+def test_workers_are_evicted_one_by_one_and_a_coordinator_not_in_a_run(kubernetes: Path) -> None:
+    base, run = render(kubernetes / "base"), render(kubernetes / "run")
+    budgets = {
+        name: named(base, "PodDisruptionBudget", f"osbench-{name}")["spec"]
+        for name in ("worker", "coordinator")
+    }
+
+    assert budgets["worker"]["maxUnavailable"] == 1
+    assert budgets["coordinator"]["minAvailable"] == 1
+    selected = {name: budget["selector"]["matchLabels"] for name, budget in budgets.items()}
+    assert selected["worker"].items() <= labels(named(base, "Deployment", "osbench-worker")).items()
+    assert selected["coordinator"].items() <= labels(named(run, "Job", "osbench-run")).items()
+
+
+def labels(manifest: Manifest) -> dict[str, str]:
+    """Those of its pods."""
+    return dict(manifest["spec"]["template"]["metadata"]["labels"])
+
+
+def selects(selector: dict[str, Any], of: dict[str, str]) -> bool:
+    """Whether a label selector takes a pod."""
+    rules = selector.get("matchExpressions", [])
+    assert all(rule["operator"] == "In" for rule in rules)
+    return selector.get("matchLabels", {}).items() <= of.items() and all(
+        of.get(rule["key"]) in rule["values"] for rule in rules
+    )
+
+
+def may_connect(
+    manifests: list[Manifest], source: dict[str, str] | None, target: Manifest, port: str
+) -> bool:
+    """Whether policies let a pod connect; a source without labels is in another namespace."""
+    policies = [one["spec"] for one in manifests if one["kind"] == "NetworkPolicy"]
+    of_target = [one for one in policies if selects(one["podSelector"], labels(target))
+                 and "Ingress" in one["policyTypes"]]  # fmt: skip
+    for policy in of_target:
+        for rule in policy.get("ingress", []):
+            if port not in [one["port"] for one in rule["ports"]]:
+                continue
+            for peer in rule["from"]:
+                assert set(peer) in ({"podSelector"}, {"namespaceSelector"})
+                if peer.get("namespaceSelector") == {} or (
+                    source is not None
+                    and selects(peer.get("podSelector", {"matchLabels": {"": ""}}), source)
+                ):
+                    return True
+    return not of_target
+
+
+@pytest.mark.parametrize("folder", ["base", "autoscaled", "autoscaled-by-users"])
+def test_only_workers_and_coordinators_reach_redis_and_nobody_reaches_them(
+    kubernetes: Path, folder: str
+) -> None:
+    found = [*render(kubernetes / folder), *render(kubernetes / "run")]
+    redis = named(found, "StatefulSet", "osbench-redis")
+    workers, run = named(found, "Deployment", "osbench-worker"), named(found, "Job", "osbench-run")
+    (port,) = redis["spec"]["template"]["spec"]["containers"][0]["ports"]
+    strangers: list[dict[str, str] | None] = [
+        None,
+        {},
+        {"app.kubernetes.io/name": "another", "app.kubernetes.io/component": "worker"},
+        labels(redis),
+    ]
+
+    for source in (labels(workers), labels(run)):
+        assert may_connect(found, source, redis, port["name"])
+        assert not may_connect(found, source, redis, "another")
+    for stranger in strangers:
+        assert not may_connect(found, stranger, redis, port["name"])
+        for target in (workers, run):
+            assert not may_connect(found, stranger, target, port["name"])
+    # Prometheus is the one who may, where it is wanted
+    assert may_connect(found, None, workers, "metrics") is (folder == "autoscaled-by-users")
+    assert not may_connect(found, None, run, "metrics")
+
+
+def test_load_may_go_anywhere_and_redis_nowhere(kubernetes: Path) -> None:
+    base = render(kubernetes / "base")
+    redis, workers = (
+        named(base, "StatefulSet", "osbench-redis"),
+        named(base, "Deployment", "osbench-worker"),
+    )
+    closed = [one["spec"] for one in base if one["kind"] == "NetworkPolicy"
+              and "Egress" in one["spec"]["policyTypes"]]  # fmt: skip
+
+    assert [selects(one["podSelector"], labels(redis)) for one in closed] == [True]
+    assert not any(selects(one["podSelector"], labels(workers)) for one in closed)
+    assert "egress" not in closed[0]
+
+
+def test_workers_scale_by_a_metric_that_they_have(kubernetes: Path) -> None:
+    found = render(kubernetes / "autoscaled-by-users")
+    workers = named(found, "Deployment", "osbench-worker")
+    scaler = named(found, "ScaledObject", "osbench-worker")["spec"]
+    (container,) = workers["spec"]["template"]["spec"]["containers"]
+    (trigger,) = scaler["triggers"]
+    (conf,) = [one for one in OPTIONS["worker"] if one.dest == "virtual_users"]
+
+    assert "replicas" not in workers["spec"]
+    assert scaler["scaleTargetRef"]["name"] == "osbench-worker"
+    assert scaler["minReplicaCount"] >= 1
+    (asked,) = re.findall(r"osbench_worker_(\w+)", trigger["metadata"]["query"])
+    assert asked in GAUGES
+    assert 0 < int(trigger["metadata"]["threshold"]) < conf.default
+    host, port = parse_listen_address(container["command"][-1])
+    assert container["command"][-2] == "--metrics"
+    assert (host, [{"name": "metrics", "containerPort": port}]) == ("0.0.0.0", container["ports"])
+    annotations = workers["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == str(port)
+
+
+def test_all_that_users_change_stands_in_one_place(kubernetes: Path) -> None:
+    settings = kubernetes / "settings" / "kustomization.yaml"
+    changed = settings.read_text()
+    for before, after in (
+        ("newName: osbench", "newName: registry.example/osbench"),
+        ("newTag: latest", 'newTag: "1.0"'),
+        ("value: 2\n", "value: 5\n"),
+        ("memory: 256Mi", "memory: 300Mi"),
+        ("value: 10Gi", "value: 77Gi"),
+        ("value: 20\n", "value: 40\n"),
+        ("prometheus-operated.monitoring", "prometheus.example"),
+    ):
+        assert before in changed
+        changed = changed.replace(before, after)
+    before_text = settings.read_text()
+    settings.write_text(changed)
+    try:
+        rendered = {folder: render(kubernetes / folder) for folder in FOLDERS}
+    finally:
+        settings.write_text(before_text)
+
+    for found in rendered.values():
+        for manifest in found:
+            for container in containers(manifest):
+                assert container["image"] in ("registry.example/osbench:1.0", "redis:7.4-bookworm")
+    base = rendered["base"]
+    assert named(base, "Deployment", "osbench-worker")["spec"]["replicas"] == 5
+    claim = named(base, "PersistentVolumeClaim", "osbench-runs")
+    assert claim["spec"]["resources"]["requests"]["storage"] == "77Gi"
+    for pod in pods([*base, *rendered["run"]]):
+        assert pod["containers"][0]["resources"]["requests"]["memory"] == "300Mi"
+    scaler = named(rendered["autoscaled"], "HorizontalPodAutoscaler", "osbench-worker")
+    assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (5, 40)
+    scaled = named(rendered["autoscaled-by-users"], "ScaledObject", "osbench-worker")["spec"]
+    assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (5, 40)
+    assert "prometheus.example" in scaled["triggers"][0]["metadata"]["serverAddress"]
+    for file in kubernetes.rglob("*.yaml"):
+        if file != settings:
+            assert "newTag" not in file.read_text(), file
