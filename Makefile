@@ -12,6 +12,9 @@ UNITS = tests/unit tests/property tests/contract
 PEERS := .venv-bench
 # so do the tests of other projects
 CONFORMANCE := .venv-conformance
+# what a user's machine has and nothing else, and the tools that look at it
+RUNTIME := .venv-runtime
+AUDIT := .venv-audit
 ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
@@ -42,7 +45,7 @@ WITHOUT ?=
 
 .PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs
 .PHONY: release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
-.PHONY: statistics pictures containers hosts soak
+.PHONY: statistics pictures containers hosts soak audit sbom
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -64,6 +67,8 @@ help:
 	@echo "make resume-moments  kills a run at 20 random moments and at named lines, and resumes it"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
+	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
+	@echo "make sbom    writes what osbench depends on, with licenses, to build/sbom.cdx.json (CycloneDX)"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
 	@echo "make clean   removes what the other targets made"
 
@@ -135,6 +140,26 @@ pictures: $(VENV)/.ready
 	$(BIN)/python samples/screenshots.py
 	$(BIN)/python samples/live_picture.py
 
+$(RUNTIME)/.ready: setup.cfg
+	@$(PYTHON) .ci/environment.py $(RUNTIME) .
+	@touch $@
+
+$(AUDIT)/.ready: Makefile
+	@$(PYTHON) .ci/environment.py $(AUDIT) 'cyclonedx-bom >= 7' 'pip-audit >= 2.7'
+	@touch $@
+
+# pip and uv are in the environment and not of osbench
+audit: $(RUNTIME)/.ready $(AUDIT)/.ready
+	@mkdir -p build
+	$(RUNTIME)/bin/python -m pip freeze --exclude osbench > build/dependencies.txt
+	$(AUDIT)/bin/pip-audit --disable-pip --no-deps --strict --progress-spinner off \
+		-r build/dependencies.txt
+
+sbom: $(RUNTIME)/.ready $(AUDIT)/.ready
+	@mkdir -p build
+	$(AUDIT)/bin/cyclonedx-py environment --output-reproducible \
+		--output-file build/sbom.cdx.json $(RUNTIME)/bin/python
+
 $(CONFORMANCE)/.ready: tests/conformance/requirements.txt setup.cfg
 	@$(PYTHON) .ci/environment.py $(CONFORMANCE) -r tests/conformance/requirements.txt
 	@touch $@
@@ -193,4 +218,4 @@ lab-stop:
 	@[ ! -d build/lab ] || $(LAB_COMMAND) stop
 
 clean: lab-stop
-	rm -rf $(VENV) .venv-3.* $(PEERS) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-3.* $(PEERS) $(RUNTIME) $(AUDIT) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
