@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,6 +171,38 @@ def test_a_client_with_tls_at_a_port_without_it(here: Site, server: SecuredRedis
         url = load([str(here.configure({"messaging": messaging}))]).messaging.redis_url
         with pytest.raises((StoreError, StoreMissing), match="begins with redis://"):
             check(connect(url, 5.0), url)
+
+
+def test_doctor_tells_how_long_certificates_are_valid(here: Site, server: SecuredRedis) -> None:
+    soon = signed(server, here.home / "soon.pem", days=5)
+    messaging = server.messaging("coordinator")
+    here.configure({"messaging": messaging})
+    well = here.coord("doctor", "--json").out
+    here.configure({"messaging": {**messaging, "tls_certificate_file": str(soon)}})
+    late = here.coord("doctor", "--json").out
+
+    own = [one for one in json.loads(well) if one["about"] == "TLS"]
+    assert [one["state"] for one in own] == ["ok", "ok"]
+    _, found = [one for one in json.loads(late) if one["about"] == "TLS"]
+    assert found["state"] == "warning"
+    assert "of this host is valid for 5 days" in found["detail"]
+    assert "renew it" in found["remedy"]
+
+
+def signed(server: SecuredRedis, path: Path, days: int) -> Path:
+    """A certificate for the coordinator's key that ends sooner."""
+    key, ca = server.secrets / "coordinator-key.pem", server.secrets / "ca"
+    request = path.with_suffix(".csr")
+    subprocess.run(
+        ["openssl", "req", "-new", "-key", key, "-subj", "/CN=soon", "-out", request], check=True
+    )
+    subprocess.run(
+        ["openssl", "x509", "-req", "-in", request, "-CA", f"{ca}.pem", "-CAkey", f"{ca}-key.pem",
+         "-set_serial", "7", "-days", str(days), "-out", path],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return path
 
 
 @pytest.mark.parametrize("command", ["osbench-worker", "osbench-coord"])
