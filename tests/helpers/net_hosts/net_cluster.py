@@ -30,7 +30,7 @@ class HostRedis(RedisServer):
         super().__init__(where, password="hosts", unixsocket=True)
         self.host = host
         #: NAME=VALUE, for its process.
-        self._environment = tuple(environment)
+        self.host_environment = tuple(environment)
 
     @property
     def url_by_name(self) -> str:
@@ -43,7 +43,7 @@ class HostRedis(RedisServer):
         with Path(config).open("a", encoding="utf-8") as file:
             # the last one counts
             file.write(f"port {_PORT}\nbind 0.0.0.0\n")
-        return [*self.host.within(), "env", *self._environment, executable, config]
+        return [*self.host.within(), "env", *self.host_environment, executable, config]
 
 
 @dataclass(frozen=True, kw_only=True)
