@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,12 @@ SEVERAL = (
     "test_scenarios.py",
     "test_services.py",
 )
+
+#: Seconds that a test may take to clean up after its timeout, before its process is ended.
+CLEAN_UP_S = 180
+
+#: Standard error as it is before tests are captured.
+STDERR = pytest.StashKey[int]()
 
 # machines of very different speed run these: a slow example is no failure
 hypothesis.settings.register_profile("osbench", deadline=None)
@@ -46,6 +55,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of the lab first: they take longest, and others run beside them."""
     items.sort(key=lambda item: item.get_closest_marker("lab") is None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep standard error for what a test that hangs says at its end."""
+    config.stash[STDERR] = os.dup(2)
+
+
+def end_process(stderr: int) -> None:
+    """Say where all threads are, and end this process."""
+    faulthandler.dump_traceback(stderr)
+    os._exit(1)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """End the process of a test that hangs after its timeout, too, and say where it hangs.
+
+    pytest-timeout interrupts a test once; what its fixtures do afterwards has no limit. pytest's
+    own `faulthandler_timeout` ends with the first failure of a test.
+    """
+    marker = item.get_closest_marker("timeout")
+    limit_s = marker.args[0] if marker else float(item.config.getini("timeout"))
+    end = threading.Timer(limit_s + CLEAN_UP_S, end_process, (item.config.stash[STDERR],))
+    end.daemon = True
+    end.start()
+    try:
+        return (yield)
+    finally:
+        end.cancel()
 
 
 class Scheduling(LoadFileScheduling):
