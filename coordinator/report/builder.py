@@ -14,8 +14,10 @@ from osbench.coordinator.report.generator_limits import generator_limits
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import other_clients
+from osbench.coordinator.results.search.trials import GROWN
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.sizing.planned_figures import compared_with_plan
+from osbench.coordinator.traces.analysis.sentences import words
 from osbench.coordinator.traces.collection.collector import Collected
 
 
@@ -132,4 +134,13 @@ def _with_traces(number: int, outcome: WorkloadOutcome, collected: Collected) ->
         kept=collected.kept[number] if collected.kept else 0,
         explanation=collected.sentences[number] if collected.sentences else "",
     )
-    return replace(outcome, tracing=tracing)
+    compared = collected.comparisons.get(number)
+    if outcome.search is None or compared is None:
+        return replace(outcome, tracing=tracing)
+    grown = [
+        (words(change.key), change.before_s, change.after_s)
+        for change in compared.changes
+        if change.real and change.added_s > 0
+    ]
+    search = replace(outcome.search, grown_spans=tuple(grown[:GROWN]), traces=compared.sentence)
+    return replace(outcome, tracing=tracing, search=search)

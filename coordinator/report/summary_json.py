@@ -152,6 +152,11 @@ def _search(search: SearchOutcome | None) -> dict[str, Any] | None:
             {"action": name, "before_s": before, "after_s": after}
             for name, before, after in search.grown
         ],
+        "grown_spans": [
+            {"span": name, "before_s": before, "after_s": after}
+            for name, before, after in search.grown_spans
+        ],
+        "traces": search.traces or None,
         "trials": [dataclasses.asdict(trial) for trial in search.trials],
     }
 

@@ -103,6 +103,13 @@ def search_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     for grown in search["grown"][:GROWN]:
         before, after = duration(grown["before_s"]), duration(grown["after_s"])
         yield "", Text(f"{plain(grown['action'])} grew from {before} to {after} on average")
+    # runs of older releases do not say
+    if search.get("traces"):
+        rates = f"{three_digits(search['held'])} to {three_digits(search['broke'])}/s"
+        yield "", Text(f"from {rates}: {plain(search['traces'], 500)}")
+    for grown in search.get("grown_spans", ()):
+        before, after = duration(grown["before_s"]), duration(grown["after_s"])
+        yield "", Text(f"{plain(grown['span'])}: {before} of a trace, then {after}")
     label = "trials"
     for trial in search["trials"][:STAGES]:
         told = f"{trial['rate']:g}/s {'held' if trial['held'] else 'did not hold'}"

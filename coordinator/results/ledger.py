@@ -98,6 +98,10 @@ class Ledger:
         """Settled numbers and those that lost members alone have: nothing is started for them."""
         return self.settled + len(self._suspect())
 
+    def gone(self, after: int, until: int) -> int:
+        """Numbers above `after`, up to `until`, that lost members alone have."""
+        return len(self._suspect().within(after + 1, until + 1))
+
     def _suspect(self) -> Intervals:
         found = Intervals()
         for held in self._held.values():

@@ -50,11 +50,11 @@ def here() -> Iterator[Site]:
         yield found
 
 
-def task(here: Site, **config: Any) -> list[str]:
+def task(here: Site, *, scenario: Any = None, **config: Any) -> list[str]:
     """Arguments of a run that searches."""
     runner = {"search": {"low": 10, "high": 500, "hold": 1, "settle": 0.2, **config}}
     workload = {
-        "scenario": {"Dummy.dummy": {"sleep": 0.001}},
+        "scenario": scenario or {"Dummy.dummy": {"sleep": 0.001}},
         "runner": runner,
         "sla": {"slow_enough": {}},
     }
@@ -124,10 +124,104 @@ def test_a_search_whose_coordinator_is_killed_goes_on(here: Site) -> None:
     assert all(trial["held"] == (trial["rate"] <= CAPACITY) for trial in told)
 
 
+def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(here: Site) -> None:
+    with redis_server(password="functional") as redis:
+        cluster = Cluster(here, redis)
+        for _ in range(2):
+            cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
+        cluster.await_idle(2)
+        sleeping = {"Dummy.dummy": {"sleep": 0.3}}
+        arguments = task(here, precision=0.8, hold=3, scenario=sleeping)
+        run = here.start("osbench-coord", "run", *arguments)
+
+        run.wait_for(lambda: "trial 2" in status(here.data) and all_busy(here.data))
+
+        # what it runs is lost with it
+        os.kill(cluster.child_of(cluster.workers[0]), signal.SIGKILL)
+        done = run.finish()
+
+    assert done.code == 3, done.err
+    (workload,) = done.result["workloads"]
+    assert checked(workload)["lost"] > 0
+    trials = workload["search"]["trials"]
+    disturbed = [trial for trial in trials if trial["cause"] == "disturbed"]
+    assert disturbed
+    # the same rate once more, and all others judged as if nothing had been
+    at = trials.index(disturbed[-1])
+    assert trials[at + 1]["rate"] == disturbed[-1]["rate"]
+    told = [trial for trial in trials if trial["cause"] != "disturbed"]
+    assert all(trial["held"] == (trial["rate"] <= CAPACITY) for trial in told)
+    assert workload["search"]["kind"] == "found"
+
+
+def all_busy(data: Path) -> bool:
+    """Each worker of the only run runs something."""
+    rows = json.loads(next(data.glob("runs/*/status.json")).read_text())["rows"]
+    return all(row["busy"] > 1 for row in rows)
+
+
 def status(data: Path) -> str:
     """How far the only run is."""
     found = next(data.glob("runs/*/status.json"), None)
     return str(json.loads(found.read_text()).get("search", "")) if found is not None else ""
+
+
+#: A service with one server in the process of the worker: its queue grows with the rate.
+QUEUE = """
+import threading
+import time
+
+from osprofiler import profiler
+
+from osbench.plugin import scenario
+
+SERVER = threading.Lock()
+
+
+class Queue(scenario.Scenario):
+    @scenario.configure(name="Queue.ask")
+    def ask(self):
+        with profiler.Trace("lookup"):
+            time.sleep(0.005)
+        with profiler.Trace("queue"):
+            SERVER.acquire()
+        try:
+            with profiler.Trace("work"):
+                time.sleep(0.04)
+        finally:
+            SERVER.release()
+"""
+
+
+def test_the_part_of_traces_that_grew_with_the_rate_is_named(here: Site) -> None:
+    file = here.write("queue_plugin.py", QUEUE)
+    with redis_server() as store:
+        here.deployment(
+            {
+                "osbench": {
+                    "services": {},
+                    "profiler_hmac_key": "of-search",
+                    "profiler_conn_str": store.url,
+                }
+            }
+        )
+        search = {"low": 12, "high": 60, "hold": 4, "settle": 0.2, "precision": 0.9}
+        workload = {
+            "scenario": {"Queue.ask": {}},
+            "runner": {"search": search},
+            "sla": {"percentile": {"p": 95, "max_s": 0.3}},
+        }
+        done = here.coord("run", "--json", here.task(workload), "--plugin-path", str(file))
+
+    assert done.code == 0, done.err
+    found = done.result["workloads"][0]["search"]
+    assert found["kind"] == "found"
+    grown = found["grown_spans"][0]
+    assert "queue" in grown["span"]
+    assert grown["after_s"] > 2 * grown["before_s"]
+    assert "more than before" in found["traces"]
+    report = " ".join(here.coord("results", "last").out.split())
+    assert f"/s: {found['traces']}" in report
 
 
 def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None:

@@ -71,6 +71,18 @@ class SearchOutcome:
     #: Actions whose mean grew most from the highest rate that held to the lowest that did not:
     #: name, seconds at the first, seconds at the second.
     grown: tuple[tuple[str, float, float], ...] = ()
+    #: The same of parts of traces, those that grew beyond chance; and in a sentence what the traces
+    #: of the two rates say, or "" without any.
+    grown_spans: tuple[tuple[str, float, float], ...] = ()
+    traces: str = ""
+
+    @property
+    def parts(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]] | None:
+        """When those two rates were held, seconds after t0; None where there are not two."""
+        before, after = _compared(self.capacity, self.trials)
+        if not before or not after:
+            return None
+        return [(one.from_s, one.to_s) for one in before], [(one.from_s, one.to_s) for one in after]
 
 
 class _Held:
@@ -85,8 +97,11 @@ class _Held:
         self.to_s = self.from_s + hold_s
         #: Its load has ended; and another trial has begun, or the search has ended.
         self.ended = self.over = False
-        #: Iterations that had not ended when they were not waited for any more.
-        self.unended = 0
+        #: Iterations that had not ended when they were not waited for any more, and those that
+        #: were lost with a worker.
+        self.unended = self.lost = 0
+        #: No coordinator was there for a part of its load.
+        self.interrupted = False
         self.sla = sla
         self.statistics = WorkloadStatistics()
         self.errors: Counter[str] = Counter()
@@ -133,13 +148,14 @@ class Trials:
         """A trial begins, or the load of the last one ends."""
         if self._held and (change.level or change.last):
             self._held[-1].over = True
-            self._held[-1].unended = change.unended
+            self._held[-1].unended, self._held[-1].lost = change.unended, change.lost
         if change.level:
             self._held.append(
                 _Held(change, self.runner.settle_s, self.runner.hold_s, self._criteria())
             )
         elif self._held and not change.last:
             self._held[-1].end(change.at_s)
+            self._held[-1].interrupted = change.interrupted
         self.progress = self._progress()
 
     def _progress(self) -> str:
@@ -200,23 +216,27 @@ class Trials:
         """Trials that say nothing."""
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
-    def made(self, unended: int = 0) -> list[Trial]:
-        """The trials whose load has ended; `unended` iterations of the last one have not."""
-        return self._trials(self.figures(unended=unended, judged_only=False))
+    def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
+        """The trials whose load has ended; of the last one so many have not, or were lost."""
+        return self._trials(self.figures(unended=unended, lost=lost, judged_only=False))
 
     @staticmethod
     def _trials(figures: Iterable[TrialFigures]) -> list[Trial]:
         return [Trial(rate=one.rate, held=one.held) for one in figures if one.cause != DISTURBED]
 
-    def figures(self, *, unended: int = 0, judged_only: bool = True) -> Iterator[TrialFigures]:
+    def figures(
+        self, *, unended: int = 0, lost: int = 0, judged_only: bool = True
+    ) -> Iterator[TrialFigures]:
         """The trials that are over, in their order; with those that still drain, if wished."""
         for one in self._held:
-            if one.over or (one.ended and not judged_only):
-                yield self._figures(one, one.unended or (0 if one.over else unended))
+            if one.over:
+                yield self._figures(one, one.unended, one.lost)
+            elif one.ended and not judged_only:
+                yield self._figures(one, unended, lost)
 
-    def _figures(self, one: _Held, unended: int) -> TrialFigures:
+    def _figures(self, one: _Held, unended: int, lost: int) -> TrialFigures:
         statistics, length_s = one.statistics, max(1e-9, one.to_s - one.from_s)
-        cause, detail = self._broken(one, unended)
+        cause, detail = self._broken(one, unended, lost)
         times = statistics.response.ok
         p50, p95, p99 = (times.percentile(p) / 1e9 if times.count else None for p in (50, 95, 99))
         return TrialFigures(
@@ -242,12 +262,12 @@ class Trials:
             },
         )
 
-    def _broken(self, one: _Held, unended: int) -> tuple[str, str]:
+    def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
         """Why a trial did not hold, and in words; "" twice where it did."""
+        disturbed = self._disturbed(one, lost)
+        if disturbed:
+            return DISTURBED, disturbed
         statistics = one.statistics
-        gone = sum(statistics.drops.get(reason, 0) for reason in NOT_MADE)
-        if gone:
-            return DISTURBED, f"{gone} arrivals were dropped with a worker or the coordinator"
         if not statistics.ran and not statistics.count("dropped"):
             return SLA, "no iteration has ended"
         failing = one.sla.failing(statistics)
@@ -259,6 +279,16 @@ class Trials:
             return UNENDED, f"{unended} of its iterations did not end"
         limit = self._generator(statistics)
         return (GENERATOR, limit) if limit else ("", "")
+
+    @staticmethod
+    def _disturbed(one: _Held, lost: int) -> str:
+        """Why a trial says nothing about the service; "" where it does."""
+        gone = sum(one.statistics.drops.get(reason, 0) for reason in NOT_MADE)
+        if gone:
+            return f"{gone} arrivals were dropped with a worker or the coordinator"
+        if one.interrupted:
+            return "the coordinator was gone for a part of it"
+        return f"{lost} of its iterations were lost with a worker" if lost else ""
 
     def _generator(self, statistics: WorkloadStatistics) -> str:
         """Why the load was not the one asked for; "" where it was."""
@@ -303,13 +333,21 @@ class Trials:
         return next((one for one in self.figures() if one.rate == rate and not one.held), None)
 
 
+def _compared(
+    found: Capacity, trials: Sequence[TrialFigures]
+) -> tuple[list[TrialFigures], list[TrialFigures]]:
+    """Trials at the highest rate that held, and at the lowest that broke by a criterion."""
+    best = [one for one in trials if one.rate == found.held and one.held]
+    worst = [one for one in trials if one.rate == found.broke and one.cause == SLA]
+    return best, worst
+
+
 def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[str, float, float]]:
     """The actions that became slower, the most first."""
-    best = [one.actions for one in trials if one.rate == found.held and one.held]
-    worst = [one.actions for one in trials if one.rate == found.broke and one.cause == SLA]
+    best, worst = _compared(found, trials)
     if not best or not worst:
         return
-    before, after = best[-1], worst[-1]
+    before, after = best[-1].actions, worst[-1].actions
     both = [(name, before[name], after[name]) for name in before if name in after]
     both.sort(key=lambda one: one[1] - one[2])
     yield from (one for one in both[:GROWN] if one[2] > one[1])

@@ -25,10 +25,13 @@ class LoadChange:
     late_s: float = 0.0
     #: The load from `at_s` on, as `Runner.asked` has it.
     asked: tuple[tuple[float, float], ...] = ()
-    #: Searches: nothing is asked for after it; and how many iterations of the trial before it had
-    #: not ended.
+    #: Searches: nothing is asked for after it; how many iterations of the trial before it had not
+    #: ended, and how many were lost with a worker.
     last: bool = False
     unended: int = 0
+    lost: int = 0
+    #: Searches, at the end of a trial's load: some of it was not made, as no coordinator was there.
+    interrupted: bool = False
 
     def to_record(self, workload: int) -> dict[str, Any]:
         """The record of the journal."""
@@ -44,6 +47,8 @@ class LoadChange:
             "asked": [list(point) for point in self.asked],
             "last": self.last,
             "unended": self.unended,
+            "lost": self.lost,
+            "interrupted": self.interrupted,
         }
 
     @classmethod
@@ -60,4 +65,6 @@ class LoadChange:
             asked=tuple((float(at_s), float(value)) for at_s, value in record["asked"]),
             last=bool(record.get("last", False)),
             unended=int(record.get("unended", 0)),
+            lost=int(record.get("lost", 0)),
+            interrupted=bool(record.get("interrupted", False)),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.coordinator.formatting import three_digits
@@ -40,6 +41,8 @@ class RateSearch:
         self._trials: Trials = results.trials
         self._searching: SearchingRunner = self._trials.runner
         self._asked_s = 0.0
+        #: This coordinator has begun the trial that is under load.
+        self._ours = False
 
     def look(self) -> None:
         """Begin or end a trial, where that is due. Raises StoreAway."""
@@ -53,7 +56,10 @@ class RateSearch:
             return
         left = changes[-1].number - self._ledger.decided if changes else 0
         if left <= 0 or elapsed_s > changes[-1].at_s + self._patience_s:
-            self._go_on(elapsed_s, max(0, left))
+            # the last two: a trial, and the end of its load
+            begun = changes[-2].number if len(changes) > 1 else 0
+            lost = self._ledger.gone(begun, changes[-1].number) if changes else 0
+            self._go_on(elapsed_s, max(0, left), lost)
 
     @property
     def _patience_s(self) -> float:
@@ -63,6 +69,10 @@ class RateSearch:
     def _end(self, elapsed_s: float) -> None:
         """End the load of the trial at its instant, or once nothing can mend it any more."""
         trials = self._trials
+        if not self._ours:
+            # while the one before was gone nothing was given out
+            self._decide(0.0, min(elapsed_s, trials.ends_s), interrupted=True)
+            return
         if elapsed_s >= trials.ends_s - AHEAD_S:
             self._decide(0.0, trials.ends_s)
             return
@@ -71,20 +81,21 @@ class RateSearch:
             if trials.is_lost(elapsed_s):
                 self._decide(0.0, elapsed_s)
 
-    def _go_on(self, elapsed_s: float, unended: int) -> None:
-        made = self._trials.made(unended)
+    def _go_on(self, elapsed_s: float, unended: int, lost: int) -> None:
+        made = self._trials.made(unended, lost)
         rate = self._searching.next_rate(made)
-        if self._trials.disturbed >= MOST_DISTURBED:
+        if self._trials.disturbed + (lost > 0) >= MOST_DISTURBED:
             rate = None
         if made:
             said = "held" if made[-1].held else "did not hold"
             LOG.info("%s: %s/s %s", self._run.name, three_digits(made[-1].rate), said)
         if rate is None:
-            self._decide(0.0, elapsed_s, last=True, unended=unended)
+            self._decide(0.0, elapsed_s, last=True, unended=unended, lost=lost)
         else:
-            self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended)
+            self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended, lost=lost)
 
-    def _decide(self, rate: float, at_s: float, *, last: bool = False, unended: int = 0) -> None:
+    def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:
+        """Change the load; `trial` has what `LoadChange` tells of the trial before it."""
         dispatcher = self._run.dispatcher
         at_s, number = dispatcher.cut(at_s)
         change = LoadChange(
@@ -94,6 +105,7 @@ class RateSearch:
             number=number,
             asked=((at_s, rate),),
             last=last,
-            unended=unended,
+            **trial,
         )
+        self._ours = rate > 0
         self._port.decide([change.to_record(self._workload)])

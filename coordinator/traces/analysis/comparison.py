@@ -1,4 +1,4 @@
-"""Compares the traces of two runs: what the second spends more or less time on."""
+"""Compares traces of two runs, or of two loads: what the second spends more or less time on."""
 
 from __future__ import annotations
 
@@ -75,13 +75,28 @@ class Comparison:
 
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
     """Compare the groups that both runs have, by name."""
-    return [_group(before, after, name, seed) for name in before.groups if name in after.groups]
+    both = (before, after)
+    return [
+        _compared(before, after, name, [_rows(one, name) for one in both], seed)
+        for name in before.groups
+        if name in after.groups
+    ]
 
 
-def _group(before: Features, after: Features, name: str, seed: int) -> Comparison:
+def compare_parts(
+    features: Features, name: str, before: Ints, after: Ints, seed: int = 0
+) -> Comparison:
+    """Compare two parts of a group; `before` and `after` are numbers of iterations."""
+    rows = _rows(features, name)
+    parts = [rows[np.isin(features.iteration[rows], part)] for part in (before, after)]
+    return _compared(features, features, name, parts, seed)
+
+
+def _compared(
+    before: Features, after: Features, name: str, found_rows: list[Ints], seed: int
+) -> Comparison:
     rows, far = [], []
-    for features in (before, after):
-        ordered = _rows(features, name)
+    for features, ordered in zip((before, after), found_rows, strict=True):
         far.append(far_out(features, ordered))
         rows.append(ordered[: len(ordered) - far[-1]])
     totals = [

@@ -15,9 +15,10 @@ from osbench.common.errors import StoreError, UsageError
 from osbench.coordinator.formatting import count, distinct, plain
 from osbench.coordinator.results.totals import Cost
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.comparison import Comparison, compare_parts
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
 from osbench.coordinator.traces.analysis.explanation import explain
-from osbench.coordinator.traces.analysis.features import NO_GROUP
+from osbench.coordinator.traces.analysis.features import NO_GROUP, Ints
 from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
@@ -29,6 +30,10 @@ from osbench.coordinator.traces.collection.traced_iterations import (
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.sources.files import merge, open_file
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
+
+#: A part of a load: from when to when after t0 its iterations were due, seconds; several times.
+Part = Sequence[tuple[float, float]]
+Parts = tuple[Part, Part]
 
 _POLL_S = 0.25
 #: After this time without new events, traces without gaps are complete, seconds.
@@ -60,10 +65,21 @@ class Collected:
 
     #: By workload.
     costs: tuple[Cost | None, ...] = ()
+    #: Two parts of the load compared, where that was asked for.
+    comparisons: Mapping[int, Comparison] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
     kept: tuple[int, ...] = ()
     #: Errors, and parts that are missing from the traces.
     notes: tuple[str, ...] = ()
+
+
+def _due_in(rows: TracedIterations, workload: int, part: Part) -> Ints:
+    """Numbers of the iterations of a workload that were due within a part of its load."""
+    within = np.zeros(len(rows), bool)
+    for from_s, to_s in part:
+        within |= (rows.due >= round(from_s * 1e9)) & (rows.due < round(to_s * 1e9))
+    found: Ints = rows.iteration[within & (rows.workload == workload)]
+    return found
 
 
 @dataclass(kw_only=True)
@@ -95,13 +111,19 @@ class Collection:
         settings: CollectionSettings,
         *,
         warmup_ns: Mapping[int, int],
+        compared: Mapping[int, Parts] | None = None,
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`names` are those of the workloads; `wanted` returns False to end the wait early."""
+        """`names` are those of the workloads; `wanted` returns False to end the wait early.
+
+        `compared` has, by workload, two parts of its load whose traces are to be compared.
+        """
         self._directory = directory
         self._names = distinct(names)
         self._settings = settings
         self._warmup_ns = warmup_ns
+        self._compared = compared or {}
+        self._comparisons: dict[int, Comparison] = {}
         self._wanted = wanted
         self._archive = Archive(directory.path)
         self._notes: list[str] = []
@@ -119,7 +141,13 @@ class Collection:
         finally:
             spool.close()
             self._archive.release()
-        return Collected(costs=costs, sentences=sentences, kept=kept, notes=tuple(self._notes))
+        return Collected(
+            costs=costs,
+            comparisons=self._comparisons,
+            sentences=sentences,
+            kept=kept,
+            notes=tuple(self._notes),
+        )
 
     def _collect(
         self, rows: TracedIterations, conn_str: str | None, spool: Spool
@@ -156,6 +184,10 @@ class Collection:
         ]
         features = digest.table.close()
         sentences = {answer.name: answer.sentence for answer in explain(features).answers}
+        for number, parts in self._compared.items():
+            before, after = (_due_in(rows, number, part) for part in parts)
+            name = self._names[number]
+            self._comparisons[number] = compare_parts(features, name, before, after)
         self._archive.close(features, self._described(digest, len(rows), kept))
         self._notes += [f"traces: {line}" for line in missing_parts(digest.coverage)]
         by_workload = [0] * len(self._names)

@@ -43,6 +43,11 @@ def collect_traces(
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
+            compared={
+                number: parts
+                for number, one in enumerate(outcomes)
+                if one.search is not None and (parts := one.search.parts) is not None
+            },
             wanted=wanted,
         )
         return collection.collect(conn_str)

@@ -142,6 +142,37 @@ def test_iterations_that_do_not_end_break_a_trial():
     assert [one.detail for one in found.figures()] == ["3 of its iterations did not end"]
 
 
+def test_a_trial_that_has_lost_iterations_says_nothing_and_is_made_again():
+    found = trials()
+    found.change(change(1.0, 10.0))
+    found.add(rows([4.0]), "w", {}, 0.0)
+    found.change(change(13.0, 0.0))
+
+    assert found.made(lost=2) == []
+    found.change(change(14.0, 10.0, lost=2))
+    (figures,) = found.figures()
+    assert (figures.cause, figures.detail) == (
+        "disturbed",
+        "2 of its iterations were lost with a worker",
+    )
+    assert found.disturbed == 1
+
+
+def test_a_trial_that_had_no_coordinator_for_a_while_says_nothing():
+    found = trials()
+    found.change(change(1.0, 10.0))
+    found.add(rows([4.0]), "w", {}, 0.0)
+    found.change(change(13.0, 0.0, interrupted=True))
+
+    assert found.made() == []
+    found.change(change(14.0, 10.0))
+    (figures,) = found.figures()
+    assert (figures.cause, figures.detail) == (
+        "disturbed",
+        "the coordinator was gone for a part of it",
+    )
+
+
 def test_a_trial_is_lost_before_its_end_where_nothing_can_mend_it():
     found = trials(slas=SLAS[:1])
     found.change(change(1.0, 10.0))
@@ -190,6 +221,8 @@ def test_the_outcome_says_what_was_found_and_which_actions_grew():
     grown = [(name, round(before, 3), round(after, 3)) for name, before, after in outcome.grown]
     assert grown == [("buy", 0.025, 0.45), ("look", 0.01, 0.18)]
     assert outcome.limit == ""
+    # those whose traces are compared; not the one that the load generator broke
+    assert outcome.parts == ([(3, 13)], [(23, 33), (43, 53)])
     verdict = found.verdict()
     assert (verdict.criterion, verdict.success) == ("search", False)
     assert verdict.detail.startswith("the search did not end; so far between ")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from helpers.synthetic_traces import (
     table_of,
     traces,
 )
-from osbench.coordinator.traces.analysis.comparison import compare_runs
+from osbench.coordinator.traces.analysis.comparison import compare_parts, compare_runs
 from osbench.coordinator.traces.analysis.digest import digest_of
 
 
@@ -40,6 +42,22 @@ def test_what_was_added_or_saved_is_parted_into_calls_and_their_length(harm, abo
     low, high = found.interval_s
     assert low < found.added_s < high
     assert ("less than before" if turned else "more than before") in found.sentence
+
+
+def test_two_parts_of_a_run_are_compared_by_their_iterations():
+    fault = Fault(share=1.0, harm=slow_query)
+    digest = digest_of([*traces(100, seed=1), *traces(100, fault, seed=2), *traces(20, seed=3)])
+    table = digest.table.close()
+    table = replace(table, iteration=np.arange(len(table)) + 1)
+    (name,) = table.groups
+
+    found = compare_parts(table, name, np.arange(1, 101), np.arange(101, 201))
+    few = compare_parts(table, name, np.arange(1, 101), np.arange(201, 221))
+
+    assert (found.traces_before, found.traces_after) == (100, 100)
+    assert found.changes[0].about == "SELECT prices"
+    assert found.changes[0].real
+    assert few.sentence == "Too few traces to compare: 100 and 20, 30 are needed of each."
 
 
 def test_a_few_requests_that_waited_for_a_service_to_wake_up_are_no_difference():
