@@ -137,10 +137,6 @@ def _with_traces(number: int, outcome: WorkloadOutcome, collected: Collected) ->
     compared = collected.comparisons.get(number)
     if outcome.search is None or compared is None:
         return replace(outcome, tracing=tracing)
-    grown = [
-        (words(change.key), change.before_s, change.after_s)
-        for change in compared.changes
-        if change.real and change.added_s > 0
-    ]
+    grown = [(words(change.key), change.before_s, change.after_s) for change in compared.grown]
     search = replace(outcome.search, grown_spans=tuple(grown[:GROWN]), traces=compared.sentence)
     return replace(outcome, tracing=tracing, search=search)

@@ -237,7 +237,7 @@ def with_tls(tmp_path: Path) -> Iterator[int]:
     ("scheme", "remedy"),
     [
         ("redis", r"if it expects TLS, .* rediss://"),
-        ("rediss", r"rediss://\.\.\.\?ssl_ca_certs=FILE"),
+        ("rediss", r"\[messaging\] tls_ca_file"),
     ],
 )
 def test_what_a_server_with_tls_wants_is_told(with_tls: int, scheme: str, remedy: str):

@@ -15,7 +15,11 @@ from typing import Any
 
 import pytest
 
+from helpers.browser import chromium, watched
 from helpers.runs import Cluster, Site, checked, site
+from osbench.coordinator.report.html import render_report
+from osbench.coordinator.report.run_facts import read_facts
+from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import redis_server
 
 pytestmark = pytest.mark.functional
@@ -31,6 +35,7 @@ class SlowEnough(sla.Sla):
 
     def __init__(self, config):
         super().__init__(config)
+        self.most = config.get("rate", {CAPACITY})
         self.dues = []
 
     def add(self, columns):
@@ -39,7 +44,7 @@ class SlowEnough(sla.Sla):
     def check(self, statistics):
         span_s = max(1, max(self.dues) - min(self.dues)) / 1e9
         rate = (len(self.dues) - 1) / span_s
-        return self.verdict(rate <= {CAPACITY}, f"{{rate:.3g}}/s")
+        return self.verdict(rate <= self.most, f"{{rate:.3g}}/s")
 """
 
 
@@ -166,7 +171,7 @@ def status(data: Path) -> str:
     return str(json.loads(found.read_text()).get("search", "")) if found is not None else ""
 
 
-#: A service with one server in the process of the worker: its queue grows with the rate.
+#: A service with one server in each of a worker's two processes, 12.5/s in all.
 QUEUE = """
 import threading
 import time
@@ -187,34 +192,42 @@ class Queue(scenario.Scenario):
             SERVER.acquire()
         try:
             with profiler.Trace("work"):
-                time.sleep(0.04)
+                time.sleep(0.16)
         finally:
             SERVER.release()
 """
 
 
-def test_the_part_of_traces_that_grew_with_the_rate_is_named(here: Site) -> None:
-    file = here.write("queue_plugin.py", QUEUE)
-    with redis_server() as store:
-        here.deployment(
-            {
-                "osbench": {
-                    "services": {},
-                    "profiler_hmac_key": "of-search",
-                    "profiler_conn_str": store.url,
-                }
-            }
-        )
-        search = {"low": 12, "high": 60, "hold": 4, "settle": 0.2, "precision": 0.9}
+@pytest.fixture(scope="module")
+def queued() -> Iterator[tuple[Site, dict[str, Any]]]:
+    """A traced search that ends above the rate of a service, and its result."""
+    with site() as here, redis_server() as store:
+        record = {
+            "services": {},
+            "profiler_hmac_key": "of-search",
+            "profiler_conn_str": store.url,
+        }
+        here.deployment({"osbench": record})
+        search = {"low": 5, "high": 40, "hold": 4, "settle": 0.2, "precision": 0.9}
         workload = {
             "scenario": {"Queue.ask": {}},
             "runner": {"search": search},
-            "sla": {"percentile": {"p": 95, "max_s": 0.3}},
+            "sla": {"slow_enough": {"rate": 12}},
         }
-        done = here.coord("run", "--json", here.task(workload), "--plugin-path", str(file))
+        for name, text in (("queue.py", QUEUE), ("criterion.py", CRITERION)):
+            here.write(f"plugins/{name}", text)
+        plugins = str(here.home / "plugins")
+        done = here.coord("run", "--json", here.task(workload), "--plugin-path", plugins)
+        assert done.code == 0, done.err
+        yield here, done.result["workloads"][0]
 
-    assert done.code == 0, done.err
-    found = done.result["workloads"][0]["search"]
+
+def test_the_part_of_traces_that_grew_with_the_rate_is_named(
+    queued: tuple[Site, dict[str, Any]],
+) -> None:
+    here, workload = queued
+    found = workload["search"]
+
     assert found["kind"] == "found"
     grown = found["grown_spans"][0]
     assert "queue" in grown["span"]
@@ -222,6 +235,45 @@ def test_the_part_of_traces_that_grew_with_the_rate_is_named(here: Site) -> None
     assert "more than before" in found["traces"]
     report = " ".join(here.coord("results", "last").out.split())
     assert f"/s: {found['traces']}" in report
+
+
+@pytest.mark.browser
+def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
+    queued: tuple[Site, dict[str, Any]], tmp_path: Path
+) -> None:
+    here, workload = queued
+    trials, steps = workload["search"]["trials"], workload["staircase"]["steps"]
+    page_file = tmp_path / "report.html"
+    page_file.write_text(
+        render_report(read_facts(RunDirectory.find(str(here.data), "last"))), "utf-8"
+    )
+
+    with chromium() as browser, watched(browser, page_file.as_uri()) as found:
+        page = found.page
+        drawn = page.evaluate(
+            """(id) => {
+              const chart = echarts.getInstanceByDom(document.getElementById(id));
+              return chart.getOption().series.map((one) => ({
+                data: one.data.map((point) => point.value || point),
+              }));
+            }""",
+            "w1-steps",
+        )
+        percentiles = page.locator("#w1-stept canvas").bounding_box()
+        rows = page.locator('[aria-label="Trials of the search"] tbody tr')
+        listed = rows.all_inner_texts()
+        said = page.locator("#w1").inner_text()
+
+        assert found.wrong() == []
+
+    points = next(one["data"] for one in drawn if len(one["data"]) == len(steps))
+    assert [point[:2] for point in points] == [
+        pytest.approx([step["load"], step["throughput"]]) for step in steps
+    ]
+    assert percentiles["height"] > 100
+    assert [("did not hold" not in text) for text in listed] == [one["held"] for one in trials]
+    assert "Search for the capacity" in said
+    assert workload["search"]["grown_spans"][0]["span"] in said
 
 
 def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None:

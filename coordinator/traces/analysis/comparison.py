@@ -18,6 +18,8 @@ from osbench.coordinator.traces.model.span_keys import SpanKey
 _MOST = 5000
 _TESTED = 60
 _SIGNIFICANT = 0.05
+#: Of what was added to the whole: less of it is no answer to what grew.
+_WORTH_SAYING = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,14 @@ class Comparison:
     sentence: str
     #: Largest absolute change first.
     changes: tuple[Change, ...]
+
+    @property
+    def grown(self) -> list[Change]:
+        """What took longer beyond chance, largest first; nothing where the whole did not."""
+        if self.interval_s[0] <= 0:
+            return []
+        least_s = _WORTH_SAYING * self.added_s
+        return [one for one in self.changes if one.real and one.added_s > least_s]
 
 
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:

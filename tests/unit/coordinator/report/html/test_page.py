@@ -305,3 +305,44 @@ def test_a_load_of_several_levels_has_a_staircase_with_its_table(tmp_path: Path)
     assert [step["load"] for step in drawn["steps"]] == LOADS
     # what the live page replaces would take the charts away
     assert "<h3>Staircase</h3>" not in live
+
+
+def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    trial = {"ok_per_s": 9.5, "failed": 0, "timed_out": 0, "dropped": 3, "p50_s": 0.1, "p95_s": 0.2,
+             "p99_s": None}  # fmt: skip
+    refused = "percentile: p95 0.9 s (KeyError: http://buyer:hunter2@shop <b>)"
+    trials = [
+        trial | {"rate": 20.0, "held": True, "cause": "", "detail": ""},
+        trial | {"rate": 20.5, "held": False, "cause": "disturbed", "detail": "4 were lost"},
+        trial | {"rate": 41.0, "held": False, "cause": "sla", "detail": refused},
+    ]
+    summary["workloads"][0]["sla"] = [
+        {"criterion": "search", "success": True, "detail": "capacity 30.5/s; at 41/s p95 0.9 s"}
+    ]
+    summary["workloads"][0]["search"] = {
+        "kind": "found", "rate": 30.5, "low": 29.0, "high": 32.0, "precise": True, "held": 20.0,
+        "broke": 41.0, "limit": None, "trials": trials, "traces": "More time in wsgi.",
+        "grown": [{"action": "shop.buy", "before_s": 0.1, "after_s": 0.9}],
+        "grown_spans": [{"span": "wsgi > db", "before_s": 0.05, "after_s": 0.8}],
+    }  # fmt: skip
+
+    html = render_report(replace(facts, summary=summary))
+    live = render_page(replace(facts, summary=summary, state=RUNNING), live=True)
+
+    assert html.count("<h3>Search for the capacity</h3>") == 1
+    part = html.partition("<h3>Search for the capacity</h3>")[2].partition('<div id="w1-tables">')[
+        0
+    ]
+    told = " ".join(re.sub(r"<[^>]+>", " ", part).replace("\u202f", " ").split())
+    assert "capacity 30.5/s; at 41/s p95 0.9 s." in told
+    assert re.findall(r"([\d.]+) (held|did not hold|says nothing) ", told) == [
+        ("20", "held"), ("20.5", "says nothing"), ("41", "did not hold")
+    ]  # fmt: skip
+    assert "shop.buy 100 ms 900 ms" in told
+    assert "More time in wsgi." in told
+    assert "wsgi &gt; db 50.0 ms 800 ms" in told
+    assert "hunter2" not in part
+    assert "&lt;b&gt;" in part
+    assert "<h3>Search for the capacity</h3>" not in live

@@ -57,7 +57,22 @@ def test_two_parts_of_a_run_are_compared_by_their_iterations():
     assert (found.traces_before, found.traces_after) == (100, 100)
     assert found.changes[0].about == "SELECT prices"
     assert found.changes[0].real
+    assert found.grown[0].about == "SELECT prices"
+    assert few.grown == []
     assert few.sentence == "Too few traces to compare: 100 and 20, 30 are needed of each."
+
+
+def test_nothing_has_grown_where_the_whole_did_not():
+    slower, faster = features(Fault(share=1.0, harm=slow_query), seed=2), features()
+
+    (turned,) = compare_runs(slower, faster)
+    (found,) = compare_runs(faster, slower)
+    tiny = replace(found.changes[0], added_s=found.added_s * 0.005)
+
+    assert turned.grown == []
+    assert [one.about for one in found.grown] == ["SELECT prices"]
+    assert replace(found, changes=(tiny,)).grown == []
+    assert replace(found, interval_s=(-1e-3, 0.5)).grown == []
 
 
 def test_a_few_requests_that_waited_for_a_service_to_wake_up_are_no_difference():
