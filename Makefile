@@ -32,6 +32,9 @@ GO_ON ?=
 RELEASE ?=
 # services and options of `make lab`, such as LAB="keystone zaqar --profiler off"
 LAB ?=
+# What runs here starts hundreds of short Python processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 
 # the charts of the HTML report, built from npm's packages
