@@ -197,3 +197,18 @@ def test_make_setup_ends_by_saying_what_to_do_next() -> None:
     *_, next_, activate = done.stdout.splitlines()
     assert "next: make demo shows a run, make test runs all tests" in next_
     assert "/bin/activate puts osbench-coord and osbench-worker on your PATH" in activate
+
+
+def test_what_make_starts_keeps_the_modules_that_it_compiles() -> None:
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--eval", "show: ; @env", "show"],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert "PATH=" in done.stdout
+    assert "PYTHONDONTWRITEBYTECODE" not in done.stdout
