@@ -16,6 +16,23 @@ from osbench.common.escaping import escaped
 
 #: Where a context of click keeps the files of `--config-file`.
 FILES = "osbench.config_files"
+#: Options of `locust` and `k6 run` -> what `osbench-coord run` has instead.
+CALLED = {
+    "--csv": "--export csv=FILE",
+    "--env": "--task-args NAME=VALUE",
+    "--expect-workers": "--workers N",
+    "--host": "the key `http: {base: URL}` of the task",
+    "--html": "--report FILE",
+    "--iterations": "--times N",
+    "--locustfile": "--scenario NAME with --plugin-path FILE",
+    "--out": "--export NAME=TARGET",
+    "--run-time": "--duration SECONDS",
+    "--spawn-rate": "the key `users: {start_rate: N}` of the task",
+    "--stage": "the runner `user_stages` of the task",
+    "--summary-export": "--json",
+    "--users": "--concurrency N",
+    "--vus": "--concurrency N",
+}
 
 
 class Group(click.Group):
@@ -39,10 +56,11 @@ class Group(click.Group):
         except OsbenchError as error:
             code = _print_error(as_json, error, f"Error: {error}")
         except click.ClickException as error:
-            code = _print_error(as_json, UsageError(error.format_message()), "")
+            told = with_our_name(error)
+            code = _print_error(as_json, UsageError(told.format_message()), "")
             if not as_json:
-                _show_usage(error)
-            code = error.exit_code
+                _show_usage(told)
+            code = told.exit_code
         except OSError as error:
             code = _print_error(as_json, OsbenchError(str(error)), f"Error: {error}")
         except (KeyboardInterrupt, click.Abort):
@@ -58,6 +76,19 @@ class Group(click.Group):
         except BrokenPipeError:
             let_go(sys.stdout)
             return 0
+
+
+def with_our_name(error: click.ClickException) -> click.ClickException:
+    """The error, which names the option of `run` where that of another tool was typed."""
+    if (
+        isinstance(error, click.NoSuchOption)
+        and error.ctx is not None
+        and error.ctx.info_name == "run"
+        and error.option_name in CALLED
+    ):
+        text = f"{error.message.rstrip('.')}. It is called {CALLED[error.option_name]} here."
+        return click.UsageError(text, error.ctx)
+    return error
 
 
 def let_go(file: IO[str]) -> None:

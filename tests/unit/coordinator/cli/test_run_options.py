@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from osbench.coordinator.cli.commands.run import run
-from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.group import CALLED, Group
 
 
 @pytest.fixture
@@ -56,3 +56,25 @@ def test_what_is_no_duration_is_refused(task: str, duration: str) -> None:
 
     assert done.exit_code == 2
     assert "must be seconds, or a duration such as 30s, 5m or 1h30m" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "called"),
+    [("--html=page.html", "--report FILE"), ("--vus=4", "--concurrency N")],
+)
+def test_options_of_other_tools_are_told_what_they_are_called(
+    task: str, typed: str, called: str
+) -> None:
+    done = invoke(task, typed)
+
+    assert done.exit_code == 2
+    assert f"No such option '{typed.partition('=')[0]}'. It is called {called} here." in done.stderr
+
+
+def test_what_other_tools_have_is_an_option_of_run() -> None:
+    options = {name for parameter in run.params for name in parameter.opts}
+
+    words = {word for one in CALLED.values() for word in one.split() if word.startswith("--")}
+
+    assert words <= options
+    assert not options & {*CALLED}
