@@ -74,6 +74,9 @@ def _plain_row(verdict: Mapping[str, Any]) -> CriterionRow:
     """A criterion of which only the sentence is known."""
     detail = spaced(mask_url(plain(str(verdict["detail"]), 500)))
     found, _, asked = detail.rpartition(", allowed ")
+    if ";" in found:
+        # several clauses, each with what is allowed
+        found = ""
     return CriterionRow(
         criterion=str(verdict["criterion"]).replace("_", " "),
         found=found or detail,

@@ -270,14 +270,16 @@ class Trials:
         statistics = one.statistics
         if not statistics.ran and not statistics.count("dropped"):
             return SLA, "no iteration has ended"
+        limit = self._generator(statistics)
         failing = one.sla.failing(statistics)
         if failing:
             said = "; ".join(f"{verdict.criterion}: {verdict.detail}" for verdict in failing)
             common = one.errors.most_common(1)
-            return SLA, said + (f" ({common[0][0]})" if common else "")
+            said += f" ({common[0][0]})" if common else ""
+            # response time counts from when an iteration was due
+            return SLA, f"{said}; and {limit}" if limit else said
         if unended:
             return UNENDED, f"{unended} of its iterations did not end"
-        limit = self._generator(statistics)
         return (GENERATOR, limit) if limit else ("", "")
 
     @staticmethod

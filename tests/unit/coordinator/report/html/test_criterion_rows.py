@@ -83,6 +83,14 @@ def test_a_criterion_of_a_plug_in_stands_as_its_sentence(tmp_path: Path) -> None
     assert "hunter2" not in row.found
 
 
+def test_several_clauses_stay_one_sentence(tmp_path: Path) -> None:
+    said = "capacity 30.0/s; at 33.5/s percentile: p95 of response time 179ms, allowed 150ms"
+
+    row = row_of(tmp_path, "search", None, said)
+
+    assert (row.found, row.asked) == (said.replace("ms", "\u202fms"), "")
+
+
 def test_not_all_is_never_rounded_to_all(tmp_path: Path) -> None:
     workload = first(tmp_path, {})
     workload.summary["accounting"].update(ok=9_999_999, failed=1, timed_out=0)  # type: ignore[index]

@@ -336,7 +336,7 @@ def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None
         0
     ]
     told = " ".join(re.sub(r"<[^>]+>", " ", part).replace("\u202f", " ").split())
-    assert "capacity 30.5/s; at 41/s p95 0.9 s." in told
+    assert "Capacity 30.5/s; at 41/s p95 0.9 s." in told
     assert re.findall(r"([\d.]+) (held|did not hold|says nothing) ", told) == [
         ("20", "held"), ("20.5", "says nothing"), ("41", "did not hold")
     ]  # fmt: skip

@@ -113,6 +113,14 @@ def test_late_starts_break_a_trial():
     assert (late.cause, late.detail) == ("generator", "p99 start lag was 2.00s")
 
 
+def test_a_criterion_that_late_starts_may_have_broken_says_so_too():
+    late = one_trial(rows([4.0, 5.0], started=6_000, ended=6_010), lag_limit_s=0.1)
+
+    assert late.cause == "sla"
+    assert late.detail.startswith("percentile: p95 of response time 2.01s, allowed 200ms")
+    assert late.detail.endswith("; and p99 start lag was 2.00s")
+
+
 @pytest.mark.parametrize("gone", [Outcome.DROPPED_WORKER_LOST, Outcome.DROPPED_COORDINATOR_GONE])
 def test_a_trial_without_a_worker_says_nothing_and_is_made_again(gone):
     found = trials()
