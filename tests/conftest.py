@@ -58,8 +58,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep standard error for what a test that hangs says at its end."""
+    """Keep standard error for what a test that hangs says at its end; name failures at once."""
     config.stash[STDERR] = os.dup(2)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Failures(config))
+
+
+class Failures:
+    """Names a test as soon as it fails: all tests take long, and may be cut off."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Print the name of a test that failed, and the first line of why."""
+        if report.failed:
+            terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+            why = str(getattr(report.longrepr, "reprcrash", report.longrepr)).splitlines()
+            terminal.write_line(f"\nfailed: {report.nodeid} ({report.when}): {''.join(why[:1])}")
 
 
 def end_process(stderr: int) -> None:
