@@ -15,6 +15,7 @@ from osbench.common.protocol.blocks import Columns
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.error_groups import Texts
 from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.search.capacity_sentence import sentence
 from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.results.totals import NOT_MADE
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -306,7 +307,7 @@ class Trials:
 
     def outcome(self) -> SearchOutcome:
         """All that is reported."""
-        capacity = self.runner.found(self._trials(self.figures()))
+        capacity = self._found()
         trials = tuple(self.figures())
         return SearchOutcome(
             capacity=capacity,
@@ -317,12 +318,18 @@ class Trials:
 
     def verdict(self) -> Verdict:
         """What the search has found, as the verdict of the workload."""
-        found = self.runner.found(self._trials(self.figures()))
+        found = self._found()
+        broken = self._at(found.broke)
         return Verdict(
             criterion="search",
             success=found.kind in ("found", "above"),
-            detail=_sentence(found, self._at(found.broke)),
+            detail=sentence(found, broken.detail if broken is not None else ""),
         )
+
+    def _found(self) -> Capacity:
+        found = self.runner.found(self._trials(self.figures()))
+        # other rates are no remedy where the load generator was the limit
+        return replace(found, advice="") if self._limit(found) else found
 
     def _limit(self, found: Capacity) -> str:
         broken = self._at(found.broke)
@@ -353,18 +360,3 @@ def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[st
     both = [(name, before[name], after[name]) for name in before if name in after]
     both.sort(key=lambda one: one[1] - one[2])
     yield from (one for one in both[:GROWN] if one[2] > one[1])
-
-
-def _sentence(found: Capacity, broken: TrialFigures | None) -> str:
-    why = f"; at {three_digits(broken.rate)}/s {broken.detail}" if broken is not None else ""
-    if found.kind == "above":
-        return f"every rate held, up to {three_digits(found.held or 0)}/s"
-    if found.kind == "below":
-        return f"no rate held{why}"
-    if found.rate is None or found.low is None or found.high is None:
-        return "the search ended before its first trial"
-    between = f"between {three_digits(found.low)} and {three_digits(found.high)}/s with 95 %"
-    if found.kind == "unfinished":
-        return f"the search did not end; so far {between}{why}"
-    wide = "" if found.precise else ", less precise than asked for"
-    return f"capacity {three_digits(found.rate)}/s, {between}{wide}{why}"
