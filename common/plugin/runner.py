@@ -172,6 +172,11 @@ class SearchingRunner(Runner):
         """Seconds of a trial that count."""
         raise NotImplementedError
 
+    @property
+    def most_rate(self) -> float | None:
+        """No higher rate is ever tried, arrivals per second; None: not known beforehand."""
+        return None
+
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
         """The rate of the next trial, arrivals per second; None where the search is over."""
         raise NotImplementedError

@@ -112,6 +112,11 @@ class Search(runner.SearchingRunner):
         return float(self.config.get("settle", SETTLE * self.hold_s))
 
     @property
+    def most_rate(self) -> float:
+        """No higher rate is tried, arrivals per second."""
+        return self._range[1]
+
+    @property
     def _range(self) -> tuple[float, float]:
         return float(self.config["low"]), float(self.config["high"])
 
