@@ -43,6 +43,7 @@ def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
         with reached(url):
             yield from _server(client, url)
             yield from _certificate(client, url)
+            yield from _writes(client)
             yield from _rights(client)
     except OsbenchError as error:
         yield Diagnosis(about="Redis", state=ERROR, detail=str(error))
@@ -104,6 +105,48 @@ def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:
         yield Diagnosis(about="TLS", state=WARNING, detail=detail, remedy=RENEW)
     else:
         yield Diagnosis(about="TLS", state=OK, detail=detail)
+
+
+#: Why a server takes no writes, by what its error says, and what to do.
+_NO_WRITES = (
+    (
+        "read only replica",
+        "it is a replica",
+        "name its primary in [messaging] redis_url, or make it one: `redis-cli replicaof no one`",
+    ),
+    (
+        "NOREPLICAS",
+        "it has fewer replicas than min-replicas-to-write",
+        "start its replicas, or `redis-cli config set min-replicas-to-write 0`",
+    ),
+    (
+        "MISCONF",
+        "its last snapshot failed",
+        "see its log, make room on the disk of its `dir` and run `redis-cli bgsave`; or let it go "
+        "without: `redis-cli config set stop-writes-on-bgsave-error no`",
+    ),
+    (
+        "used memory > 'maxmemory'",
+        "its memory is full",
+        "raise its maxmemory (768 MiB is enough for osbench), or remove what others keep there",
+    ),
+)
+
+
+def _writes(client: Client) -> Iterator[Diagnosis]:
+    """Try to write; a user that may not is told of by `_rights`."""
+    scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
+    try:
+        client.set(scratch, "x", ex=60)
+    except redis.exceptions.NoPermissionError:
+        return
+    except redis.ResponseError as error:
+        known = (why for why in _NO_WRITES if why[0] in str(error))
+        _, why, remedy = next(known, ("", str(error), "see its log"))
+        detail = f"Redis takes no writes: {why}"
+        yield Diagnosis(about="Redis", state=ERROR, detail=detail, remedy=remedy)
+    else:
+        _allowed(lambda: client.delete(scratch))
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:
