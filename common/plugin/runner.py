@@ -48,11 +48,11 @@ class Trial:
 class Capacity:
     """What a search has found; rates are arrivals per second."""
 
-    #: "found"; "below": even the lowest rate did not hold; "above": the highest one did;
+    #: "found"; "below": even the lowest rate did not hold; "above": the highest that was tried did;
     #: "unfinished": the search was stopped.
     kind: str
     #: The rate that holds as often as not, and the interval in which it lies with 95 %; None where
-    #: nothing is known.
+    #: that is not known: so long as every rate held, or none did, there is only a bound.
     rate: float | None = None
     low: float | None = None
     high: float | None = None
@@ -61,6 +61,8 @@ class Capacity:
     broke: float | None = None
     #: The interval is as narrow as was asked for.
     precise: bool = True
+    #: What to change of the runner to learn more: "raise `high`"; "" where there is nothing.
+    advice: str = ""
 
 
 def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
@@ -169,6 +171,11 @@ class SearchingRunner(Runner):
     def hold_s(self) -> float:
         """Seconds of a trial that count."""
         raise NotImplementedError
+
+    @property
+    def most_rate(self) -> float | None:
+        """No higher rate is ever tried, arrivals per second; None: not known beforehand."""
+        return None
 
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
         """The rate of the next trial, arrivals per second; None where the search is over."""

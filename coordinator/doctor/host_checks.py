@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
 import shutil
@@ -16,10 +17,12 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.deployments.registry import Deployments
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
+from osbench.coordinator.formatting import size
 from osbench.coordinator.storage.data_directory import check_writable
 
-#: Less free space than this may not last for a run, bytes.
+#: Less free space than this may not last for a run, and a run with less than that fails, bytes.
 LEAST_FREE = 1 << 30
+NO_ROOM = 64 << 20
 #: Files that a worker process opens beside those of its virtual users.
 OWN_FILES = 64
 
@@ -45,12 +48,17 @@ def _data_dir(conf: cfg.ConfigOpts) -> Diagnosis:
     except OsbenchError as error:
         return Diagnosis(about=about, state=ERROR, detail=str(error))
     nearest = next(one for one in (path, *path.parents) if one.exists())
-    free = shutil.disk_usage(nearest).free
-    detail = f"{path}, {free / (1 << 30):.1f} GiB free"
-    if free < LEAST_FREE:
-        remedy = "`osbench-coord runs prune` removes old runs; or name another [DEFAULT] data_dir"
-        return Diagnosis(about=about, state=WARNING, detail=detail, remedy=remedy)
-    return Diagnosis(about=about, state=OK, detail=detail)
+    free, volume = shutil.disk_usage(nearest).free, os.statvfs(nearest)
+    detail = f"{path}, {size(free)} free"
+    # some file systems do not count files
+    no_files = bool(volume.f_files) and not volume.f_favail
+    if no_files:
+        detail += ", and no file can be made: its file system has no inode left"
+    state = ERROR if free < NO_ROOM or no_files else WARNING if free < LEAST_FREE else OK
+    if state == OK:
+        return Diagnosis(about=about, state=OK, detail=detail)
+    remedy = "`osbench-coord runs prune` removes old runs; or name another [DEFAULT] data_dir"
+    return Diagnosis(about=about, state=state, detail=detail, remedy=remedy)
 
 
 def _keys(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:

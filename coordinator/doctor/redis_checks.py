@@ -6,17 +6,16 @@ import secrets
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import redis
-from cryptography import x509
 from oslo_config import cfg
 
 from osbench.common.config.certificates import shown
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import Client, check, connect, reached
+from osbench.coordinator.doctor.certificate_checks import DAY_S, RENEW, SOON_DAYS
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.formatting import duration
 
@@ -24,12 +23,8 @@ from osbench.coordinator.formatting import duration
 SLOW_S = 0.1
 #: Clocks may differ; so far apart something is wrong, seconds.
 APART_S = 60.0
-#: A certificate that ends sooner is to be renewed, days.
-SOON_DAYS = 30
 #: `maxmemory` below it may not hold what waits while a coordinator is slow, bytes.
 LEAST_MEMORY = 256 << 20
-_DAY_S = 86_400.0
-_RENEW = "renew it (docs/operations.md#tls); workers have one too"
 
 
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
@@ -48,7 +43,7 @@ def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
         with reached(url):
             yield from _server(client, url)
             yield from _certificate(client, url)
-            yield from _own_certificate(conf.messaging.tls_certificate_file)
+            yield from _writes(client)
             yield from _rights(client)
     except OsbenchError as error:
         yield Diagnosis(about="Redis", state=ERROR, detail=str(error))
@@ -102,30 +97,56 @@ def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:
     try:
         sock = connection._sock
         ends = ssl.cert_time_to_seconds(sock.getpeercert()["notAfter"])
-        left = (ends - time.time()) / _DAY_S
+        left = (ends - time.time()) / DAY_S
         detail = f"{sock.version()}, the certificate of Redis is valid for {left:.0f} days"
     finally:
         pool.release(connection)
     if left < SOON_DAYS:
-        yield Diagnosis(about="TLS", state=WARNING, detail=detail, remedy=_RENEW)
+        yield Diagnosis(about="TLS", state=WARNING, detail=detail, remedy=RENEW)
     else:
         yield Diagnosis(about="TLS", state=OK, detail=detail)
 
 
-def _own_certificate(path: str) -> Iterator[Diagnosis]:
-    if not path:
-        return
+#: Why a server takes no writes, by what its error says, and what to do.
+_NO_WRITES = (
+    (
+        "read only replica",
+        "it is a replica",
+        "name its primary in [messaging] redis_url, or make it one: `redis-cli replicaof no one`",
+    ),
+    (
+        "NOREPLICAS",
+        "it has fewer replicas than min-replicas-to-write",
+        "start its replicas, or `redis-cli config set min-replicas-to-write 0`",
+    ),
+    (
+        "MISCONF",
+        "its last snapshot failed",
+        "see its log, make room on the disk of its `dir` and run `redis-cli bgsave`; or let it go "
+        "without: `redis-cli config set stop-writes-on-bgsave-error no`",
+    ),
+    (
+        "used memory > 'maxmemory'",
+        "its memory is full",
+        "raise its maxmemory (768 MiB is enough for osbench), or remove what others keep there",
+    ),
+)
+
+
+def _writes(client: Client) -> Iterator[Diagnosis]:
+    """Try to write; a user that may not is told of by `_rights`."""
+    scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     try:
-        own = x509.load_pem_x509_certificate(Path(path).read_bytes())
-    except (OSError, ValueError) as error:
-        yield Diagnosis(about="TLS", state=ERROR, detail=f"tls_certificate_file: {error}")
+        client.set(scratch, "x", ex=60)
+    except redis.exceptions.NoPermissionError:
         return
-    left = (own.not_valid_after_utc.timestamp() - time.time()) / _DAY_S
-    detail = f"the certificate of this host is valid for {left:.0f} days"
-    if left < SOON_DAYS:
-        yield Diagnosis(about="TLS", state=WARNING, detail=detail, remedy=_RENEW)
+    except redis.ResponseError as error:
+        known = (why for why in _NO_WRITES if why[0] in str(error))
+        _, why, remedy = next(known, ("", str(error), "see its log"))
+        detail = f"Redis takes no writes: {why}"
+        yield Diagnosis(about="Redis", state=ERROR, detail=detail, remedy=remedy)
     else:
-        yield Diagnosis(about="TLS", state=OK, detail=detail)
+        _allowed(lambda: client.delete(scratch))
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:

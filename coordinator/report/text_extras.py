@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, size, three_digits
+from osbench.coordinator.results.search.capacity_sentence import bound
 from osbench.coordinator.results.totals import is_open_load
 
 #: Charts that are described; the JSON object has all.
@@ -127,12 +128,12 @@ def search_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
 
 def _capacity(search: Mapping[str, Any]) -> str:
     found, held, broke = search["rate"], search["held"], search["broke"]
-    if search["kind"] == "above":
-        return f"every rate held, up to {three_digits(held)}/s: search higher"
-    if search["kind"] == "below":
-        return f"no rate held, down to {three_digits(broke)}/s: search lower"
     if found is None:
-        return "the search ended before its first trial"
+        # runs of older releases have no advice
+        known = bound(held, broke, search.get("advice", ""))
+        if known and search["kind"] == "unfinished":
+            known += "; the search was stopped before its end"
+        return known or "the search ended before its first trial"
     low, high = three_digits(search["low"]), three_digits(search["high"])
     text = f"{three_digits(found)}/s, with 95 % between {low} and {high}/s"
     if search["kind"] == "unfinished":

@@ -112,6 +112,11 @@ class Search(runner.SearchingRunner):
         return float(self.config.get("settle", SETTLE * self.hold_s))
 
     @property
+    def most_rate(self) -> float:
+        """No higher rate is tried, arrivals per second."""
+        return self._range[1]
+
+    @property
     def _range(self) -> tuple[float, float]:
         return float(self.config["low"]), float(self.config["high"])
 
@@ -172,10 +177,13 @@ class Search(runner.SearchingRunner):
             rate for rate in rates if broken[rate] >= held[rate] and (best is None or rate > best)
         ]
         end = self._end(trials)
-        is_over = self.next_rate(trials) is None
         precise = fit.high / fit.low <= 1 + self._precision
-        kind = end or ("found" if is_over else "unfinished")
-        known = kind in ("found", "unfinished")
+        kind = "unfinished" if self.next_rate(trials) is not None else end or "found"
+        if kind == "found" and not (held and broken):
+            # ended by `max_trials`
+            kind = "above" if held else "below"
+        # where no rate broke, or none held, the fit tells of its range alone
+        known = kind in ("found", "unfinished") and bool(held and broken)
         return runner.Capacity(
             kind=kind,
             rate=fit.median if known else None,
@@ -184,7 +192,15 @@ class Search(runner.SearchingRunner):
             held=best,
             broke=min(worse, default=None),
             precise=precise or bool(end),
+            advice=self._advice(kind, best),
         )
+
+    def _advice(self, kind: str, best: float | None) -> str:
+        if kind == "below":
+            return "lower `low`"
+        if kind != "above":
+            return ""
+        return "raise `high`" if best == self._range[1] else "raise `max_trials`"
 
 
 def _held(trials: Sequence[runner.Trial]) -> Counter[float]:

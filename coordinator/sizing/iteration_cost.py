@@ -17,6 +17,8 @@ Ints = NDArray[np.int64]
 #: start in them, and workers learn of another rate.
 IDLE_SETTLE_S = 0.3
 SETTLE_S = 1.2
+#: Share of a core by which a process varies without any iteration.
+VARIES = 0.01
 #: Where nothing was measured: figures of docs/operations.md, Sizing.
 PROCESS_BYTES = 75_000_000
 USER_BYTES = 18_000
@@ -55,8 +57,10 @@ class ProcessSample:
 class IterationCost:
     """What one iteration of a workload costs, and what a worker process costs beside."""
 
-    #: CPU time of the worker process per iteration, seconds.
+    #: CPU time of the worker process per iteration, seconds; and whether that is a bound, as they
+    #: took too little, or too few ended, to measure it.
     cpu_s: float
+    cpu_at_most: bool = False
     #: Share of a core that a process takes without any iteration.
     idle_cpu: float = IDLE_CPU
     #: Service time of iterations that ended well, seconds, at low load.
@@ -111,8 +115,10 @@ def measured_cost(
     before, alone_at, crowd_at = (
         _last(samples, at_s) for at_s in (phases.idle_s, phases.alone_s, phases.end_s)
     )
+    cpu_s, cpu_at_most = _cpu_per_iteration(ended, samples, phases, idle_cpu)
     return IterationCost(
-        cpu_s=_cpu_per_iteration(ended, samples, phases, idle_cpu),
+        cpu_s=cpu_s,
+        cpu_at_most=cpu_at_most,
         idle_cpu=idle_cpu,
         service_s=float(low.mean()),
         service_p95_s=float(np.quantile(low, 0.95)),
@@ -149,11 +155,13 @@ def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> fl
 
 def _cpu_per_iteration(
     ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
-) -> float:
+) -> tuple[float, bool]:
     """CPU time that iterations took, over the last phase, else over more; 0 where it is not known.
 
-    A host that is too busy gives few samples.
+    True: it is only a bound, as they took no more than a process varies by itself. A host that is
+    too busy gives few samples.
     """
+    bounds = []
     for from_s in (phases.alone_s + SETTLE_S, phases.idle_s, 0.0):
         inside = [one for one in samples if one.at_s >= from_s]
         if len(inside) < 2:
@@ -161,9 +169,12 @@ def _cpu_per_iteration(
         first, last = inside[0], inside[-1]
         count = int(np.count_nonzero((ended > first.at_s * 1e9) & (ended <= last.at_s * 1e9)))
         if count:
-            used = last.cpu_s - first.cpu_s - idle_cpu * (last.at_s - first.at_s)
-            return max(used, 0.0) / count
-    return 0.0
+            lasted_s = last.at_s - first.at_s
+            used = last.cpu_s - first.cpu_s - idle_cpu * lasted_s
+            if used > VARIES * lasted_s:
+                return used / count, False
+            bounds.append((max(used, 0.0) + VARIES * lasted_s) / count)
+    return min(bounds, default=0.0), bool(bounds)
 
 
 def _per_user(alone: ProcessSample | None, crowd: ProcessSample | None, users: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from osbench.common.plugin.runner import Runner, Totals
+from osbench.common.plugin.runner import Runner, SearchingRunner, Totals
 
 #: Where a runner does not say its load over time, it is asked for the arrivals of so many seconds,
 #: or for so many arrivals, whatever comes first.
@@ -43,6 +43,10 @@ class LoadLevel:
 
 def load_levels(runner: Runner) -> list[LoadLevel]:
     """The levels of a runner's load, in their order, without those that take no time."""
+    if isinstance(runner, SearchingRunner) and runner.most_rate is not None:
+        # trials are not known beforehand, but none is above this rate
+        rate = runner.most_rate
+        return [LoadLevel(from_s=0.0, to_s=None, begin=rate, end=rate)]
     asked = runner.asked()
     if not asked and runner.OPEN:
         return _counted(runner)

@@ -106,7 +106,14 @@ def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanCompa
         cpu=cpu,
         differences=tuple(
             _differences(
-                _Figures(cost_s=cost_s, service_s=service_s, users=users, cpu=cpu),
+                _Figures(
+                    cost_s=cost_s,
+                    # plans of older releases do not say
+                    cpu_at_most=bool(cost.get("cpu_at_most")),
+                    service_s=service_s,
+                    users=users,
+                    cpu=cpu,
+                ),
                 outcome,
                 used - idle,
                 max((float(one.get("cpu_max") or 0.0) for one in workers), default=0.0),
@@ -130,6 +137,7 @@ def _mean_rate(planned: Mapping[str, Any]) -> float:
 @dataclass(frozen=True, kw_only=True)
 class _Figures:
     cost_s: PlannedFigure
+    cpu_at_most: bool
     service_s: PlannedFigure
     users: PlannedFigure
     cpu: PlannedFigure
@@ -143,7 +151,9 @@ def _differences(
     bad = f"{share:.0%} of the iterations did not end well" if share > FAILED_SHARE else ""
     full = cpu_max >= FULL_CPU
     cost, service, users = figures.cost_s, figures.service_s, figures.users
-    if cost.differs and iterations_cpu >= LEAST_CPU:
+    # less than a bound is as planned
+    bounded = figures.cpu_at_most and (cost.ratio or 0.0) < 1
+    if cost.differs and not bounded and iterations_cpu >= LEAST_CPU:
         why = _why_cost(cost, bad)
         yield _sentence("an iteration cost", cost, f"{spaced(cost.measured)} of CPU", why)
     if service.differs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.task import Task
-from osbench.coordinator.formatting import count, distinct, three_digits
+from osbench.coordinator.formatting import count, distinct, spaced, three_digits
 from osbench.coordinator.sizing.worker_sizing import HostLimits, TaskNeeds, WorkloadNeeds
 from osbench.coordinator.storage.sizing_file import SIZING_FORMAT
 
@@ -97,15 +97,20 @@ def _workload_notes(one: WorkloadNeeds) -> Iterator[str]:
             f"{cost.failed} of {cost.iterations} iterations of the calibration did not end well:"
             " their cost is in the mean"
         )
-    if not cost.cpu_s:
+    if cost.cpu_at_most:
         yield (
-            "the CPU time of its iterations was too little to be measured, or this host too busy:"
-            " a longer --calibrate-s says more"
+            "the CPU time of its iterations was too little to be measured: the plan takes the most "
+            f"that it can be, {spaced(cost.cpu_s)}; a longer --calibrate-s says more"
+        )
+    elif not cost.cpu_s:
+        yield (
+            "the CPU time of its iterations could not be measured, as this host was too busy: the "
+            "plan is for its users alone; a longer --calibrate-s says more"
         )
     if cost.iterations < FEW:
         yield (
-            f"only {count(cost.iterations, 'iteration')} of the calibration ended: a longer "
-            "--calibrate-s says more"
+            f"only {count(cost.iterations, 'iteration')} of the calibration ended, too few to rely "
+            "on its figures: a longer --calibrate-s says more"
         )
     slower = cost.service_with_users_s
     if slower is not None and slower > SLOWER * cost.service_s:

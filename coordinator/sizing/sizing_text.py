@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, plain, size, spaced, three_digits
+from osbench.coordinator.sizing.sizing_document import FEW
 
 #: Levels of a load that have a row each, and characters of the line that draws them.
 LEVELS = 20
@@ -54,13 +55,15 @@ def _render_workload(number: int, workload: Mapping[str, Any], console: Console)
 
 def _lines(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     cost = workload["cost"]
-    measured = ""
+    measured, cpu = "", f"{spaced(cost['cpu_s'])} of CPU per iteration"
     if cost["calibrated"]:
+        cpu = f"at most {cpu}" if cost["cpu_at_most"] else cpu if cost["cpu_s"] else "not known"
+        few = ", too few to rely on" if cost["iterations"] < FEW else ""
         measured = (
-            f", over {count(cost['iterations'], 'iteration')}; a process without any takes "
+            f", over {count(cost['iterations'], 'iteration')}{few}; a process without any takes "
             f"{cost['idle_cpu']:.1%} of a core"
         )
-    yield "cost", f"{spaced(cost['cpu_s'])} of CPU per iteration{measured}"
+    yield "cost", f"{cpu}{measured}"
     crowd = cost["service_with_users_s"]
     yield (
         "service",

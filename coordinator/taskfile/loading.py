@@ -49,8 +49,9 @@ def checked(
         if problems:
             raise TaskError(source, problems)
     plugins.import_files()  # reports a broken plug-in file once, not once per workload
-    task = semantics.in_seconds(selection.of(parse(value, source)), plugins)
-    problems = semantics.check(task, plugins)
+    parsed = selection.of(parse(value, source))
+    task = semantics.in_seconds(parsed, plugins)
+    problems = semantics.check(task, plugins) + semantics.without_criteria(parsed, plugins)
     if problems:
         raise TaskError(source, problems)
     return semantics.describe(task, plugins)

@@ -16,7 +16,7 @@ from osbench.coordinator.taskfile.schema.schema_errors import validate
 
 #: Runner and SLA of a workload where the file does not set them.
 DEFAULT_RUNNER = Named(name="serial")
-DEFAULT_SLA = {"failure_rate": {"max": 0}}
+DEFAULT_SLA = (Named(name="failure_rate", config={"max": 0}),)
 
 
 def parse(document: Any, source: str) -> Task:
@@ -153,7 +153,8 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         args=args,
         runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
         contexts=_named(workload.get("contexts", {})),
-        sla=_named(workload.get("sla", DEFAULT_SLA)),
+        # this very tuple: a file that asks for the same has one of its own
+        sla=_named(workload["sla"]) if "sla" in workload else DEFAULT_SLA,
         hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
         description=workload.get("description", ""),
         args_from=workload.get("args_from", ""),

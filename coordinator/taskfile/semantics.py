@@ -10,12 +10,13 @@ from typing import Any, cast
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins, ScenarioPlugin
-from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.rally import validators
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.taskfile import data
+from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import inside
 from osbench.coordinator.taskfile.schema import schema_durations
 from osbench.coordinator.taskfile.schema.schema_errors import validate
@@ -60,6 +61,26 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
             yield from data.too_few(file, workload, runner)
     for use in uses(workload, task.version):
         yield from _used(use, plugin, plugins)
+
+
+def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
+    """Searches without a criterion of their own; of a task as it was parsed."""
+    return [
+        Problem(
+            inside(workload.place, "sla"),
+            f"is missing: {workload.runner.name} looks for the rate at which a criterion breaks; "
+            "add one, such as percentile: {p: 95, max_s: 500ms, of: response}",
+        )
+        for workload in task.workloads
+        if (workload.sla is DEFAULT_SLA or not workload.sla) and _is_search(workload, plugins)
+    ]
+
+
+def _is_search(workload: Workload, plugins: Plugins) -> bool:
+    try:
+        return issubclass(_runner_class(workload, plugins), SearchingRunner)
+    except PluginError:
+        return False  # told by `check`
 
 
 def in_seconds(task: Task, plugins: Plugins) -> Task:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from helpers.runs import Cluster, Site, site
 from servers import free_port, redis_server
+from servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.functional
 
@@ -89,6 +91,57 @@ def test_what_is_wrong_is_told_with_everything_else(here: Site) -> None:
     assert found["keys"]["state"] == "error"
     assert "keys new" in found["keys"]["detail"]
     assert "nothing_of_this_name" in found["plug-ins"]["detail"]
+
+
+def follow(redis: RedisServer) -> None:
+    redis.client().execute_command("REPLICAOF", "127.0.0.1", "1")
+
+
+def want_replicas(redis: RedisServer) -> None:
+    redis.client().config_set("min-replicas-to-write", 1)
+
+
+def fill_up(redis: RedisServer) -> None:
+    redis.client().config_set("maxmemory", 1000)
+
+
+def fail_to_save(redis: RedisServer) -> None:
+    client = redis.client()
+    client.config_set("save", "3600 1")
+    # where a folder has its name, no snapshot can be put
+    (redis.folder / "dump.rdb").mkdir()
+    client.bgsave()
+    deadline = time.monotonic() + 30
+    while client.info("persistence")["rdb_last_bgsave_status"] == "ok":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("make", "why", "remedy"),
+    [
+        (follow, "it is a replica", "replicaof no one"),
+        (
+            want_replicas,
+            "it has fewer replicas than min-replicas-to-write",
+            "min-replicas-to-write 0",
+        ),
+        (fill_up, "its memory is full", "raise its maxmemory"),
+        (fail_to_save, "its last snapshot failed", "make room on the disk"),
+    ],
+)
+def test_a_redis_that_takes_no_writes_is_told(
+    here: Site, make: Callable[[RedisServer], None], why: str, remedy: str
+) -> None:
+    with redis_server(password="of-redis") as redis:
+        Cluster(here, redis)
+        make(redis)
+        code, found = findings(here)
+
+    assert code == 1
+    assert found["Redis"]["state"] == "error"
+    assert found["Redis"]["detail"] == f"Redis takes no writes: {why}"
+    assert remedy in found["Redis"]["remedy"]
 
 
 def test_a_redis_that_is_not_there(here: Site) -> None:

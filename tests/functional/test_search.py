@@ -96,12 +96,15 @@ def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
 
     assert above.code == 0
     assert above.result["workloads"][0]["search"]["kind"] == "above"
-    report = here.coord("results", above.result["run_id"]).out
-    assert "every rate held, up to 40.0/s: search higher" in report
+    said = "at least 40.0/s, the highest rate that was tried: raise `high`"
+    assert said in here.coord("results", above.result["run_id"]).out
+    assert above.result["workloads"][0]["sla"][0]["detail"] == said
     assert below.code == 1
     search = below.result["workloads"][0]["search"]
     assert (search["kind"], [trial["rate"] for trial in search["trials"]]) == ("below", [60, 60])
-    assert "no rate held, down to 60.0/s: search lower" in here.coord("results", "last").out
+    said = "below 60.0/s, the lowest rate that was tried: lower `low`"
+    assert said in here.coord("results", "last").out
+    assert below.result["workloads"][0]["sla"][0]["detail"].startswith(f"{said}; at 60.0/s ")
 
 
 def test_a_search_whose_coordinator_is_killed_goes_on(here: Site) -> None:

@@ -183,9 +183,9 @@ def test_doctor_tells_how_long_certificates_are_valid(here: Site, server: Secure
 
     own = [one for one in json.loads(well) if one["about"] == "TLS"]
     assert [one["state"] for one in own] == ["ok", "ok"]
-    _, found = [one for one in json.loads(late) if one["about"] == "TLS"]
+    found, _ = [one for one in json.loads(late) if one["about"] == "TLS"]
     assert found["state"] == "warning"
-    assert "of this host is valid for 5 days" in found["detail"]
+    assert "of this host (tls_certificate_file) is valid for 5 days" in found["detail"]
     assert "renew it" in found["remedy"]
 
 

@@ -15,6 +15,7 @@ from osbench.common.protocol.blocks import Columns
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.error_groups import Texts
 from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.search.capacity_sentence import sentence
 from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.results.totals import NOT_MADE
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -28,6 +29,13 @@ ERRORS = 20
 GROWN = 5
 #: Why a rate did not hold; and why nobody knows: a worker or the coordinator was gone.
 SLA, GENERATOR, UNENDED, DISTURBED = "sla", "generator", "unended", "disturbed"
+#: The workload's own bound of concurrent iterations, while its criteria were met.
+CONCURRENCY = "max_concurrency"
+#: What to do where the load was not the one asked for.
+_REMEDIES = {
+    GENERATOR: "add workers, or virtual users",
+    CONCURRENCY: "raise `max_concurrency` of the runner",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +44,8 @@ class TrialFigures:
 
     rate: float
     held: bool
-    #: "sla", "generator", "unended", "disturbed" or, where it held, "". A disturbed trial says
-    #: nothing, and is made again.
+    #: "sla", "generator", "max_concurrency", "unended", "disturbed" or, where it held, "". A
+    #: disturbed trial says nothing, and is made again.
     cause: str
     #: What broke, in words; "" where it held.
     detail: str
@@ -270,7 +278,7 @@ class Trials:
         statistics = one.statistics
         if not statistics.ran and not statistics.count("dropped"):
             return SLA, "no iteration has ended"
-        limit = self._generator(statistics)
+        cause, limit = self._generator(statistics)
         failing = one.sla.failing(statistics)
         if failing:
             said = "; ".join(f"{verdict.criterion}: {verdict.detail}" for verdict in failing)
@@ -280,7 +288,7 @@ class Trials:
             return SLA, f"{said}; and {limit}" if limit else said
         if unended:
             return UNENDED, f"{unended} of its iterations did not end"
-        return (GENERATOR, limit) if limit else ("", "")
+        return cause, limit
 
     @staticmethod
     def _disturbed(one: _Held, lost: int) -> str:
@@ -292,21 +300,23 @@ class Trials:
             return "the coordinator was gone for a part of it"
         return f"{lost} of its iterations were lost with a worker" if lost else ""
 
-    def _generator(self, statistics: WorkloadStatistics) -> str:
-        """Why the load was not the one asked for; "" where it was."""
+    def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
+        """Why the load was not the one asked for, and in words; "" twice where it was."""
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
         arrivals = statistics.ran + statistics.count("dropped")
         if own > DROPS_ALLOWED * arrivals:
-            return f"{own} of {arrivals} arrivals were dropped for max_concurrency"
+            return CONCURRENCY, f"{own} of {arrivals} arrivals were dropped for max_concurrency"
         if late > DROPS_ALLOWED * arrivals:
-            return f"{late} of {arrivals} arrivals could not be started in time"
+            return GENERATOR, f"{late} of {arrivals} arrivals could not be started in time"
         lag_s = statistics.start_lag.percentile(99) / 1e9 if statistics.start_lag.count else 0.0
-        return f"p99 start lag was {duration(lag_s)}" if lag_s > self._lag_limit_s else ""
+        if lag_s > self._lag_limit_s:
+            return GENERATOR, f"p99 start lag was {duration(lag_s)}"
+        return "", ""
 
     def outcome(self) -> SearchOutcome:
         """All that is reported."""
-        capacity = self.runner.found(self._trials(self.figures()))
+        capacity = self._found()
         trials = tuple(self.figures())
         return SearchOutcome(
             capacity=capacity,
@@ -317,22 +327,30 @@ class Trials:
 
     def verdict(self) -> Verdict:
         """What the search has found, as the verdict of the workload."""
-        found = self.runner.found(self._trials(self.figures()))
+        found = self._found()
+        broken = self._at(found.broke)
         return Verdict(
             criterion="search",
             success=found.kind in ("found", "above"),
-            detail=_sentence(found, self._at(found.broke)),
+            detail=sentence(found, broken.detail if broken is not None else ""),
         )
+
+    def _found(self) -> Capacity:
+        found = self.runner.found(self._trials(self.figures()))
+        # other rates are no remedy where the load generator was the limit
+        return replace(found, advice="") if self._limit(found) else found
 
     def _limit(self, found: Capacity) -> str:
         broken = self._at(found.broke)
-        if found.kind == "above" or broken is None or broken.cause != GENERATOR:
+        if found.kind == "above" or broken is None or broken.cause not in _REMEDIES:
             return ""
-        return f"at {three_digits(broken.rate)}/s {broken.detail}: add workers, or virtual users"
+        remedy = _REMEDIES[broken.cause]
+        return f"at {three_digits(broken.rate)}/s {broken.detail}: {remedy}"
 
     def _at(self, rate: float | None) -> TrialFigures | None:
-        """A trial at a rate that broke; None without one."""
-        return next((one for one in self.figures() if one.rate == rate and not one.held), None)
+        """A trial at a rate that broke; None without one. Those that say nothing are left out."""
+        broken = (one for one in self.figures() if not one.held and one.cause != DISTURBED)
+        return next((one for one in broken if one.rate == rate), None)
 
 
 def _compared(
@@ -353,18 +371,3 @@ def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[st
     both = [(name, before[name], after[name]) for name in before if name in after]
     both.sort(key=lambda one: one[1] - one[2])
     yield from (one for one in both[:GROWN] if one[2] > one[1])
-
-
-def _sentence(found: Capacity, broken: TrialFigures | None) -> str:
-    why = f"; at {three_digits(broken.rate)}/s {broken.detail}" if broken is not None else ""
-    if found.kind == "above":
-        return f"every rate held, up to {three_digits(found.held or 0)}/s"
-    if found.kind == "below":
-        return f"no rate held{why}"
-    if found.rate is None or found.low is None or found.high is None:
-        return "the search ended before its first trial"
-    between = f"between {three_digits(found.low)} and {three_digits(found.high)}/s with 95 %"
-    if found.kind == "unfinished":
-        return f"the search did not end; so far {between}{why}"
-    wide = "" if found.precise else ", less precise than asked for"
-    return f"capacity {three_digits(found.rate)}/s, {between}{wide}{why}"

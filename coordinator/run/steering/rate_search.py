@@ -20,9 +20,10 @@ AHEAD_S = 1.0
 LEAD_S = 0.5
 #: How often a trial is asked whether it is lost already, seconds.
 ASK_S = 0.5
-#: Iterations of a trial are waited for so long after its load, and after their timeout.
-REST_S = 60.0
+#: Iterations of a trial are waited for so long after their timeout. Without one they are waited for
+#: until they end, or are lost, as at the end of other loads; after a while it is told why.
 TIMEOUT_S = 10.0
+TELL_S = 60.0
 #: So many trials that say nothing end a search.
 MOST_DISTURBED = 10
 
@@ -41,6 +42,8 @@ class RateSearch:
         self._trials: Trials = results.trials
         self._searching: SearchingRunner = self._trials.runner
         self._asked_s = 0.0
+        #: Changes of which it was told that iterations before them are waited for.
+        self._told = 0
         #: This coordinator has begun the trial that is under load.
         self._ours = False
 
@@ -55,16 +58,30 @@ class RateSearch:
             self._end(elapsed_s)
             return
         left = changes[-1].number - self._ledger.decided if changes else 0
-        if left <= 0 or elapsed_s > changes[-1].at_s + self._patience_s:
-            # the last two: a trial, and the end of its load
-            begun = changes[-2].number if len(changes) > 1 else 0
-            lost = self._ledger.gone(begun, changes[-1].number) if changes else 0
-            self._go_on(elapsed_s, max(0, left), lost)
+        if changes and self._waits(elapsed_s - changes[-1].at_s, left):
+            return
+        # the last two: a trial, and the end of its load
+        begun = changes[-2].number if len(changes) > 1 else 0
+        lost = self._ledger.gone(begun, changes[-1].number) if changes else 0
+        self._go_on(elapsed_s, max(0, left), lost)
 
-    @property
-    def _patience_s(self) -> float:
+    def _waits(self, rested_s: float, left: int) -> bool:
+        """A trial whose load ends, or ended so long ago, has not ended: so many iterations run."""
+        if rested_s < 0:
+            # its end was decided on ahead; at a low rate its last arrival may be over before
+            return True
         timeout_s = self._run.timeout_s
-        return timeout_s + TIMEOUT_S if timeout_s else REST_S
+        if left <= 0 or (timeout_s and rested_s > timeout_s + TIMEOUT_S):
+            return False
+        if rested_s > TELL_S and self._told < len(self._runner.changes):
+            self._told = len(self._runner.changes)
+            LOG.warning(
+                "%s: the next trial waits for %d iterations of the last one; `timeout` of the "
+                "runner bounds them",
+                self._run.name,
+                left,
+            )
+        return True
 
     def _end(self, elapsed_s: float) -> None:
         """End the load of the trial at its instant, or once nothing can mend it any more."""

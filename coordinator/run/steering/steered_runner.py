@@ -64,8 +64,8 @@ class SteeredRunner(Runner):
 
     @property
     def is_paused(self) -> bool:
-        """Nothing is asked for until another change."""
-        return bool(self.changes) and self.changes[-1].level == 0
+        """Nothing is asked for until another change. A search goes on from trial to trial."""
+        return not self.is_search and bool(self.changes) and self.changes[-1].level == 0
 
     def users(self, elapsed_s: float) -> int:
         """Virtual users at an instant, seconds after t0."""

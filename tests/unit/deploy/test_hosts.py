@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import logging
 import logging.config
+import os
 import re
 import shutil
 import stat
@@ -26,9 +27,17 @@ DEPLOY = REPOSITORY / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
-def new_secrets(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def new_secrets(
+    *arguments: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [DEPLOY / "new-secrets", *arguments], capture_output=True, text=True, check=False
+        [DEPLOY / "new-secrets", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+        # a group of its own, which a test may interrupt
+        start_new_session=True,
     )
 
 
@@ -98,6 +107,54 @@ def test_certificates_are_renewed_and_nothing_else(tmp_path: Path) -> None:
     for role in ("redis", "coordinator", "worker"):
         chain = ["openssl", "verify", "-CAfile", made / "ca.pem", made / f"{role}.pem"]
         subprocess.run(chain, check=True, capture_output=True)
+
+
+def test_renewed_certificates_keep_the_names_that_were_given_before(tmp_path: Path) -> None:
+    made = tmp_path / "secrets"
+    new_secrets(made, "redis.example", "10.0.0.9", "fd00::9")
+    before = shown(made / "redis.pem", "-ext", "subjectAltName")
+
+    new_secrets("--renew", made)
+    alone = shown(made / "redis.pem", "-ext", "subjectAltName")
+    new_secrets("--renew", made, "redis.example", "another.example")
+    more = shown(made / "redis.pem", "-ext", "subjectAltName")
+
+    assert alone == before
+    assert more.strip() == f"{before.strip()}, DNS:another.example"
+
+
+#: What an openssl does that cannot go on where it is to sign the last of the certificates.
+FAILURES = {
+    "fails": "exit 1",
+    "is interrupted": "kill -INT 0; sleep 5",
+    "finds the disk full": ': >"$target"; exit 0',
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=list(FAILURES))
+def test_a_failure_half_way_leaves_nothing_and_changes_nothing(
+    tmp_path: Path, failure: str
+) -> None:
+    made, tools = tmp_path / "secrets", tmp_path / "tools"
+    new_secrets(made)
+    before = {path.name: path.read_bytes() for path in made.iterdir()}
+    tools.mkdir()
+    broken = tools / "openssl"
+    broken.write_text(
+        '#!/bin/sh\nfor target; do :; done\ncase $* in *"-req -in"*worker.pem) '
+        f'{failure} ;; esac\nexec {shutil.which("openssl")} "$@"\n'
+    )
+    broken.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+
+    renewed = new_secrets("--renew", made, env=environment)
+    new = new_secrets(tmp_path / "new", env=environment)
+
+    for done in (renewed, new):
+        assert done.returncode > 0
+        assert "not done; " in done.stderr
+    assert {path.name: path.read_bytes() for path in made.iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["secrets", "tools"]
 
 
 def test_what_new_secrets_has_not_made_is_not_renewed(tmp_path: Path) -> None:

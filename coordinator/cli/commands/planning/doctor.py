@@ -12,6 +12,7 @@ from rich.table import Table
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.doctor.certificate_checks import look_at_certificates
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.doctor.host_checks import look_at_host
 from osbench.coordinator.doctor.redis_checks import look_at_redis
@@ -33,7 +34,7 @@ _SIGNS = {OK: "ok", WARNING: "warning", ERROR: "ERROR"}
 def doctor(settings: CommandSettings, as_json: bool, plugin_path: tuple[str, ...]) -> int:
     """Say what would make a run fail, before there is load.
 
-    Redis (version, eviction, memory, rights of its user, clock, certificate), the broker, key
+    Redis (version, eviction, memory, rights of its user, clock), certificates, the broker, key
     file, data directory, deployment records, plug-ins, limits of this host, and the workers. Exits
     with 1 where a run would fail, else with 0.
 
@@ -61,6 +62,7 @@ def _findings(settings: CommandSettings, plugin_path: tuple[str, ...]) -> Iterat
     conf = settings.conf
     paths = (*conf.coordinator.plugin_path, *plugin_path)
     yield from look_at_host(conf, Plugins(paths))
+    yield from look_at_certificates(conf)
     yield from look_at_redis(conf)
     yield from _broker(settings)
     yield from look_at_workers(conf)

@@ -87,6 +87,23 @@ def test_a_search_ends_after_its_most_trials_and_says_how_precise_it_is():
     assert found.low < 123 < found.high
 
 
+def test_without_a_rate_that_broke_or_one_that_held_there_is_only_a_bound():
+    above, _ = searched(lambda rate: True)
+    cut_off, _ = searched(lambda rate: True, max_trials=4)
+    below, _ = searched(lambda rate: False)
+    runner = Search({"low": 10, "high": 1000})
+    one_held = runner.found([Trial(rate=10, held=True)])
+    one_broke = runner.found([Trial(rate=10, held=False)])
+
+    assert (above.kind, above.held, above.advice) == ("above", 1000, "raise `high`")
+    assert (cut_off.kind, cut_off.held, cut_off.advice) == ("above", 80, "raise `max_trials`")
+    assert (below.kind, below.broke, below.advice) == ("below", 10, "lower `low`")
+    assert (one_held.kind, one_held.held) == ("unfinished", 10)
+    assert (one_broke.kind, one_broke.broke) == ("unfinished", 10)
+    for found in (above, cut_off, below, one_held, one_broke):
+        assert (found.rate, found.low, found.high) == (None, None, None)
+
+
 def test_a_search_that_was_stopped_says_what_is_known():
     runner = Search({"low": 10, "high": 1000})
 

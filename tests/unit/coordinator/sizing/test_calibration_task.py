@@ -44,6 +44,8 @@ def cut(one, lasts_s=10.0):
         ("rps", {"rps": 0.1, "times": 50}, 4, 10),
         ("rps", {"rps": 50, "times": 500, "max_concurrency": 2}, 2, 50),
         ("stages", {"stages": [{"target": 70, "duration": 60}]}, 4, 70),
+        ("search", {"low": 10, "high": 5000}, 4, 400),
+        ("search", {"low": 10, "high": 50, "max_concurrency": 2}, 2, 50),
         ("user_stages", {"stages": [{"users": 2, "duration": 60}]}, 2, 400),
     ],
 )

@@ -110,6 +110,19 @@ def test_few_slow_iterations_are_measured_over_all_phases():
     assert found.cpu_s == pytest.approx(1.59 - 0.08)
 
 
+def test_cpu_time_that_is_as_little_as_a_process_varies_by_is_a_bound():
+    quiet = [sample(at_s, 1.0 + at_s * 0.02) for at_s in (1.0, 2.0, 4.0, 6.0, 8.0)]
+
+    few = cost(iterations(2000, 8000, 8, 500), samples=quiet)
+    many = cost(iterations(2000, 8000, 600, 5), samples=quiet)
+    known = cost(iterations(4000, 8000, 400, 5))
+
+    # a hundredth of a core for the 6 s in which they ended
+    assert (few.cpu_at_most, few.cpu_s) == (True, pytest.approx(0.06 / 8, rel=0.3))
+    assert (many.cpu_at_most, many.cpu_s) == (True, pytest.approx(0.06 / 600, rel=0.1))
+    assert not known.cpu_at_most
+
+
 def test_few_samples_are_used_as_far_as_they_go():
     rows = [row(n, started=2000, ended=2100) for n in range(10)]
 

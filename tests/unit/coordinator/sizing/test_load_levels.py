@@ -1,6 +1,7 @@
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.runners.rps import Rps
+from osbench.coordinator.runners.search import Search
 from osbench.coordinator.runners.serial import Serial
 from osbench.coordinator.runners.stages import StagedRate
 from osbench.coordinator.runners.user_stages import StagedUsers
@@ -48,6 +49,13 @@ def test_stages_have_a_level_each_and_jumps_none():
     assert spans(levels) == [(0, 10, 0, 100), (10, 15, 0, 0), (15, 20, 0, 20)]
     assert [one.peak for one in levels] == [100, 0, 20]
     assert mean_rate(levels) == 27.5
+
+
+def test_a_search_has_its_highest_rate():
+    levels = load_levels(Search({"low": 10, "high": 5000}))
+
+    assert spans(levels) == [(0, None, 5000, 5000)]
+    assert mean_rate(levels) is None
 
 
 def test_closed_loads_have_users_for_as_long_as_is_known():

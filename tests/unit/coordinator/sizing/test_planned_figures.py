@@ -71,6 +71,14 @@ def test_another_cost_is_told_with_its_reason(cpu, times):
     assert "likely because" in sentence
 
 
+def test_a_cost_below_a_planned_bound_is_not_told():
+    bound = {**PLANNED["cost"], "cpu_at_most": True}
+
+    assert compared(ran(cpu=0.03), cost=bound).differences == ()
+    (sentence,) = compared(ran(cpu=0.16), cost=bound).differences
+    assert "3.00 times what was planned" in sentence
+
+
 def test_less_than_the_factor_is_not_told():
     assert compared(ran(cpu=0.10)).differences == ()
     assert compared(ran(lasts_ms=90)).differences == ()

@@ -1,11 +1,15 @@
 """What a plan says of figures that are not to be relied on."""
 
+import io
 from dataclasses import replace
+
+from rich.console import Console
 
 from osbench.common.task import Task
 from osbench.coordinator.sizing.iteration_cost import IterationCost
 from osbench.coordinator.sizing.load_levels import LoadLevel
 from osbench.coordinator.sizing.sizing_document import Sizing, to_document
+from osbench.coordinator.sizing.sizing_text import render_sizing
 from osbench.coordinator.sizing.worker_sizing import HostLimits, task_needs, workload_needs
 
 LIMITS = HostLimits(cores=4, utilisation=0.6, virtual_users=256, open_files=1024, ports=28_000)
@@ -14,7 +18,7 @@ COST = IterationCost(
 )
 
 
-def notes(cost, rate=100.0):
+def planned(cost, rate=100.0):
     levels = [LoadLevel(from_s=0, to_s=9, begin=rate, end=rate)] if rate else []
     found = workload_needs("buy", "Shop.buy", "rps", levels, cost, LIMITS, None)
     sizing = Sizing(
@@ -25,7 +29,19 @@ def notes(cost, rate=100.0):
         workloads=[found],
         needs=task_needs([[found]], LIMITS),
     )
-    return to_document(sizing)["notes"]
+    return to_document(sizing)
+
+
+def notes(cost, rate=100.0):
+    return planned(cost, rate)["notes"]
+
+
+def said_of_cost(cost):
+    """The line of the cost in the text."""
+    console = Console(file=io.StringIO(), width=200)
+    render_sizing(planned(cost), console)
+    lines = console.file.getvalue().splitlines()
+    return next(line.strip() for line in lines if line.strip().startswith("cost"))
 
 
 def test_good_figures_are_not_commented():
@@ -39,11 +55,22 @@ def test_what_makes_figures_doubtful_is_told():
         in (notes(replace(COST, failed=12))[0])
     )
     assert "only 9 iterations of the calibration ended" in notes(replace(COST, iterations=9))[0]
-    assert "too little to be measured" in notes(replace(COST, cpu_s=0.0))[0]
+    assert "could not be measured" in notes(replace(COST, cpu_s=0.0))[0]
+    assert "the most that it can be, 1.00 ms" in notes(replace(COST, cpu_at_most=True))[0]
     assert "took 3.00 times as long" in notes(replace(COST, service_with_users_s=0.3))[0]
     assert notes(COST, rate=0.0) == [
         "buy: its runner does not say what load it asks for: one worker process is assumed"
     ]
+
+
+def test_a_cost_that_is_not_known_is_marked_where_it_is_told():
+    bound = said_of_cost(replace(COST, cpu_at_most=True, iterations=9))
+    unknown = said_of_cost(replace(COST, cpu_s=0.0))
+
+    words = "at most 1.00 ms of CPU per iteration, over 9 iterations, too few to rely on;"
+    assert words in bound
+    assert "not known, over 400 iterations; a process" in unknown
+    assert "cost       1.00 ms of CPU per iteration, over 400 iterations;" in said_of_cost(COST)
 
 
 def test_figures_that_were_given_are_not_doubted():

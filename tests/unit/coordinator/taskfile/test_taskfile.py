@@ -230,6 +230,24 @@ def test_rates_that_cannot_be(refusal, config, place, message):
 MIXED = {"scenario": {"Dummy.dummy": {}, "Dummy.failure": {}}, "mix": {"Dummy.dummy": 1}}
 
 
+def test_a_search_without_a_criterion_of_its_own_is_refused(write, plugins, refusal):
+    search = {"search": {"low": 1, "high": 9}}
+    own = {"failure_rate": {"max": 0}}
+
+    bare = refusal(one(runner=search))
+    empty = refusal(one(runner=search, sla={}))
+    good = load(write(one(runner=search, sla=own)), args={}, plugins=plugins)
+    steady = load(write(one(runner={"serial": {"times": 1}})), args={}, plugins=plugins)
+
+    assert bare == empty
+    assert bare["subtasks[0].sla"] == (
+        "is missing: search looks for the rate at which a criterion breaks; add one, such as "
+        "percentile: {p: 95, max_s: 500ms, of: response}"
+    )
+    for task in (good, steady):
+        assert [sla.name for sla in task.workloads[0].sla] == ["failure_rate"]
+
+
 def mixed(weights, **more):
     return one(**MIXED | {"mix": weights} | more)
 

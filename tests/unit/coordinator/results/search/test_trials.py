@@ -93,17 +93,18 @@ def test_a_criterion_that_is_not_met_breaks_a_trial_and_names_the_error():
 
 
 @pytest.mark.parametrize(
-    ("dropped", "said"),
+    ("dropped", "cause", "said"),
     [
-        (Outcome.DROPPED_CAPACITY, "1 of 3 arrivals could not be started in time"),
-        (Outcome.DROPPED_LATE, "1 of 3 arrivals could not be started in time"),
-        (Outcome.DROPPED_MAX_CONCURRENCY, "1 of 3 arrivals were dropped for max_concurrency"),
+        (Outcome.DROPPED_CAPACITY, "generator", "could not be started in time"),
+        (Outcome.DROPPED_LATE, "generator", "could not be started in time"),
+        (Outcome.DROPPED_MAX_CONCURRENCY, "max_concurrency", "were dropped for max_concurrency"),
     ],
 )
-def test_a_load_that_was_not_the_one_asked_for_breaks_a_trial(dropped, said):
+def test_a_load_that_was_not_the_one_asked_for_breaks_a_trial(dropped, cause, said):
     figures = one_trial(rows([4.0, 5.0]), rows([6.0], outcome=dropped))
 
-    assert (figures.held, figures.cause, figures.detail) == (False, "generator", said)
+    assert (figures.held, figures.cause) == (False, cause)
+    assert figures.detail == f"1 of 3 arrivals {said}"
     assert figures.dropped == 1
 
 
@@ -237,19 +238,48 @@ def test_the_outcome_says_what_was_found_and_which_actions_grew():
     assert "; at 20.0/s percentile: p95 of response time 900ms" in verdict.detail
 
 
-def test_the_load_generator_is_named_where_it_was_the_limit():
+def limited_by(dropped: Outcome) -> Trials:
+    """10/s held, 20/s did not for arrivals that were dropped; its first trial says nothing."""
     found = trials()
     found.change(change(1.0, 10.0))
     found.add(rows([4.0]), "w", {}, 0.0)
     found.change(change(13.0, 0.0))
     found.change(change(14.0, 20.0))
-    found.add(rows([18.0, 19.0], outcome=Outcome.DROPPED_CAPACITY), "w", {}, 0.0)
-    found.add(rows([18.5]), "w", {}, 0.0)
+    found.add(rows([18.0], outcome=Outcome.DROPPED_WORKER_LOST), "w", {}, 0.0)
     found.change(change(26.0, 0.0))
-    found.change(change(27.0, 0.0, last=True))
+    found.change(change(27.0, 20.0))
+    found.add(rows([30.0, 31.0], outcome=dropped), "w", {}, 0.0)
+    found.add(rows([30.5]), "w", {}, 0.0)
+    found.change(change(39.0, 0.0))
+    found.change(change(40.0, 0.0, last=True))
+    return found
 
+
+def test_the_load_generator_is_named_where_it_was_the_limit():
     said = "at 20.0/s 2 of 3 arrivals could not be started in time: add workers, or virtual users"
-    assert found.outcome().limit == said
+
+    assert limited_by(Outcome.DROPPED_CAPACITY).outcome().limit == said
+
+
+def test_max_concurrency_is_named_where_it_was_the_limit():
+    found = limited_by(Outcome.DROPPED_MAX_CONCURRENCY)
+
+    said = "at 20.0/s 2 of 3 arrivals were dropped for max_concurrency"
+    assert found.outcome().limit == f"{said}: raise `max_concurrency` of the runner"
+    assert found.verdict().detail.endswith(said)
+
+
+def test_a_search_below_which_the_load_generator_was_the_limit_advises_no_lower_rate():
+    found = trials()
+    for at_s in (1.0, 14.0):
+        found.change(change(at_s, 10.0))
+        found.add(rows([at_s + 3], outcome=Outcome.DROPPED_MAX_CONCURRENCY), "w", {}, 0.0)
+        found.add(rows([at_s + 4]), "w", {}, 0.0)
+        found.change(change(at_s + 12, 0.0))
+    found.change(change(40.0, 0.0, last=True))
+
+    assert "lower `low`" not in found.verdict().detail
+    assert "raise `max_concurrency`" in found.outcome().limit
 
 
 def test_a_search_that_was_never_under_load_says_so():

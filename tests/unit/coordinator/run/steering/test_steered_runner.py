@@ -15,6 +15,7 @@ from osbench.coordinator.run.steering.steered_runner import SteeredRunner, level
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.runners.rps import Rps
+from osbench.coordinator.runners.search import Search
 from osbench.coordinator.runners.stages import StagedRate
 
 FLAT = StagedRate({"start": 10, "stages": [{"duration": 60, "target": 10}]})
@@ -221,3 +222,11 @@ def test_a_level_lies_on_the_line_between_two_points():
 
     assert found == [0, 5, 4, 4, 4]
     assert level_at([], 3) == 0
+
+
+def test_a_search_is_not_paused_between_two_trials():
+    searching = Load(Search({"low": 10, "high": 20})).change(1, 10).change(2, 0)
+    changed = Load(FLAT).change(1, 0)
+
+    assert not searching.runner.is_paused
+    assert changed.runner.is_paused

@@ -14,6 +14,7 @@ from osbench.coordinator.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.run.steering.steering import Steering
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.rps import Rps
+from osbench.coordinator.runners.search import Search
 from osbench.coordinator.storage import control_requests
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -97,6 +98,14 @@ def test_what_cannot_be_done_is_refused_and_not_journalled(
 ) -> None:
     assert desk.ask(**asked).startswith("no: ")
     assert why in desk.ask("2", **asked)
+    assert desk.journal == []
+
+
+@pytest.mark.parametrize("asked", [{"rate": 5}, {"users": 5}, {"pause": True}, {"resume_load": 1}])
+def test_a_search_decides_on_its_rate_itself(desk: Desk, asked: dict[str, Any]) -> None:
+    desk.runs = [desk._run(3, "A.sought", Search({"low": 1, "high": 9}))]
+
+    assert desk.ask(**asked) == "no: A.sought is a search, which decides on its rate itself"
     assert desk.journal == []
 
 

@@ -1,0 +1,34 @@
+"""What a search has found, in words."""
+
+from __future__ import annotations
+
+from osbench.common.plugin.runner import Capacity
+from osbench.coordinator.formatting import three_digits
+
+
+def sentence(found: Capacity, why: str) -> str:
+    """The detail of the verdict of a search; `why` the lowest rate that broke did so, or ""."""
+    at_broke = (
+        f"; at {three_digits(found.broke)}/s {why}" if found.broke is not None and why else ""
+    )
+    if found.rate is None or found.low is None or found.high is None:
+        known = bound(found.held, found.broke, found.advice)
+        if not known:
+            return "the search ended before its first trial"
+        begun = "the search did not end; so far " if found.kind == "unfinished" else ""
+        return f"{begun}{known}{at_broke}"
+    between = f"between {three_digits(found.low)} and {three_digits(found.high)}/s with 95 %"
+    if found.kind == "unfinished":
+        return f"the search did not end; so far {between}{at_broke}"
+    wide = "" if found.precise else ", less precise than asked for"
+    return f"capacity {three_digits(found.rate)}/s, {between}{wide}{at_broke}"
+
+
+def bound(held: float | None, broke: float | None, advice: str) -> str:
+    """What is known of a capacity where every rate held, or none did; "" without a trial."""
+    what_to_do = f": {advice}" if advice else ""
+    if held is not None:
+        return f"at least {three_digits(held)}/s, the highest rate that was tried{what_to_do}"
+    if broke is not None:
+        return f"below {three_digits(broke)}/s, the lowest rate that was tried{what_to_do}"
+    return ""
