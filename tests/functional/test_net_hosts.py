@@ -42,7 +42,7 @@ def cluster(made: NetCluster) -> Iterator[NetCluster]:
 
 def judged(verdict: Verdict) -> Verdict:
     """The same verdict, if nothing contradicts it: else AssertionError."""
-    print(facts(verdict))
+    print(facts(verdict), verdict.done.err, sep="\n")
     assert not verdict.problems, (verdict.problems, facts(verdict), verdict.notes)
     return verdict
 
