@@ -257,6 +257,11 @@ class Scenario:
         """
         return []
 
+    @classmethod
+    def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with arguments in a workload without `http: {base: ...}` or a service."""
+        return []
+
     def sleep_between(
         self, min_sleep: float, max_sleep: float | None = None, atomic_delay: float = 0.1
     ) -> None:
