@@ -16,6 +16,9 @@ _STEERING = re.compile(
 )
 _BREAKS = re.compile("[\t\n]")
 
+#: What an empty name is shown as.
+NAMELESS = "(no name)"
+
 
 def escaped(text: str, *, breaks: bool = False) -> str:
     """`text` in which what could steer a terminal is written as \\xNN, \\uNNNN or \\UNNNNNNNN.
@@ -42,6 +45,24 @@ def escaped_in_json(packed: str) -> str:
 def decoded(data: bytes) -> str:
     """Bytes as text, whatever they are: those that are not UTF-8 come out as \\xNN."""
     return data.decode(errors="backslashreplace")
+
+
+def name_of(name: object, limit: int) -> str:
+    """What a scenario gave as a name, as plain text of one line, cut to `limit` characters.
+
+    Bytes are decoded; what is neither text nor bytes is shown as `str` shows it. Never raises.
+    """
+    if isinstance(name, str):
+        # of an enumeration its value, which `str` may not return
+        text = str.__str__(name[:limit])
+    elif isinstance(name, bytes | bytearray):
+        text = decoded(bytes(name[:limit]))
+    else:
+        try:
+            text = str(name)[:limit]
+        except Exception as broken:  # noqa: BLE001 - methods of a scenario's object may raise
+            text = f"(a name that cannot be formed: {type(broken).__name__})"
+    return escaped(text)[:limit] or NAMELESS
 
 
 def text_of(data: bytes, limit: int = 200) -> str:

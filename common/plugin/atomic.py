@@ -11,6 +11,8 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from osbench.common.escaping import name_of
+
 if TYPE_CHECKING:
     from osbench.common.plugin.scenario import Scenario
 
@@ -31,6 +33,8 @@ _NEW = object.__new__
 NAMES_LIMIT = 1000
 #: Replaces the names beyond the limit.
 OTHER = "(other actions)"
+#: Characters of a name that are kept.
+NAME_CHARS = 500
 
 
 class Names:
@@ -43,8 +47,17 @@ class Names:
         self.names: list[str] = []
         self._lock = threading.Lock()
 
-    def number(self, name: str) -> int:
-        """The number of `name`, assigned on first use. Thread-safe."""
+    def number(self, name: object) -> int:
+        """The number of `name`, assigned on first use. Thread-safe.
+
+        A name that is no plain text is made into one: a block cannot have others.
+        """
+        known = self.ids.get(name) if type(name) is str else None
+        if known is None:
+            known = self._numbered(name_of(name, NAME_CHARS))
+        return known
+
+    def _numbered(self, name: str) -> int:
         known = self.ids.get(name)
         if known is None:
             with self._lock:
@@ -180,14 +193,15 @@ class ActionTimer:
     def __enter__(self) -> ActionTimer:
         recorder, name = self._recorder, self._name
         if recorder.profiler is not None:
-            self._span = recorder.profiler.open(name)
+            self._span = recorder.profiler.open(name_of(name, NAME_CHARS))
         actions, outer, names = recorder.actions, recorder.open, recorder.names
         self._at = at = len(actions)
         self._outer = outer
         recorder.open = at // WIDTH
         try:
             number = names.ids[name]
-        except KeyError:
+        except (KeyError, TypeError):
+            # TypeError: it cannot be a key, as a list
             number = names.number(name)
         actions += (number, outer, monotonic_ns(), 0, 0)
         return self

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
+from osbench.common.plugin import atomic
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
 
 
@@ -42,7 +43,7 @@ def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
                     f"{module.__file__}: class {cls.__name__} is marked as a scenario but is not "
                     "a subclass of osbench.plugin.scenario.Scenario with a method run"
                 )
-            _refuse_without_instance(cls, "run", str(module.__file__))
+            _refuse_uncallable(cls, "run", str(module.__file__))
             yield mark.name or f"{cls.__name__}.run", cls, "run"
         for name, method in marked_methods(cls, str(module.__file__)):
             yield name, cls, method
@@ -61,12 +62,12 @@ def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
                     f"{where}: {cls.__name__}.{method} is marked as a scenario but "
                     f"{cls.__name__} is not a subclass of osbench.plugin.scenario.Scenario"
                 )
-            _refuse_without_instance(cls, method, where)
+            _refuse_uncallable(cls, method, where)
             yield mark.name or f"{cls.__name__}.{method}", method
 
 
-def _refuse_without_instance(cls: type, method: str, where: str) -> None:
-    """Raise PluginError where a scenario cannot be called as a method, or warm up as a class."""
+def _refuse_uncallable(cls: type, method: str, where: str) -> None:
+    """Raise PluginError where methods of a scenario cannot be called as the engine does."""
     function = inspect.getattr_static(cls, method)
     called = f"{cls.__name__}.{method}"
     if isinstance(function, staticmethod | classmethod):
@@ -85,6 +86,21 @@ def _refuse_without_instance(cls: type, method: str, where: str) -> None:
         raise errors.PluginError(
             f"{_first_line(warm_up, where)}: warm_up of {cls.__name__} belongs to the class: write "
             "@classmethod above `def warm_up(cls, context)`"
+        )
+    for name in (method, "on_start", "on_stop"):
+        _refuse_generator(cls, name, where)
+
+
+def _refuse_generator(cls: type, method: str, where: str) -> None:
+    """Raise PluginError for a method with `yield`: to call it runs nothing of it."""
+    function = inspect.getattr_static(cls, method)
+    while hasattr(function, "__wrapped__") and getattr(function, "__globals__", {}) is vars(atomic):
+        # `action_timer` times whatever it decorates; other decorators may run a generator
+        function = function.__wrapped__
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise errors.PluginError(
+            f"{_first_line(function, where)}: {cls.__name__}.{method} has `yield`: it is a "
+            "generator, which does nothing when it is called; write it without `yield`"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, ParamSpec, Self, TypeVar, cast
 
 import msgpack
 
+from osbench.common.escaping import name_of
 from osbench.common.plugin import atomic
 
 T = TypeVar("T")
@@ -27,6 +28,9 @@ MARK = "_osbench_scenario"
 
 #: The kind of output that soft checks are: {name: [how often it held, how often not]}.
 CHECKS = "checks"
+
+#: Characters of a check's name that are kept.
+CHECK_CHARS = 300
 
 #: Bytes of packed output an iteration may return.
 OUTPUT_LIMIT = 64 * 1024
@@ -210,13 +214,17 @@ class Scenario:
     def verify(self, name: str, holds: object) -> bool:
         """Count a soft check, which the iteration does not fail by. Returns whether it holds.
 
-        Reports show how often each held, by its name; the criterion `checks` judges it.
+        Reports show how often each held, by its name; the criterion `checks` judges it. A name that
+        is no plain text is made into one.
         """
         if self._checks is None:
             self._checks = {}
             # packed when the iteration is over
             self._outputs = [*(self._outputs or ()), {"kind": CHECKS, "item": self._checks}]
-        counts = self._checks.setdefault(str(name), [0, 0])
+        counts = self._checks.get(name) if type(name) is str else None
+        if counts is None:
+            # others could not be packed, and would take the outputs of the iteration with them
+            counts = self._checks.setdefault(name_of(name, CHECK_CHARS), [0, 0])
         counts[0 if holds else 1] += 1
         return bool(holds)
 
@@ -247,6 +255,11 @@ class Scenario:
 
         `columns` are all it has; empty where the workload has no such file.
         """
+        return []
+
+    @classmethod
+    def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with arguments in a workload without `http: {base: ...}` or a service."""
         return []
 
     def sleep_between(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
-from osbench.common.plugin.atomic import NAMES_LIMIT, WIDTH
+from osbench.common.plugin.atomic import NAME_CHARS, NAMES_LIMIT, WIDTH
 from osbench.common.protocol.exchanges import EXCHANGE, EXCHANGE_BYTES, read_exchanges
 
 Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
@@ -35,9 +35,6 @@ _FIRST, _LAST = min(Outcome), max(Outcome)
 
 #: Instants beyond it, on any clock, are not taken: differences of two stay within an int64.
 LATEST_NS = 2**62
-
-#: Characters of an action's name that are kept.
-NAME_CHARS = 500
 
 #: Rows transposed at once: `zip` creates one object per row, and ten thousand new objects would
 #: trigger full garbage collections again and again.

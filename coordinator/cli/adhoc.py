@@ -13,7 +13,8 @@ import yaml
 
 from osbench.common.errors import UsageError
 from osbench.common.yaml_documents import load_yaml
-from osbench.coordinator.cli.base import DurationType
+from osbench.coordinator.cli.base import DurationType, FiniteRange
+from osbench.coordinator.runners.runner_schema import FASTEST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,10 @@ def adhoc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--arg", multiple=True, metavar="NAME=VALUE", help="Argument of it; may be repeated."
     )
     @click.option(
-        "--rps", type=click.FloatRange(0, min_open=True), metavar="N", help="Arrivals per second."
+        "--rps",
+        type=FiniteRange(0, FASTEST, min_open=True),
+        metavar="N",
+        help="Arrivals per second.",
     )
     @click.option(
         "--duration", type=DurationType(), metavar="DURATION", help="For how long it runs."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -50,6 +51,19 @@ class DurationType(click.ParamType[float]):
             self.fail(f"{value!r} {error}", param, ctx)
         if found < self._least_s:
             self.fail(f"{value!r} must be at least {self._least_s:g} s", param, ctx)
+        return found
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds; nan, which is within all of them, and infinities are none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number of a text."""
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return found
 
 

@@ -23,6 +23,13 @@ from osbench.coordinator.taskfile.schema.schema_errors import validate
 #: Exit code of runs that lost iterations.
 LOST = 3
 
+#: Ends of file names that say a format; others, as .txt or none, say nothing.
+_FORMATS = frozenset(
+    {".csv", ".hlog", ".html", ".json", ".parquet", ".pdf", ".prom", ".xml", ".yaml"}
+)
+#: Ends of names that say the same.
+_SAME = {".htm": ".html", ".yml": ".yaml"}
+
 
 class Export:
     """One exporter with its target: a path, or the URL of a server."""
@@ -35,6 +42,7 @@ class Export:
         """
         self.exporter = exporter
         self.target = target
+        self._exact = exact
         self._is_url = "://" in target and not exact
         writes, sends = _defines(exporter, "export"), _defines(exporter, "send")
         if self._is_url and not sends:
@@ -56,6 +64,7 @@ class Export:
         """Raise UsageError where nothing can be written there: better before a run than after."""
         if self._is_url:
             return
+        self._refuse_other_format()
         folder = self._folder
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
@@ -63,6 +72,16 @@ class Export:
             raise UsageError(f"cannot write {self._path}: it is a directory")
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise UsageError(f"cannot write to {self._folder}: {folder} is no writable directory")
+
+    def _refuse_other_format(self) -> None:
+        """Raise UsageError for a file that is named as one of another format than it would have."""
+        named, own = (Path(name).suffix.lower() for name in (self.target, self.exporter.FILE))
+        named = _SAME.get(named, named)
+        if self._exact and named in _FORMATS and own in _FORMATS and named != own:
+            raise UsageError(
+                f"{self.target} would not be {named[1:]}: the exporter {self.name} writes {own} "
+                f"files; give a name that ends in {own}"
+            )
 
     def write(self, run: ExportedRun) -> str:
         """Export a run; returns what was done. Raises ExportError."""

@@ -221,6 +221,9 @@ def user_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     if not users:
         return
     parts = [f"{count(users['started'])} started{_took(users['start_s'])}"]
+    if users.get("never_started"):
+        never, tried = count(users["never_started"]), count(users["tried"])
+        parts.append(f"{never} of {tried} could never start")
     if users["start_failures"]:
         parts.append(f"{count(users['start_failures'])} attempts to start failed")
     if users["stopped"]:

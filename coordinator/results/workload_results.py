@@ -121,7 +121,7 @@ class WorkloadResults:
         self.statistics.add_failures(worker, failures)
         self.statistics.add_loop(lags, blocked)
         if life:
-            told = np.array([failure for _, _, failure in life], np.uint32)
+            told = np.array([failure for *_, failure in life], np.uint32)
             self.statistics.lives.add(life, self.statistics.errors.texts(worker, told))
         ran, busy_s = 0, 0.0
         if columns is not None:

@@ -49,9 +49,13 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
         yield from _scenario(workload, plugin, plugins, task.version, file)
         yield from virtual_users.method_faults(workload, plugin)
         if plugin.source == NATIVE:
-            asked_of = partial(virtual_users.data_faults, task, plugin)
-            for message in _ask_plugin(asked_of, workload):
-                yield Problem(args_place(workload, task.version), message)
+            for asked_of in (
+                partial(virtual_users.data_faults, task, plugin),
+                partial(virtual_users.base_faults, plugin),
+            ):
+                for message in _ask_plugin(asked_of, workload):
+                    yield Problem(args_place(workload, task.version), message)
+    yield from virtual_users.http_faults(workload)
     faults = list(_runner(workload, plugins, task.version))
     yield from faults
     if not faults:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
+from inspect import GEN_CREATED, getgeneratorstate
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -91,12 +92,19 @@ def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[
 
 
 def refuse_awaitable(returned: Any) -> None:
-    """Raise TypeError for what a scenario's method returned and somebody must await.
+    """Raise TypeError for what a scenario's method returned and somebody must await or go through.
 
     It would count as done without having run.
     """
     if isinstance(returned, AsyncGenerator):
         raise TypeError("an `async def` method with `yield` does not run by itself: await instead")
+    if isinstance(returned, Generator):
+        if getgeneratorstate(returned) == GEN_CREATED:
+            raise TypeError(
+                "a generator was returned of which nothing has run: write the method without "
+                "`yield`, or go through what it yields"
+            )
+        return
     if isinstance(returned, Awaitable | AsyncIterable):
         name = type(returned).__name__
         if isinstance(returned, Coroutine):

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from osbench.common.masking import mask_url
+from osbench.common.plugin.request_values import header_faults
 from osbench.common.plugin.signature import PLACEHOLDER, near
 
 _NUMBER = (int, float)
@@ -86,9 +87,8 @@ def _url(place: str, value: Any) -> Iterator[str]:
 
 
 def _headers(place: str, headers: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{place}: {fault}" for fault in header_faults(headers))
     for name, value in headers.items():
-        if not _TOKEN.fullmatch(name):
-            yield f"{place} holds the name {name!r}, which no header may have"
         # None keeps a default header from being sent
         if value is not None and not isinstance(value, str):
             yield f"{place}.{name} must be a text, got {_kind(value)}: put it in quotes"

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.scenarios.flow import flow_schema, placeholders
-from osbench.worker.scenarios.flow.flow_checks import mistakes
+from osbench.worker.scenarios.flow.flow_checks import mistakes, of_flow
 from osbench.worker.scenarios.flow.flow_steps import Flow, played
 from osbench.worker.scenarios.flow.placeholders import Values
+from osbench.worker.scenarios.flow.saved_values import unsaved
 
 #: Keys of the context and of the virtual user.
 FLOW, SAVED = "flow", "flow_saved"
@@ -31,11 +32,24 @@ class HttpFlow(Scenario):
             for name in dict.fromkeys(placeholders.unknown(dict(args)))
         ]
         steps = list(_all_steps(args))
-        saved = {name for step in steps for name in step.get("save", {})}
-        for name in dict.fromkeys(placeholders.names_of("saved", dict(args))):
-            if name not in saved:
-                found.append(f"{{saved.{name}}} is not saved by any step")
+        branches = [_mappings(branch.get("steps")) for branch in _mappings(args.get("mix"))]
+        lives = (_mappings(args.get(key)) for key in ("on_start", "steps", "on_stop"))
+        on_start, always, on_stop = lives
+        found += unsaved(on_start, always, branches, on_stop)
+        found += of_flow(args)
         return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
+
+    @classmethod
+    def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """A path that is below a base, where the arguments have none either."""
+        if args.get("base"):
+            return []
+        paths = (step.get("path") for step in _all_steps(args))
+        return [
+            f"{path!r} is below base, and there is none: give base, or http: {{base: ...}}"
+            for path in paths
+            if isinstance(path, str) and not path.startswith(("http://", "https://", "{"))
+        ][:1]
 
     @classmethod
     def check_user_data(

@@ -70,6 +70,15 @@ class MixedScenario(Scenario):
             for what in part.cls.check_user_data(part.method, args[name]["args"], columns)
         ]
 
+    @classmethod
+    def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the arguments of each part where there is no base."""
+        return [
+            what
+            for name, part in cls.PARTS.items()
+            for what in part.cls.check_without_base(part.method, args[name]["args"])
+        ]
+
     def _of_part(self, name: str, method: str) -> Callable[..., Any]:
         """A method of a part, bound to an object of its class."""
         part: Scenario = object.__new__(self.PARTS[name].cls)

@@ -12,7 +12,13 @@ from rich.table import Table
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings, console, echo_table, with_settings
+from osbench.coordinator.cli.base import (
+    CommandSettings,
+    FiniteRange,
+    console,
+    echo_table,
+    with_settings,
+)
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.run_views import following
 from osbench.coordinator.formatting import count, plain, size
@@ -230,7 +236,7 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
 @click.option(
     "--workload", metavar="NAME|N", help="Workload, by name or position from 0, if several run."
 )
-@click.option("--rate", type=click.FloatRange(0), metavar="N", help="Arrivals/s of an open load.")
+@click.option("--rate", type=FiniteRange(0), metavar="N", help="Arrivals/s of an open load.")
 @click.option(
     "--users", type=click.IntRange(0), metavar="N", help="Virtual users of a closed load."
 )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from osbench.common.plugin.scenario import CHECKS
+from osbench.common.plugin.scenario import CHECK_CHARS, CHECKS
 from osbench.common.protocol.unpacking import unpack
 
 #: Checks told apart; names built from data are unbounded.
 NAMES = 500
 #: Name of those beyond.
 OTHER = "(other checks)"
-#: Characters of a name that are kept.
-NAME_CHARS = 300
 #: Counts of one iteration are below it.
 _END = 2**32
 
@@ -42,7 +40,7 @@ class SoftChecks:
                 for name, counts in item.items():
                     match counts:
                         case [int(held), int(failed)] if held | failed in range(_END):
-                            self._count(str(name)[:NAME_CHARS], held, failed)
+                            self._count(str(name)[:CHECK_CHARS], held, failed)
 
     def _count(self, name: str, held: int, failed: int) -> None:
         if name not in self.counts and len(self.counts) >= NAMES:

@@ -10,6 +10,7 @@ import numpy as np
 
 from osbench.common.errors import Untrusted
 from osbench.common.histogram import Histogram
+from osbench.common.intervals import Intervals
 from osbench.common.protocol.user_life import LifeEvent
 from osbench.coordinator.results.error_groups import UNKNOWN, Texts
 
@@ -18,8 +19,8 @@ ERRORS = 50
 #: Instants, nanoseconds, are below it, and not below its negative.
 _END = 2**62
 
-#: What happened, how long it took (nanoseconds), and the number of the failure.
-Event = tuple[LifeEvent, int, int]
+#: What happened, to which user, how long it took (nanoseconds), and the number of the failure.
+Event = tuple[LifeEvent, int, int, int]
 
 
 class UserLives:
@@ -32,6 +33,9 @@ class UserLives:
         self.end = Histogram()
         #: (what failed, type, message) -> how often.
         self.errors: Counter[tuple[str, str, str]] = Counter()
+        #: Numbers of users that began once, and of those whose start failed once.
+        self._began = Intervals()
+        self._failed = Intervals()
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -41,11 +45,33 @@ class UserLives:
         """How often the start of a user failed."""
         return self.counts[LifeEvent.NOT_BEGUN]
 
+    @property
+    def never_began(self) -> int:
+        """Users that tried to begin, and never could."""
+        return len(self._failed) - len(self._failed.intersection(self._began))
+
+    @property
+    def tried(self) -> int:
+        """Users that tried to begin."""
+        return len(self._began) + self.never_began
+
+    @property
+    def shortfall(self) -> str:
+        """How many users could not begin where others could, in words; "" where all could."""
+        if not self.never_began or self.none_began:
+            return ""
+        return (
+            f"{self.never_began} of {self.tried} virtual users could not begin: {self.first_error}"
+        )
+
     def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
         """Count what a worker tells; `texts` describes its failures by their numbers."""
-        for kind, lasted, failure in events:
+        for kind, number, lasted, failure in events:
             self.counts[kind] += 1
+            if kind is LifeEvent.NOT_BEGUN:
+                self._failed.add(number, number + 1)
             if kind is LifeEvent.BEGUN:
+                self._began.add(number, number + 1)
                 self.begin.add(np.array([lasted], np.int64))
             elif kind is LifeEvent.ENDED:
                 self.end.add(np.array([lasted], np.int64))
@@ -74,6 +100,8 @@ class UserLives:
         if not self:
             return None
         return {
+            "tried": self.tried,
+            "never_started": self.never_began,
             "started": self.counts[LifeEvent.BEGUN],
             "start_failures": self.start_failures,
             "stopped": self.counts[LifeEvent.ENDED],
@@ -99,7 +127,7 @@ def _event(row: Any) -> Event:
         sound = all(type(value) is int and -_END < value < _END for value in row)
         if not sound or number < 1 or failure < 0:
             raise ValueError("no whole numbers")
-        return LifeEvent(kind), max(0, ended - begun), failure
+        return LifeEvent(kind), number, max(0, ended - begun), failure
     except (TypeError, ValueError):
         raise Untrusted("lives of virtual users of another shape") from None
 

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from osbench.coordinator.taskfile.recording.secret_arguments import argument_name, is_secret, unused
+from osbench.common.plugin.request_values import is_header_name
+from osbench.coordinator.taskfile.recording.secret_arguments import (
+    UnusedNames,
+    argument_name,
+    is_secret,
+)
 
 #: Values of an answer that are looked at, and how deep they may be.
 _MOST, _DEPTH = 5000, 40
@@ -52,6 +57,7 @@ class AnswerValues:
     _found: dict[str, list[AnswerValue]] = field(default_factory=dict)
     _sent: set[str] = field(default_factory=set)
     _names: dict[tuple[int, str], str] = field(default_factory=dict)
+    _unused: UnusedNames = field(default_factory=UnusedNames)
 
     def sent(self, value: Any) -> None:
         """A request had this value: answers that repeat it do not give it."""
@@ -60,7 +66,7 @@ class AnswerValues:
     def add(self, step: int, path: str, document: Any, headers: Mapping[str, str]) -> None:
         """Take in the answer to a request to `path`."""
         for name, value in headers.items():
-            if _HEADERS.search(name):
+            if _HEADERS.search(name) and is_header_name(name):
                 self._take(
                     AnswerValue(step=step, path=f"header {name}", name=name, of="", value=value)
                 )
@@ -92,7 +98,7 @@ class AnswerValues:
         if key not in self._names:
             whole = f"{one.of}_{one.name}" if one.of and len(one.name) < _SAYING else one.name
             wanted = argument_name(whole)
-            self._names[key] = unused(wanted, self._names.values())
+            self._names[key] = self._unused.of(wanted)
             self.saves.setdefault(one.step, {})[self._names[key]] = one.path
         return self._names[key]
 
@@ -147,6 +153,9 @@ def _leaves(
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            if not key.isprintable():
+                # no JSONPath to it can be written down
+                continue
             below = singular(key) if key.lower() not in _GENERAL else owner
             nested = isinstance(inner, Mapping | list)
             yield from _leaves(

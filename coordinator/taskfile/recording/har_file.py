@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +20,8 @@ from osbench.common.errors import UsageError
 LARGEST = 256 * 1024 * 1024
 #: Characters of the largest answer that is searched for values.
 _LARGEST_ANSWER = 2 * 1024 * 1024
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -121,7 +125,7 @@ def _request(entry: Any, place: str) -> RecordedRequest:
         resource=resource if isinstance(resource, str) else "",
         cached=isinstance(entry.get("_fromCache"), str),
         started_at=_instant(entry.get("startedDateTime")),
-        took_s=max(0.0, took / 1000) if isinstance(took, int | float) else 0.0,
+        took_s=_seconds(took),
     )
 
 
@@ -135,14 +139,14 @@ def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -
     if not isinstance(value, kind):
         word = {"dict": "an object", "str": "a text", "list": "a list"}[kind.__name__]
         raise _WrongPart(f"{place}.{name} must be {word}")
-    return value
+    return _encodable(value) if isinstance(value, str) else value
 
 
 def _pairs(parent: Any, name: str, place: str, *, lower: bool = True) -> Iterator[tuple[str, str]]:
     for one in _part(parent, name, list, place, []):
         named = _part(one, "name", str, f"{place}.{name}")
         value = one.get("value")
-        yield named.lower() if lower else named, "" if value is None else str(value)
+        yield named.lower() if lower else named, "" if value is None else _encodable(str(value))
 
 
 def _media_type(value: Any) -> str:
@@ -164,6 +168,21 @@ def _document(content: Mapping[str, Any], media_type: str) -> Any:
 def is_json(media_type: str) -> bool:
     """Whether a media type is one of JSON."""
     return media_type.endswith(("/json", "+json"))
+
+
+def _seconds(milliseconds: Any) -> float:
+    """A duration; 0 where the file says none, or one that is not finite."""
+    try:
+        found = float(milliseconds) / 1000 if isinstance(milliseconds, int | float) else 0.0
+    except OverflowError:
+        return 0.0
+    return max(0.0, found) if math.isfinite(found) else 0.0
+
+
+def _encodable(text: str) -> str:
+    """The text without halves of characters, which no request can hold."""
+    # not by "?", with which the query of a URL begins
+    return _HALVES.sub("\ufffd", text)
 
 
 def _instant(value: Any) -> float | None:

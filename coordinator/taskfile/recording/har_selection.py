@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urldefrag, urljoin, urlunsplit
 
 from osbench.common.errors import UsageError
+from osbench.common.plugin.request_values import address_fault
 from osbench.coordinator.taskfile.recording.har_file import RecordedRequest
 
 _ASSET_TYPES = (
@@ -55,7 +56,11 @@ def select(
     `assets` keeps images, fonts, styles, scripts and media. Raises UsageError where none is left.
     """
     left_out: Counter[str] = Counter()
-    web = [one for one in found if one.url.scheme in ("http", "https") and one.url.hostname]
+    web = [
+        one
+        for one in found
+        if one.url.scheme in ("http", "https") and not address_fault(origin(one))
+    ]
     left_out["not HTTP"] = len(found) - len(web)
     if not web:
         raise UsageError(f"{file} has no HTTP request")

@@ -12,12 +12,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
+from osbench.common.errors import UsageError
+from osbench.common.plugin.request_values import header_faults
 from osbench.coordinator.taskfile.recording.answer_values import AnswerValues, is_id
 from osbench.coordinator.taskfile.recording.flow_task import FlowTask, WrittenStep, step_name
 from osbench.coordinator.taskfile.recording.har_file import Pairs, RecordedRequest, is_json
 from osbench.coordinator.taskfile.recording.har_selection import Recording, origin
 from osbench.coordinator.taskfile.recording.secret_arguments import (
     Computed,
+    KnownSecrets,
     Parts,
     SecretArguments,
     is_secret,
@@ -33,12 +36,11 @@ _OWN_HEADERS = re.compile(
     r"|sec-.*|if-.*|cache-control|pragma|dnt|te|trailer|transfer-encoding|upgrade.*|priority"
     r"|proxy-.*|x-client-data|range|expect|x-osbench-.*)$"
 )
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 #: Seconds: shorter waits are not the user's, longer ones are cut.
 _LEAST_THINK_S, _MOST_THINK_S = 0.3, 60.0
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest|negotiate|apikey)\s+(\S.*)")
-#: Secrets are looked for within other texts where they have so many characters.
-_SEARCHED = 8
+#: Cookies without a digit are secrets where they have twice as many characters.
+_SEARCHED = KnownSecrets.LEAST
 #: Shorter ones are known by their names only.
 _LEAST_SECRET = 4
 
@@ -48,7 +50,10 @@ class _NotSent(ValueError):
 
 
 def task_of(recording: Recording, file: str) -> FlowTask:
-    """The task that makes the requests of a recording; `file` is what it was read from."""
+    """The task that makes the requests of a recording; `file` is what it was read from.
+
+    Raises UsageError where it could make none of them.
+    """
     return _Steps(recording).task(file)
 
 
@@ -63,9 +68,7 @@ class _Steps:
             for name, value in _secrets_of(one)
             if len(value) >= _LEAST_SECRET
         }
-        self._long = sorted(
-            (v for v in self._secrets if len(v) >= _SEARCHED), key=len, reverse=True
-        )
+        self._known = KnownSecrets(self._secrets)
 
     def task(self, file: str) -> FlowTask:
         """All steps, and what is to be said of them."""
@@ -79,7 +82,8 @@ class _Steps:
                 left_out[str(error)] += 1
                 step = WrittenStep(keys=None, notes=[f"left out: {_shown_request(one)}: {error}"])
             else:
-                self._values.add(at, one.url.path, one.document, dict(one.answer_headers))
+                document = None if one.method == "HEAD" else one.document
+                self._values.add(at, one.url.path, document, dict(one.answer_headers))
             if think_s and step.keys is not None:
                 step.keys["think"] = min(think_s, _MOST_THINK_S)
                 if think_s > _MOST_THINK_S:
@@ -92,7 +96,7 @@ class _Steps:
             keys["save"] = saved
             if think is not None:
                 keys["think"] = think
-        return FlowTask(
+        task = FlowTask(
             title=f"Recorded requests to {self._recording.base}",
             origin=file,
             base=self._recording.base,
@@ -100,6 +104,9 @@ class _Steps:
             arguments=self._arguments.hints,
             left_out=left_out,
         )
+        if not task.made():
+            raise UsageError(f"{file} has no request that a flow can make: {task.omissions()}")
+        return task
 
     def _step(self, one: RecordedRequest) -> WrittenStep:
         if one.method not in _METHODS:
@@ -156,6 +163,8 @@ class _Steps:
         if is_json(one.body_type):
             try:
                 document = json.loads(one.body)
+                # numbers that are not finite are none of JSON
+                json.dumps(document, allow_nan=False)
             except (ValueError, RecursionError):
                 raise _NotSent("its body is not the JSON it is said to be") from None
             return {"json": self._document(document, "", depth=0)}
@@ -194,7 +203,7 @@ class _Steps:
     def _headers(self, one: RecordedRequest) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, value in one.headers:
-            known = _HEADER_NAME.fullmatch(name) and value.isprintable()
+            known = value.isprintable() and not any(header_faults({name: value}))
             if not known or _OWN_HEADERS.match(name):
                 continue
             if name == "content-type" and (
@@ -224,14 +233,16 @@ class _Steps:
             self._values.sent(rest)
             found: Parts = [self._arguments.of(rest, wanted, hint)]
             return [head, *found] if head else found
-        for known in self._long:
-            if known in value:
-                before, _, after = value.partition(known)
-                argument = self._arguments.of(known, self._secrets[known], self._secrets[known])
-                return [literal(before), argument, *self._parts(after, name)]
-        if value:
+        pieces = list(self._known.split(value))
+        if value and len(pieces) == 1:
             self._values.sent(value)
-        return [literal(value)]
+        parts: Parts = []
+        for before, known in pieces:
+            parts.append(literal(before))
+            if known:
+                hint = self._secrets[known]
+                parts.append(self._arguments.of(known, hint, hint))
+        return parts
 
 
 def _check_name(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from osbench.common.masking import mask_text, names_secret
@@ -48,13 +48,14 @@ class SecretArguments:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
+        self._unused = UnusedNames()
         #: What to give, by name.
         self.hints: dict[str, str] = {}
 
     def of(self, value: str, name: str, hint: str) -> Argument:
         """The argument in place of `value`; `name` is what it should be called."""
         if value not in self._names:
-            self._names[value] = unused(argument_name(name), self.hints)
+            self._names[value] = self._unused.of(argument_name(name))
             self.hints[self._names[value]] = hint
         return Argument(self._names[value])
 
@@ -68,13 +69,49 @@ def argument_name(text: str) -> str:
     return name
 
 
-def unused(name: str, used: Iterable[str]) -> str:
-    """The name, with a number behind it where it is used already."""
-    taken, number, found = set(used), 1, name
-    while found in taken:
-        number += 1
-        found = f"{name}_{number}"
-    return found
+class UnusedNames:
+    """Gives names, each once; one that is used already with a number behind it."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        #: The last number that was tried behind a name: a recording may have thousands of one name.
+        self._last: dict[str, int] = {}
+
+    def of(self, name: str) -> str:
+        """The name, or one that begins with it."""
+        found, number = name, self._last.get(name, 1)
+        while found in self._used:
+            number += 1
+            found = f"{name}_{number}"
+        self._last[name] = number
+        self._used.add(found)
+        return found
+
+
+class KnownSecrets:
+    """Finds secrets within other texts, in time that does not grow with their number."""
+
+    #: Shorter ones are not looked for.
+    LEAST = 8
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._by_start: dict[str, list[str]] = {}
+        for one in sorted(set(secrets), key=len, reverse=True):
+            if len(one) >= self.LEAST:
+                self._by_start.setdefault(one[: self.LEAST], []).append(one)
+
+    def split(self, text: str) -> Iterator[tuple[str, str]]:
+        """What comes before each secret, and that secret; what is behind the last, and ""."""
+        begin = at = 0
+        while at <= len(text) - self.LEAST:
+            starts = self._by_start.get(text[at : at + self.LEAST], ())
+            found = next((one for one in starts if text.startswith(one, at)), "")
+            if found:
+                yield text[begin:at], found
+                begin = at = at + len(found)
+            else:
+                at += 1
+        yield text[begin:], ""
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from osbench.common.errors import Problem
 from osbench.common.plugin.plugins import ScenarioPlugin
+from osbench.common.plugin.request_values import base_fault, header_faults
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
 from osbench.coordinator.data_file import DataFile
@@ -68,6 +69,24 @@ def data_faults(task: Task, plugin: ScenarioPlugin, workload: Workload) -> list[
         return []  # they are told, and its columns are not known
     columns = file.arguments if file is not None else ()
     return plugin.cls.check_user_data(plugin.method, workload.args, columns)
+
+
+def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
+    """What the scenario finds wrong where the workload does not say where requests go."""
+    # a column of a data file may be the base
+    if workload.args_from or workload.http.get("base") or workload.http.get("service"):
+        return []
+    return plugin.cls.check_without_base(plugin.method, workload.args)
+
+
+def http_faults(workload: Workload) -> Iterator[Problem]:
+    """An address or headers that no request can have."""
+    place = inside(workload.place, "http")
+    fault = base_fault(workload.http.get("base") or "http://unused")
+    if fault:
+        yield Problem(inside(place, "base"), fault)
+    for fault in header_faults(workload.http.get("headers", {})):
+        yield Problem(inside(place, "headers"), fault)
 
 
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from osbench.common.plugin.request_values import (
+    address_fault,
+    base_fault,
+    header_faults,
+    is_header_name,
+)
 from osbench.worker.http import jsonpath
 from osbench.worker.scenarios.flow import placeholders
 
@@ -13,12 +20,29 @@ from osbench.worker.scenarios.flow import placeholders
 _OF_USER = "number"
 _SCHEME = re.compile(r"(?!https?://)[A-Za-z][\w+.-]*://")
 _COUNT = re.compile(r"\d+")
+#: Of what `{saved.NAME}` can name.
+_SAVED = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the arguments of a flow beside its steps, in words."""
+    base, mix = args.get("base"), args.get("mix")
+    if isinstance(base, str) and placeholders.are_in(base):
+        yield f"base is the same for all requests: no placeholder is filled in in {base!r}"
+    elif isinstance(base, str) and base and (fault := base_fault(base)):
+        yield fault
+    if ("steps" in args or "mix" in args) and not (args.get("steps") or mix):
+        yield "there are no steps: an iteration would make no request"
+    weights = [one.get("weight", 1) for one in mix or () if isinstance(one, Mapping)]
+    if all(isinstance(one, int | float) for one in weights) and math.isinf(sum(weights)):
+        yield "the weights of mix are too large to be added up"
 
 
 def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with a step, whose keys may be of any type, in words."""
     yield from _of_values(step)
     yield from _of_paths(step)
+    yield from header_faults(_mapping(step.get("headers")))
     repeat, when = step.get("repeat"), step.get("when")
     if isinstance(repeat, str) and not (_COUNT.fullmatch(repeat) or placeholders.is_one(repeat)):
         yield f"repeat is a whole number or one placeholder, not {repeat!r}"
@@ -36,7 +60,10 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
     name, path = step.get("name"), step.get("path")
     if isinstance(name, str) and placeholders.are_in(name):
         yield f"a name is the same for all requests: no placeholder is filled in in {name!r}"
-    if isinstance(path, str) and _SCHEME.match(path):
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        if not placeholders.are_in(path.split("/", 3)[2]) and (fault := address_fault(path)):
+            yield fault
+    elif isinstance(path, str) and _SCHEME.match(path):
         yield f"a path is below base, or a URL with http:// or https://, not {path!r}"
     for key in placeholders.names(dict(step)):
         if placeholders.are_in(key):
@@ -58,11 +85,30 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
                 jsonpath.compiled(path)
             except jsonpath.BadPath as error:
                 yield str(error)
-        elif path != "text" and not path.lower().startswith("header "):
+        elif path.lower().startswith("header "):
+            if not is_header_name(path[7:].strip()):
+                yield f"{path!r} names no header: {path[7:].strip()!r} is no name of one"
+        elif path != "text":
             yield f"{path!r} is neither a JSONPath ($...), nor text, nor header NAME"
     body = next((path for path in said if not path.lower().startswith("header ")), None)
     if step.get("stream") is True and body is not None:
         yield f"with stream: true nothing of the body is kept, and {body!r} is not there"
+    elif step.get("method") == "HEAD" and body is not None:
+        yield f"the answer to HEAD has no body, and {body!r} is not there"
+    for name in _mapping(saves):
+        if not _SAVED.fullmatch(str(name)):
+            yield f"{{saved.{name}}} cannot be filled in: names have letters, digits, _ and - only"
+    yield from _of_headers(step)
+
+
+def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
+    """Values that no header of an answer has."""
+    for key in ("check", "verify"):
+        for path, wanted in _mapping(step.get(key)).items():
+            of_header = str(path).lower().startswith("header ")
+            # null: the header is not there
+            if of_header and wanted is not None and not isinstance(wanted, str):
+                yield f"the value of a header is a text: put that of {path!r} in quotes"
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

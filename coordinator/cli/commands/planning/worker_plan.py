@@ -14,7 +14,14 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
-from osbench.coordinator.cli.base import CommandSettings, DurationType, console, echo, with_settings
+from osbench.coordinator.cli.base import (
+    CommandSettings,
+    DurationType,
+    FiniteRange,
+    console,
+    echo,
+    with_settings,
+)
 from osbench.coordinator.cli.one_run import Wanted, checked_plan
 from osbench.coordinator.cli.task_options import TaskOptions, task_options
 from osbench.coordinator.run.plan import RunOptions, RunPlan, WorkloadPlan
@@ -60,7 +67,7 @@ Exit codes:
 )
 @click.option(
     "--utilisation",
-    type=click.FloatRange(0.1, 1.0),
+    type=FiniteRange(0.1, 1.0),
     default=0.6,
     show_default=True,
     metavar="SHARE",

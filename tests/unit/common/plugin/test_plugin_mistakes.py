@@ -15,7 +15,7 @@ from osbench.common import errors
 from osbench.common.plugin.loading.exits import exits_refused
 from osbench.common.plugin.plugins import Plugins
 
-HEAD = "from osbench.plugin import scenario\n"
+HEAD = "from osbench.plugin import atomic, scenario\n"
 
 
 def written(folder: Path, text: str, name: str = "mine.py") -> str:
@@ -41,6 +41,23 @@ def scenario_of(body: str) -> str:
             "    def go(self):\n        pass\n\n    def warm_up(cls, context):\n        pass\n",
             7,
             "warm_up of Mine belongs to the class: write @classmethod",
+        ),
+        ("    def go(self):\n        yield\n", 3, "Mine.go has `yield`: it is a generator"),
+        ("    async def go(self):\n        yield\n", 3, "Mine.go has `yield`"),
+        (
+            "    @atomic.action_timer('go')\n    def go(self):\n        yield\n",
+            3,
+            "Mine.go has `yield`",
+        ),
+        (
+            "    def go(self):\n        pass\n\n    def on_start(self):\n        yield\n",
+            7,
+            "Mine.on_start has `yield`",
+        ),
+        (
+            "    async def go(self): pass\n\n    async def on_stop(self):\n        yield\n",
+            6,
+            "Mine.on_stop has `yield`",
         ),
     ],
 )

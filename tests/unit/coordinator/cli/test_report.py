@@ -17,7 +17,7 @@ from helpers.readme import REPOSITORY
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, stored_run
 from osbench.common.config import config
-from osbench.common.errors import FleetError, Problem, TaskError
+from osbench.common.errors import FleetError, Problem, TaskError, UsageError
 from osbench.common.plugin.exporter import ExportedRun, LiveExporter, RunSnapshot
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.commands.report import report
@@ -344,3 +344,41 @@ def test_an_accident_in_a_run_is_reported(tmp_path: Path) -> None:
     assert error is not None
     assert error.get("type") == "exit code 1"
     assert error.text == "internal error: ZeroDivisionError: at http://***@h"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("html", "r.json"),
+        ("html", "r.XML"),
+        ("html", "r.pdf"),
+        ("json", "r.html"),
+        ("junit", "r.json"),
+        ("csv", "r.parquet"),
+    ],
+)
+def test_a_file_named_as_one_of_another_format_is_refused_before_a_run(
+    tmp_path: Path, name: str, file: str
+) -> None:
+    target = str(tmp_path / file)
+
+    with pytest.raises(UsageError, match=f"the exporter {name} writes .* give a name that ends in"):
+        ExportOptions(files={name: target}).own()
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("html", "r.htm"),
+        ("html", "r.HTML"),
+        ("html", "page"),
+        ("html", "r.new"),
+        ("html", "run.2026-01-01"),
+        ("rally", "r.json"),
+        ("csv", "r.txt"),
+    ],
+)
+def test_other_names_of_files_are_taken(tmp_path: Path, name: str, file: str) -> None:
+    (export,) = ExportOptions(files={name: str(tmp_path / file)}).own()
+
+    assert export.name == name

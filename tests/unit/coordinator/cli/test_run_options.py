@@ -43,6 +43,14 @@ def test_what_describes_a_scenario_is_refused_beside_a_task_file(
     assert "--set" in done.stderr
 
 
+@pytest.mark.parametrize("rate", ["nan", "inf", "1e308"])
+def test_a_rate_that_no_load_can_have_is_refused(task: str, rate: str) -> None:
+    done = invoke("--scenario", "Dummy.dummy", "--rps", rate, "--duration", "30")
+
+    assert done.exit_code == 2
+    assert "Invalid value for '--rps'" in done.stderr
+
+
 def test_arguments_of_a_template_are_refused_where_there_is_none(task: str) -> None:
     done = invoke("--scenario", "Dummy.dummy", "--task-args", "times=3")
 

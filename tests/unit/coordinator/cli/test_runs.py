@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from osbench.common.errors import ConfigError
-from osbench.coordinator.cli.commands.runs import runs
+from osbench.coordinator.cli.commands.runs import control, runs
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -187,3 +187,17 @@ def test_where_no_run_can_be_kept_is_told_with_the_reason(
 
 def test_a_new_data_directory_is_fit(tmp_path: Path) -> None:
     check_writable(str(tmp_path / "new" / "place"))
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-inf", "1e999", "-1"])
+def test_a_rate_that_no_load_can_have_is_refused(rate: str, tmp_path: Path) -> None:
+    conf = tmp_path / "osbench.conf"
+    conf.write_text(f"[DEFAULT]\ndata_dir = {tmp_path}\n")
+    make_runs(tmp_path, 1)
+
+    given = ["control", "--rate", rate, "--config-file", str(conf)]
+    refused = CliRunner().invoke(Group(commands=[control]), given)
+
+    assert refused.exit_code == 2
+    assert "--rate" in refused.stderr
+    assert "not a finite number" in refused.stderr or "not in the range" in refused.stderr

@@ -9,7 +9,9 @@ from helpers.sample_reports import constant_workload, full_report, rps_workload,
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.text import render
+from osbench.coordinator.report.text_extras import user_lines
 from osbench.coordinator.results.totals import Warmup
+from osbench.coordinator.results.users.user_lives import UserLives, read_events
 
 
 def text_of(report, width=80, **options):
@@ -185,3 +187,12 @@ def test_the_table_of_times_wraps_no_name(width):
     render(summary, Console(file=file, width=width))
 
     assert f"   {name}" in file.getvalue()
+
+
+def test_users_that_could_never_start_are_told_with_their_number():
+    lives = UserLives()
+    lives.add(read_events([[0, 1, 0, 5, 0], *[[1, number, 0, 9, 0] for number in (2, 3)]]), {})
+
+    (_, line), *_ = user_lines({"users": lives.to_dict()})
+
+    assert "2 of 3 could never start; 2 attempts to start failed" in str(line)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import jsonschema
 import msgpack
 import pytest
 
+from helpers.readme import REPOSITORY
 from osbench.common.errors import Untrusted
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.user_life import LifeEvent
@@ -84,6 +88,32 @@ def test_lives_are_counted_with_their_errors():
     ]
 
 
+def test_users_that_never_began_are_counted_apart_from_attempts():
+    lives = UserLives()
+    texts = {1: ("LoginError", "401", "tb")}
+    # user 1 begins, 2 begins at its second attempt, 3 and 4 never do, 1 is replaced and fails
+    rows = [[0, 1, 0, 5, 0], [1, 2, 0, 9, 1], [0, 2, 0, 9, 0], [1, 3, 0, 9, 1], [1, 3, 0, 9, 1]]
+    lives.add(read_events([*rows, [1, 4, 0, 9, 1], [4, 1, 0, 0, 0], [1, 1, 0, 9, 1]]), texts)
+
+    found = lives.to_dict()
+
+    assert found is not None
+    assert (found["tried"], found["never_started"]) == (4, 2)
+    schema = json.loads((REPOSITORY / "docs" / "results.schema.json").read_text())
+    part = {"$defs": schema["$defs"], "$ref": "#/$defs/users"}
+    jsonschema.validate(found, part, cls=jsonschema.Draft202012Validator)
+    assert lives.shortfall == "2 of 4 virtual users could not begin: LoginError: 401"
+
+
+def test_nothing_is_said_of_users_that_all_began_or_none():
+    every, none = UserLives(), UserLives()
+    every.add(read_events([[1, 1, 0, 9, 1], [0, 1, 0, 9, 0]]), {})
+    none.add(read_events([[1, 1, 0, 9, 1]]), {})
+
+    # that none began is why the load ended, which is said there
+    assert (every.shortfall, none.shortfall) == ("", "")
+
+
 @pytest.mark.parametrize(
     "row", [[9, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0, -1], [0, 1, True, 1, 0], 7]
 )
@@ -117,7 +147,7 @@ def test_numbers_of_the_journal_are_taken_again():
 def test_the_number_of_errors_of_lives_is_bounded():
     lives = UserLives()
     for number in range(1, 200):
-        event = (LifeEvent.NOT_BEGUN, 1, number)
+        event = (LifeEvent.NOT_BEGUN, number, 1, number)
         lives.add([event], {number: ("E", f"kind {number}", "")})
 
     assert len(lives.errors) == 51

@@ -160,7 +160,7 @@ def test_a_load_that_no_user_could_begin_with_is_ended():
     assert one.stop_s is None
 
     texts = {1: ("LoginError", "no such user\nmore", "tb")}
-    lives.add([(LifeEvent.NOT_BEGUN, 5, 1)], texts)
+    lives.add([(LifeEvent.NOT_BEGUN, 1, 5, 1)], texts)
     one.watch_users(59.0)
     one.apply(Step(), 59.0)
     assert one.stop_s is None
@@ -175,7 +175,7 @@ def test_a_load_goes_on_where_one_user_began():
     one = rules(RunStatus())
     lives = UserLives()
     one._results.statistics = SimpleNamespace(lives=lives)  # type: ignore[assignment]
-    lives.add([(LifeEvent.NOT_BEGUN, 5, 1), (LifeEvent.BEGUN, 5, 0)], {})
+    lives.add([(LifeEvent.NOT_BEGUN, 1, 5, 1), (LifeEvent.BEGUN, 1, 5, 0)], {})
 
     one.watch_users(600.0)
     one.apply(Step(), 600.0)

@@ -507,6 +507,14 @@ USERS = {"data": {"file": "u.csv"}}
         ({"users": {"data": {"file": "none.csv"}}}, "users.data.file", "cannot be read"),
         ({"http": {"base": "shop.example"}}, "http.base", ""),
         ({"http": {"bse": "http://x"}}, "http.bse", "did you mean base?"),
+        ({"http": {"base": "http://x:port"}}, "http.base", "host or port cannot be read"),
+        ({"http": {"headers": {"X A": "b"}}}, "http.headers", "'X A' is no name of a header"),
+        ({"http": {"headers": {"X": "a\n"}}}, "http.headers", "the header X holds"),
+        (
+            {"scenario": {"HttpFlow.run": {"steps": [{"path": "/a"}]}}},
+            "scenario.HttpFlow.run",
+            "'/a' is below base, and there is none",
+        ),
     ],
 )
 def test_what_users_are_like_is_checked(refusal, tmp_path, workload, place, said):

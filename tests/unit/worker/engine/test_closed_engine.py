@@ -377,6 +377,28 @@ def test_what_a_scenario_returns_to_be_awaited_is_a_failure(made):
     assert "`async def`" in message
 
 
+def _pieces():
+    yield 1
+
+
+def test_a_generator_of_which_nothing_has_run_is_a_failure():
+    def begun(scenario):
+        pieces = _pieces()
+        if scenario.context["iteration"] == 2:
+            next(pieces)
+        return pieces
+
+    with engines.closed(begun) as engine:
+        engine.add(batch((1, 3)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 2)
+        ((_, etype, message, _),) = engine.body.failures.fresh()
+
+    assert [row[OUTCOME] for row in engine.rows] == [Outcome.FAILED, Outcome.OK]
+    assert etype == "TypeError"
+    assert "nothing has run" in message
+
+
 def test_users_leave_when_the_engine_is_closed(closed, users):
     before = set(threading.enumerate())
     with closed() as engine:

@@ -43,7 +43,7 @@ def test_what_a_request_takes(args: dict[str, Any]) -> None:
         ({"status_code": True}, "status_code must be a whole number such as 200"),
         ({"headers": ["a"]}, "headers must be an object of texts, got a list"),
         ({"headers": {"X-N": 5}}, "headers.X-N must be a text, got a number: put it in quotes"),
-        ({"headers": {"a b": "c"}}, "headers holds the name 'a b', which no header may have"),
+        ({"headers": {"a b": "c"}}, "headers: 'a b' is no name of a header"),
         ({"timeout": True}, "timeout must be seconds, or a list of two, got true or false"),
         ({"allow_redirects": "no"}, "allow_redirects must be true or false, got a text"),
     ],

@@ -226,6 +226,10 @@ def test_what_cannot_be_saved_fails_the_iteration(document, said):
         play({"steps": [{"name": "s", "path": "/", "save": {"t": "$.token"}}]}, Requests(document))
 
 
+#: Sound steps: one that does nothing, one that saves, one that uses what that saved.
+STEP, SAVE, USE = {"path": "/"}, {"path": "/", "save": {"a": "$.a"}}, {"path": "/{saved.a}"}
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -244,10 +248,27 @@ def test_what_cannot_be_saved_fails_the_iteration(document, said):
         ({"steps": [{"path": "/", "json": [{"{data.a}": 1}]}]}, "in names none is filled in"),
         ({"steps": [{"path": "/{user.name}"}]}, "{user.name} is nothing"),
         ({"on_stop": [{"path": "/", "stream": True, "save": {"a": "$.a"}}]}, "of the body is kept"),
+        ({"steps": []}, "no steps"),
+        ({"on_start": [{"path": "/"}], "steps": []}, "no steps"),
+        ({"base": "http://x:port", "steps": [STEP]}, "host or port cannot be read"),
+        ({"base": "http://a b", "steps": [STEP]}, "has no host"),
+        ({"base": "http://x/?a=1", "steps": [STEP]}, "has no query"),
+        ({"base": "http://x/{data.a}", "steps": [STEP]}, "base is the same for all requests"),
+        ({"steps": [{"path": "http://x:99999/"}]}, "host or port cannot be read"),
+        ({"steps": [{"path": "http://"}]}, "has no host"),
+        ({"steps": [{"path": "/", "headers": {"X A": "b"}}]}, "'X A' is no name of a header"),
+        ({"steps": [{"path": "/", "headers": {"X": "a\nb"}}]}, "the header X holds '\\n'"),
+        ({"steps": [{"path": "/", "headers": {"X": "日"}}]}, "the header X holds '日'"),
+        ({"steps": [{"path": "/", "check": {"header ": "x"}}]}, "names no header"),
+        ({"steps": [{"path": "/", "save": {"a": "header X Y"}}]}, "names no header"),
+        ({"steps": [{"path": "/", "check": {"header Age": 3}}]}, "that of 'header Age' in quotes"),
+        ({"steps": [{"path": "/", "method": "HEAD", "check": {"text": "a"}}]}, "HEAD has no body"),
+        ({"steps": [{"path": "/", "save": {"a b": "$.a"}}]}, "{saved.a b} cannot be filled in"),
+        ({"mix": [{"name": n, "weight": 1e308, "steps": [STEP]} for n in "ab"]}, "too large"),
     ],
 )
 def test_mistakes_are_told_before_the_run(args, said):
-    (message,) = HttpFlow.check_arguments("run", args)
+    (message,) = HttpFlow.check_arguments("run", {"steps": [STEP], **args})
 
     assert said in message
 
@@ -265,3 +286,59 @@ def test_a_sound_flow_has_no_mistakes():
 
     assert HttpFlow.check_arguments("run", args) == []
     assert inspect.iscoroutinefunction(HttpFlow.run)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"steps": [USE, SAVE]},
+        {"steps": [{**SAVE, **USE}]},
+        {"steps": [{**SAVE, "when": "{saved.a}"}]},
+        {"on_start": [USE], "steps": [SAVE]},
+        {"steps": [USE], "on_stop": [SAVE]},
+        {"steps": [STEP], "on_stop": [USE, SAVE]},
+        {"mix": [{"name": "x", "steps": [USE]}], "on_stop": [SAVE]},
+    ],
+)
+def test_a_value_that_no_step_can_have_saved_yet_is_named(args):
+    (message,) = HttpFlow.check_arguments("run", args)
+
+    assert message.startswith("{saved.a} is not saved by any step before '/")
+
+
+def test_a_step_that_is_never_made_saves_nothing():
+    (message,) = HttpFlow.check_arguments("run", {"steps": [{**SAVE, "repeat": 0}, USE]})
+
+    assert message == "{saved.a} is not saved by any step"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"steps": [SAVE, USE]},
+        {"on_start": [SAVE], "steps": [USE]},
+        {"on_start": [SAVE], "steps": [STEP], "on_stop": [USE]},
+        {"steps": [SAVE], "on_stop": [USE]},
+        {"steps": [SAVE], "mix": [{"name": "x", "steps": [USE]}]},
+        {"mix": [{"name": "x", "steps": [SAVE, USE]}]},
+        # a virtual user keeps it from an earlier iteration
+        {"mix": [{"name": "x", "steps": [SAVE]}, {"name": "y", "steps": [USE]}]},
+        # a part of the arguments, as a row of a data file gives it
+        {"base": "http://x"},
+    ],
+)
+def test_a_value_that_a_step_may_have_saved_is_used(args):
+    assert HttpFlow.check_arguments("run", args) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "count"),
+    [
+        ({"steps": [STEP]}, 1),
+        ({"on_start": [STEP], "steps": [{"path": "http://x/"}]}, 1),
+        ({"base": "http://x", "steps": [STEP]}, 0),
+        ({"steps": [{"path": "https://x/a"}, {"path": "{data.url}"}]}, 0),
+    ],
+)
+def test_paths_need_a_base(args, count):
+    assert len(HttpFlow.check_without_base("run", args)) == count

@@ -281,6 +281,29 @@ def test_a_malformed_file_is_one_message(text: str, said: str):
     assert not Path("task.yaml").exists()
 
 
+@pytest.mark.parametrize(
+    ("wishes", "why"),
+    [
+        ({"body": ("application/octet-stream", "\x00\x01")}, "application/octet-stream"),
+        ({"body": ("multipart/form-data; boundary=x", "--x")}, "multipart/form-data"),
+        ({"body": ("application/json", "\x00{")}, "is not the JSON it is said to be"),
+        ({"body": ("application/json", "[NaN]")}, "is not the JSON it is said to be"),
+        ({"body": ("application/json", "[1e999]")}, "is not the JSON it is said to be"),
+        ({"json_body": {"{user}": 1}}, "a name in it has braces"),
+    ],
+)
+def test_a_recording_of_which_no_flow_can_be_made_is_refused(wishes: dict[str, Any], why: str):
+    write_har(Path("it.har"), [entry("POST", f"{SITE}/a", **wishes)])
+
+    refused = coord("init", "task.yaml", "--from-har", "it.har")
+
+    assert refused.exit_code == 2
+    assert "it.har has no request that a flow can make" in refused.output
+    assert why in refused.output
+    assert len(refused.output.splitlines()) == 1
+    assert not Path("task.yaml").exists()
+
+
 def test_files_that_cannot_be_read_or_written_are_one_message():
     write_har(Path("it.har"), shop(SITE))
     Path("latin.har").write_bytes(b'{"log": "\xff"}')
@@ -315,6 +338,58 @@ def test_odd_entries_do_not_break_a_task():
     assert made.steps[2]["json"] == {"?": "?"}
     assert "headers" not in made.steps[2]
     assert "# left out: POST /named: a name in it has braces" in made.text
+
+
+def test_parts_that_no_request_can_have_are_left_out():
+    late = entry("GET", f"{SITE}/late", headers={"X-Name": "\u65e5"}) | {"time": 10**400}
+    half = entry("GET", f"{SITE}/\ud800?a=\ud800")
+    nowhere = entry("GET", "https://a b/")
+    head = entry("HEAD", f"{SITE}/head", answer={"id": "abcdef123456789"})
+    used = entry("GET", f"{SITE}/used/abcdef123456789")
+    odd = entry(
+        "GET",
+        f"{SITE}/odd",
+        answer={"\x00": {"token": "0123456789abcdef"}},
+        answer_headers=[("x token", "0123456789abcdef")],
+    )
+    last = entry("GET", f"{SITE}/last", headers={"X-Token": "0123456789abcdef"})
+
+    made = Made([late, half, nowhere, head, used, odd, last], x_token="0123456789abcdef")
+
+    assert [step["name"] for step in made.steps] == [
+        *("GET /late", "GET /_", "HEAD /head", "GET /used/abcdef123456789", "GET /odd"),
+        "GET /last",
+    ]
+    assert "headers" not in made.steps[0]
+    assert not any("save" in step for step in made.steps)
+
+
+def test_secrets_within_texts_are_all_replaced_however_many():
+    secrets = [f"secret{number:05}value" for number in range(1200)]
+    cookies = "; ".join(f"c{number}={secret}" for number, secret in enumerate(secrets))
+    start = entry("GET", f"{SITE}/start", headers={"Cookie": cookies})
+    texts = [" and ".join(secrets), *(f"<{secret}>" for secret in secrets)]
+    sent = entry("POST", f"{SITE}/sent", json_body={"texts": texts})
+
+    made = Made([start, sent], **{f"c{number}": f"v{number}" for number in range(1200)})
+
+    assert "secret0" not in made.text
+    values = [f"v{number}" for number in range(1200)]
+    assert made.steps[1]["json"]["texts"] == [
+        " and ".join(values),
+        *(f"<{value}>" for value in values),
+    ]
+
+
+def test_secrets_of_one_name_have_a_number_each():
+    requests = [
+        entry("GET", f"{SITE}/a", headers={"X-Token": f"secret{number:05}value"})
+        for number in range(3)
+    ]
+
+    made = Made(requests, x_token="a", x_token_2="b", x_token_3="c")
+
+    assert [step["headers"]["X-Token"] for step in made.steps] == ["a", "b", "c"]
 
 
 def test_many_requests_are_read_in_bounded_time():

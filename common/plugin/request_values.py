@@ -1,0 +1,51 @@
+"""What no HTTP request can have: headers and addresses that would fail at the first request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from osbench.common.masking import mask_url
+
+#: A token of RFC 9110, section 5.6.2.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+#: What the value of a field cannot have (section 5.5): controls but for tab, and what is beyond
+#: Latin-1, as which it is sent.
+_NO_VALUE = re.compile("[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
+_NO_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}]")
+
+
+def is_header_name(name: str) -> bool:
+    """Whether a header may have this name."""
+    return _TOKEN.fullmatch(name) is not None
+
+
+def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
+    """What is wrong with headers, in words that tell no value, which may be a secret."""
+    for name, value in headers.items():
+        if not is_header_name(str(name)):
+            yield f"{str(name)!r} is no name of a header"
+        found = _NO_VALUE.search(value) if isinstance(value, str) else None
+        if found is not None:
+            yield f"the header {name} holds {found.group()!r}, which no header may have"
+
+
+def address_fault(url: str) -> str:
+    """What is wrong with a URL of http or https, in words; "" for nothing."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # reading it checks it
+    except ValueError:
+        return f"{mask_url(url)[:80]!r} is no URL: its host or port cannot be read"
+    if not parts.hostname or _NO_HOST.search(parts.hostname):
+        return f"{mask_url(url)[:80]!r} is no URL: it has no host, or one that cannot be"
+    return ""
+
+
+def base_fault(url: str) -> str:
+    """What is wrong with a URL that comes before paths, in words; "" for nothing."""
+    if "?" in url or "#" in url:
+        return f"paths come after base, which has no query: {mask_url(url)[:80]!r}"
+    return address_fault(url)

@@ -1,0 +1,57 @@
+"""Values that steps use before any step can have saved them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from osbench.worker.scenarios.flow import placeholders
+
+Step = Mapping[str, Any]
+
+
+def unsaved(
+    on_start: Iterable[Step],
+    steps: Iterable[Step],
+    branches: Iterable[Iterable[Step]],
+    on_stop: Iterable[Step],
+) -> Iterator[str]:
+    """What is used of a flow and cannot be there, in words; a message for each name.
+
+    A virtual user keeps what was saved. So a branch may use what another one saves, which it has
+    in some of its iterations.
+    """
+    first, always, last = list(on_start), list(steps), list(on_stop)
+    parts = [list(branch) for branch in branches]
+    by_start = _saved(first)
+    of_branches = _saved(step for part in parts for step in part)
+    by_steps = by_start | _saved(always)
+    every = by_steps | of_branches | _saved(last)
+    told: set[str] = set()
+    # the steps come before those of branches, of which an earlier iteration may have made any
+    for part, before in (
+        (first, set[str]()),
+        (always, by_start | of_branches),
+        *((part, by_steps | of_branches) for part in parts),
+        (last, by_steps | of_branches),
+    ):
+        known = set(before)
+        for step in part:
+            for name in placeholders.names_of("saved", dict(step)):
+                if name not in known and name not in told:
+                    told.add(name)
+                    yield _message(name, step, every)
+            known |= _saved([step])
+
+
+def _saved(steps: Iterable[Step]) -> set[str]:
+    """The names that steps save; one that is never made saves none."""
+    made = (step.get("save") for step in steps if step.get("repeat") != 0)
+    return {str(name) for saves in made if isinstance(saves, Mapping) for name in saves}
+
+
+def _message(name: str, step: Step, every: set[str]) -> str:
+    if name not in every:
+        return f"{{saved.{name}}} is not saved by any step"
+    at = step.get("name") or step.get("path")
+    return f"{{saved.{name}}} is not saved by any step before {at!r}, which uses it"
