@@ -17,7 +17,7 @@ import psutil
 import pytest
 from oslo_config import cfg
 
-from helpers.processes import is_living
+from helpers.processes import command_of, is_living
 from osbench.common.config import config
 from osbench.common.errors import FleetError, StoreError
 from osbench.common.protocol import broker, redis_client
@@ -70,7 +70,7 @@ class Coordinator:
         return folder
 
     def find(self, word: str) -> psutil.Process:
-        return next(one for one in self.started if word in " ".join(one.cmdline()))
+        return next(one for one in self.started if word in command_of(one))
 
     def left(self) -> list[psutil.Process]:
         return [one for one in self.started if is_living(one)]
@@ -261,7 +261,7 @@ def test_a_watchdog_that_was_ended_is_replaced(
 
 
 def is_watchdog(process: psutil.Process) -> bool:
-    return is_living(process) and "watchdog.py" in " ".join(process.cmdline())
+    return is_living(process) and "watchdog.py" in command_of(process)
 
 
 @pytest.mark.usefixtures("runtime")

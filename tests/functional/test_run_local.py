@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from helpers.processes import command_of
 from helpers.runs import STATES, Finished, Site, by_iteration, checked, site
 from servers import CountingServer, RedisServer
 
@@ -339,7 +340,9 @@ def test_a_private_process_that_dies_is_reported_and_ends_the_run_soon(
     run = here.start("osbench-coord", "run", "--json", here.task(LONG))
     run.await_said("running")
     names = {"osbench-worker": "osbench.worker.main"}.get(victim, victim)
-    (first, *_) = [one for one in here.private() if re.search(names, " ".join(one.cmdline()[:5]))]
+    (first, *_) = [
+        one for one in here.private() if re.search(names, " ".join(command_of(one).split()[:5]))
+    ]
 
     first.kill()
 

@@ -1,4 +1,4 @@
-"""Whether a process that a test has to do with still lives."""
+"""Processes that a test has to do with, which may end at any moment."""
 
 import psutil
 
@@ -10,3 +10,11 @@ def is_living(process: psutil.Process | int) -> bool:
         return found.is_running() and found.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def command_of(process: psutil.Process) -> str:
+    """The command line of a process; "" once it has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""

@@ -19,7 +19,7 @@ import jsonschema
 import psutil
 
 from helpers.commands import environment
-from helpers.processes import is_living
+from helpers.processes import command_of, is_living
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
@@ -232,7 +232,7 @@ class Site:
         """Wait until local mode has left no process, socket or folder."""
         deadline = time.monotonic() + 30
         while self.private() or list(self.runtime.iterdir()):
-            left = [one.cmdline() for one in self.private()]
+            left = [command_of(one) for one in self.private()]
             assert time.monotonic() < deadline, (left, list(self.runtime.iterdir()))
             time.sleep(0.05)
 
