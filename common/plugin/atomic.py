@@ -57,6 +57,10 @@ class Names:
             known = self._numbered(name_of(name, NAME_CHARS))
         return known
 
+    def plain(self, name: object) -> str:
+        """A name as plain text; one that has a number is known to be that."""
+        return name if type(name) is str and name in self.ids else name_of(name, NAME_CHARS)
+
     def _numbered(self, name: str) -> int:
         known = self.ids.get(name)
         if known is None:
@@ -193,7 +197,7 @@ class ActionTimer:
     def __enter__(self) -> ActionTimer:
         recorder, name = self._recorder, self._name
         if recorder.profiler is not None:
-            self._span = recorder.profiler.open(name_of(name, NAME_CHARS))
+            self._span = recorder.profiler.open(recorder.names.plain(name))
         actions, outer, names = recorder.actions, recorder.open, recorder.names
         self._at = at = len(actions)
         self._outer = outer
