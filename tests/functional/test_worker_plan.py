@@ -84,6 +84,5 @@ def test_few_slow_iterations_are_planned_with_and_told() -> None:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert found["workloads"][0]["cost"]["service_s"] >= 3
-    # a busy machine measures no CPU time of it at all
-    words = ("only 1 iteration of the calibration ended", "was too little to be measured")
-    assert any(word in found["notes"][0] for word in words)
+    # what is said of its CPU time depends on the machine
+    assert any("only 1 iteration of the calibration ended" in note for note in found["notes"])
