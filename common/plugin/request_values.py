@@ -17,15 +17,15 @@ _NO_VALUE = re.compile("[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 _NO_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}]")
 
 
-def is_header_name(name: str) -> bool:
-    """Whether a header may have this name."""
+def is_token(name: str) -> bool:
+    """Whether a header, or a method, may have this name."""
     return _TOKEN.fullmatch(name) is not None
 
 
 def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
     """What is wrong with headers, in words that tell no value, which may be a secret."""
     for name, value in headers.items():
-        if not is_header_name(str(name)):
+        if not is_token(str(name)):
             yield f"{str(name)!r} is no name of a header"
         found = _NO_VALUE.search(value) if isinstance(value, str) else None
         if found is not None:

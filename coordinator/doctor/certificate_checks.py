@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from cryptography import x509
@@ -25,13 +26,13 @@ def look_at_certificates(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """All findings on the files of [messaging]."""
     messaging = conf.messaging
     if messaging.tls_ca_file:
-        option, path = "tls_ca_file", messaging.tls_ca_file
-        found = list(_looked_at(option, path, "the authority", _NEW_AUTHORITY))
+        found = _looked_at("tls_ca_file", messaging.tls_ca_file, "the authority", _NEW_AUTHORITY)
         # only one that is wrong is told: others see it in what it signed
         yield from (one for one in found if one.state != OK)
     if messaging.tls_certificate_file:
         option, path = "tls_certificate_file", messaging.tls_certificate_file
-        yield from _looked_at(option, path, "the certificate of this host", RENEW)
+        # those after the first are of authorities between
+        yield from islice(_looked_at(option, path, "the certificate of this host", RENEW), 1)
 
 
 def _looked_at(option: str, path: str, what: str, remedy: str) -> Iterator[Diagnosis]:
@@ -45,9 +46,6 @@ def _looked_at(option: str, path: str, what: str, remedy: str) -> Iterator[Diagn
             remedy=f"[messaging] {option} has to be a PEM file that this user may read",
         )
         return
-    if option == "tls_certificate_file":
-        # those after the first are of authorities between
-        del certificates[1:]
     for one in certificates:
         yield _validity(one, f"{what} ({option})", remedy)
 

@@ -16,7 +16,6 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import other_clients
 from osbench.coordinator.results.search.trials import GROWN
 from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.results.users.user_lives import UserLives
 from osbench.coordinator.sizing.planned_figures import compared_with_plan
 from osbench.coordinator.traces.analysis.sentences import words
 from osbench.coordinator.traces.collection.collector import Collected
@@ -66,7 +65,8 @@ class ReportBuilder:
             notes.append("interrupted before there was load")
         notes += self._stopped(outcomes, end)
         notes += [*end.losses, *end.remarks, *limits, *collected.notes]
-        notes += [f"{n}: {said}" for n, one in named for said in _too_few(one.statistics.lives)]
+        lives = [(name, one.statistics.lives) for name, one in named]
+        notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
         notes += left_behind(self.run_id, end.left_behind)
         notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
         notes += [
@@ -121,10 +121,6 @@ def _asked_for(outcome: WorkloadOutcome) -> Accounting:
     if outcome.offered.cut_short != "abort":
         return outcome.accounting
     return replace(outcome.accounting, not_started=0)
-
-
-def _too_few(lives: UserLives) -> list[str]:
-    return [lives.shortfall] if lives.shortfall else []
 
 
 def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:

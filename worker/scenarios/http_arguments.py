@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from osbench.common.masking import mask_url
-from osbench.common.plugin.request_values import header_faults
+from osbench.common.plugin.request_values import header_faults, is_token
 from osbench.common.plugin.signature import PLACEHOLDER, near
 
 _NUMBER = (int, float)
@@ -40,7 +39,6 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (Mapping, "an object"),
 )
 _SCHEMES = ("http", "https")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
@@ -50,7 +48,7 @@ def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
         if name == "url":
             yield from _url(place, value)
         elif name == "method":
-            if not isinstance(value, str) or not _TOKEN.fullmatch(value):
+            if not isinstance(value, str) or not is_token(value):
                 yield f"{place} must be a method such as GET, got {_kind(value)}"
         elif name == "status_code":
             if not isinstance(value, int) or isinstance(value, bool):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from osbench.common.plugin.request_values import is_header_name
+from osbench.common.plugin.request_values import is_token
 from osbench.coordinator.taskfile.recording.secret_arguments import (
     UnusedNames,
     argument_name,
@@ -66,7 +66,7 @@ class AnswerValues:
     def add(self, step: int, path: str, document: Any, headers: Mapping[str, str]) -> None:
         """Take in the answer to a request to `path`."""
         for name, value in headers.items():
-            if _HEADERS.search(name) and is_header_name(name):
+            if _HEADERS.search(name) and is_token(name):
                 self._take(
                     AnswerValue(step=step, path=f"header {name}", name=name, of="", value=value)
                 )

@@ -95,17 +95,19 @@ class KnownSecrets:
     LEAST = 8
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._by_start: dict[str, list[str]] = {}
-        for one in sorted(set(secrets), key=len, reverse=True):
-            if len(one) >= self.LEAST:
-                self._by_start.setdefault(one[: self.LEAST], []).append(one)
+        self._long = {one for one in secrets if len(one) >= self.LEAST}
+        #: Their lengths, longest first, by their first characters: tokens of a kind begin alike.
+        self._lengths: dict[str, list[int]] = {}
+        for start, length in sorted({(one[: self.LEAST], len(one)) for one in self._long}):
+            self._lengths.setdefault(start, []).insert(0, length)
 
     def split(self, text: str) -> Iterator[tuple[str, str]]:
         """What comes before each secret, and that secret; what is behind the last, and ""."""
         begin = at = 0
         while at <= len(text) - self.LEAST:
-            starts = self._by_start.get(text[at : at + self.LEAST], ())
-            found = next((one for one in starts if text.startswith(one, at)), "")
+            lengths = self._lengths.get(text[at : at + self.LEAST], ())
+            candidates = (text[at : at + length] for length in lengths)
+            found = next((one for one in candidates if one in self._long), "")
             if found:
                 yield text[begin:at], found
                 begin = at = at + len(found)

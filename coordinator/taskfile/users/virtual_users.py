@@ -82,8 +82,8 @@ def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
 def http_faults(workload: Workload) -> Iterator[Problem]:
     """An address or headers that no request can have."""
     place = inside(workload.place, "http")
-    fault = base_fault(workload.http.get("base") or "http://unused")
-    if fault:
+    base = workload.http.get("base")
+    if base and (fault := base_fault(base)):
         yield Problem(inside(place, "base"), fault)
     for fault in header_faults(workload.http.get("headers", {})):
         yield Problem(inside(place, "headers"), fault)

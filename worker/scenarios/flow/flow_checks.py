@@ -11,7 +11,7 @@ from osbench.common.plugin.request_values import (
     address_fault,
     base_fault,
     header_faults,
-    is_header_name,
+    is_token,
 )
 from osbench.worker.http import jsonpath
 from osbench.worker.scenarios.flow import placeholders
@@ -86,7 +86,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
             except jsonpath.BadPath as error:
                 yield str(error)
         elif path.lower().startswith("header "):
-            if not is_header_name(path[7:].strip()):
+            if not is_token(path[7:].strip()):
                 yield f"{path!r} names no header: {path[7:].strip()!r} is no name of one"
         elif path != "text":
             yield f"{path!r} is neither a JSONPath ($...), nor text, nor header NAME"

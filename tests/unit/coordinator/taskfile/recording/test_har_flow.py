@@ -381,6 +381,16 @@ def test_secrets_within_texts_are_all_replaced_however_many():
     ]
 
 
+def test_of_secrets_that_begin_alike_the_longest_is_replaced():
+    short, long = "secret-of-1", "secret-of-1-and-more"
+    start = entry("GET", f"{SITE}/start", headers={"Cookie": f"a={short}; b={long}"})
+    sent = entry("POST", f"{SITE}/sent", json_body={"text": f"<{long}> <{short}>"})
+
+    made = Made([start, sent], a="A", b="B")
+
+    assert made.steps[1]["json"]["text"] == "<B> <A>"
+
+
 def test_secrets_of_one_name_have_a_number_each():
     requests = [
         entry("GET", f"{SITE}/a", headers={"X-Token": f"secret{number:05}value"})
