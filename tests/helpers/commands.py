@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from helpers import forked_commands
+
 #: Where the commands lie that belong to the interpreter of the tests.
 BIN = Path(sys.executable).parent
 
@@ -25,13 +27,6 @@ def environment(home: Path) -> dict[str, str]:
 
 def coord(home: Path, *arguments: str, within_s: float = 240.0) -> subprocess.CompletedProcess[str]:
     """Run osbench-coord to its end; stdout and stderr apart, standard input empty."""
-    return subprocess.run(
-        ["osbench-coord", *arguments],
-        cwd=home,
-        env=environment(home) | LENIENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=within_s,
-        check=False,
+    return forked_commands.run(
+        arguments, folder=home, env=environment(home) | LENIENT, within_s=within_s
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 import jsonschema
 import psutil
 
+from helpers import forked_commands
 from helpers.commands import environment
 from helpers.processes import command_of, is_living
 from osbench.common.protocol import redis_keys
@@ -35,6 +37,8 @@ SCHEMA = json.loads(
 )
 STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
+#: Within this a command ends that is to end, seconds: machines that run tests are slow and shared.
+COMMAND_S = 240.0
 #: Machines that run tests are slow and shared: how late they are is not what is tested.
 LENIENT = {"benchmark": {"lag_limit_s": 60, "max_lag_s": 60}}
 
@@ -100,7 +104,7 @@ class Started:
         """Ctrl-C: the terminal signals the whole process group."""
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def finish(self, within_s: float = 120.0) -> Finished:
+    def finish(self, within_s: float = COMMAND_S) -> Finished:
         """Wait for the end."""
         out, _ = self.process.communicate(timeout=within_s)
         return Finished(code=self.process.returncode, out=out, err=self.said())
@@ -128,6 +132,7 @@ class Site:
         self.runtime.mkdir()
         self.data.mkdir(mode=0o700)
         self._started: list[Started] = []
+        self._ended = itertools.count()
         self.configure({})
 
     @property
@@ -175,11 +180,7 @@ class Site:
             process = subprocess.Popen(
                 [*self._within, command, *arguments],
                 cwd=self.home,
-                env={
-                    **environment(self.home),
-                    "XDG_RUNTIME_DIR": str(self.runtime),
-                    "TMPDIR": str(self.runtime),
-                },
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=file,
@@ -192,7 +193,22 @@ class Site:
 
     def coord(self, *arguments: str) -> Finished:
         """Run osbench-coord to its end."""
-        return self.start("osbench-coord", *arguments).finish()
+        if self._within:
+            return self.start("osbench-coord", *arguments).finish()
+        done = forked_commands.run(
+            arguments, folder=self.home, env=self._environment(), within_s=COMMAND_S
+        )
+        (self.home / f"stderr-coord-{next(self._ended)}").write_text(
+            done.stderr, "utf-8", errors="surrogateescape"
+        )
+        return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **environment(self.home),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "TMPDIR": str(self.runtime),
+        }
 
     def run(self, *arguments: str) -> Finished:
         """`osbench-coord run --json` to its end."""

@@ -1,0 +1,225 @@
+"""osbench-coord without the time of its imports: a process that has them forks each command.
+
+A command of osbench-coord takes about half a second of CPU to import its modules, and tests run
+hundreds. As a script this module is the process that has imported them; it forks a child for each
+request, which has the arguments, folder, environment and files of the request, its own session, and
+ends as any Python process does. Tests of what a process is from its start (signals, arguments that
+others can read, console scripts) and those of documents start the command as a shell does:
+`Site.start` and `helpers.machine`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import random
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NoReturn
+
+#: Largest request: arguments and environment, bytes.
+_REQUEST = 192 * 1024
+#: What the template sends of a command: its process id, later its status as of `waitpid`.
+_WORD = struct.Struct("q")
+#: Seconds until the template has imported all, on a machine with other work.
+_READY_S = 120.0
+#: Variables that Python reads when it starts.
+_STARTING = ("PYTHON", "LANG", "LC_")
+
+
+def run(
+    arguments: Sequence[str], *, folder: Path, env: Mapping[str, str], within_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run osbench-coord to its end in `folder`, with exactly this environment and empty stdin.
+
+    Raises AssertionError, which has what it said, if it has not ended `within_s` seconds later.
+    """
+    command = ["osbench-coord", *arguments]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        start = _fork if _can_be_forked(env) else _execute
+        pid, wait = start(arguments, folder, env, (out, err))
+        try:
+            code = wait(within_s)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+            if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
+                raise
+            said = f"{_text(out)}\n{_text(err)}"[-4000:]
+            raise AssertionError(f"{command} does not end within {within_s} s: {said}") from None
+        return subprocess.CompletedProcess(command, code, _text(out), _text(err))
+
+
+#: Process id of a started command, and what waits for its exit code.
+Started = tuple[int, Callable[[float], int]]
+
+
+def _execute(
+    arguments: Sequence[str], folder: Path, env: Mapping[str, str], files: Sequence[IO[bytes]]
+) -> Started:
+    """Start the command as a shell does."""
+    out, err = files
+    process = subprocess.Popen(
+        ["osbench-coord", *arguments],
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        start_new_session=True,
+    )
+    return process.pid, process.wait
+
+
+def _fork(
+    arguments: Sequence[str], folder: Path, env: Mapping[str, str], files: Sequence[IO[bytes]]
+) -> Started:
+    """Have the template fork it."""
+    ours, theirs = socket.socketpair()
+    request = json.dumps({"arguments": arguments, "folder": str(folder), "env": dict(env)}).encode()
+    assert len(request) < _REQUEST
+    with theirs, Path(os.devnull).open("rb") as nothing:
+        numbers = [file.fileno() for file in (nothing, *files, theirs)]
+        socket.send_fds(_template(), [request], numbers)
+    ours.settimeout(_READY_S)
+    pid = _received(ours)
+
+    def wait(within_s: float) -> int:
+        ours.settimeout(within_s)
+        with ours:
+            return os.waitstatus_to_exitcode(_received(ours))
+
+    return pid, wait
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", errors="surrogateescape")
+
+
+def _can_be_forked(env: Mapping[str, str]) -> bool:
+    """Whether Python would read at its start what the template has read, and nobody measures."""
+    measured = any(name.startswith("COV") for name in env)
+    return not measured and _starting(env) == _starting(os.environ)
+
+
+def _starting(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(_STARTING)}
+
+
+@functools.cache
+def _template() -> socket.socket:
+    """The way to this process's template, which ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _REQUEST)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def _received(connection: socket.socket) -> int:
+    data = connection.recv(_WORD.size, socket.MSG_WAITALL)
+    assert data, "the template of osbench-coord has ended"
+    (word,) = _WORD.unpack(data)
+    return int(word)
+
+
+def import_all() -> None:
+    """Import the modules that commands import, so that a child finds them."""
+    for package in ("osbench.common", "osbench.coordinator"):
+        found = importlib.import_module(package)
+        for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+            # what an optional dependency is missing for is missing for the command, too
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
+    # a child that ends would look through all of it, and copy each page on the way
+    gc.freeze()
+
+
+def serve(control: socket.socket) -> None:
+    """Fork a command for each request; returns in the child, and ends with the tests' process."""
+    running: dict[int, socket.socket] = {}
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    while True:
+        ready, _, _ = select.select([control, reading], [], [])
+        if reading in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(reading, 4096)
+            _report(running)
+        if control not in ready:
+            continue
+        request, files, _, _ = socket.recv_fds(control, _REQUEST, 4)
+        if not request:
+            os._exit(0)
+        status = socket.socket(fileno=files.pop())
+        child = os.fork()
+        if child == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _become(json.loads(request), files)
+            return
+        for file in files:
+            os.close(file)
+        status.sendall(_WORD.pack(child))
+        running[child] = status
+
+
+def _report(running: dict[int, socket.socket]) -> None:
+    for child in list(running):
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            with running.pop(child) as connection, contextlib.suppress(OSError):
+                connection.sendall(_WORD.pack(status))
+
+
+def _become(request: Mapping[str, object], files: Sequence[int]) -> None:
+    """Make this process one that was started with what a request says."""
+    os.setsid()
+    os.chdir(str(request["folder"]))
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+    os.closerange(3, max(files) + 64)
+    os.environ.clear()
+    os.environ.update(request["env"])  # type: ignore[arg-type]
+    time.tzset()
+    tempfile.tempdir = None
+    random.seed()
+    sys.argv = ["osbench-coord", *request["arguments"]]  # type: ignore[misc]
+
+
+def main() -> NoReturn:
+    """Be the template, and then in each child the command."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    import_all()
+    serve(control)
+    control.detach()
+    from osbench.coordinator.main import main as command
+
+    sys.exit(command())
+
+
+if __name__ == "__main__":
+    main()
