@@ -1,9 +1,11 @@
 """Makes a virtual environment for make and installs into it what is named.
 
     python .ci/environment.py .venv -e '.[dev,rally]'
+    .venv/bin/python .ci/environment.py --bare services -r pins.txt
 
 uv installs, in a tenth of pip's time; it is put into the environment from the index that pip uses.
-Where it cannot be had, has failed, or pip has a setting that uv does not know, pip installs.
+Where it cannot be had, has failed, or pip has a setting that uv does not know, pip installs. With
+`--bare` the environment gets no pip: the uv or the pip of the Python that runs this installs.
 Uses only the standard library, and the Python that make was given.
 """
 
@@ -109,35 +111,38 @@ def run(command: Iterable[object], **options: object) -> subprocess.CompletedPro
     return subprocess.run(words, check=False, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
 
-def install_with_uv(python: Path, what: list[str]) -> str:
-    """Have uv install; returns why it did not, or ""."""
-    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+def install_with_uv(python: Path, installer: Path, what: list[str]) -> str:
+    """Have the uv of the Python `installer` install for `python`; returns why it did not, or ""."""
+    pip = [installer, "-m", "pip", "--disable-pip-version-check"]
     settings = settings_of(run([*pip, "config", "list"], capture_output=True).stdout)
     unknown = unknown_to_uv(settings)
     if unknown:
         return f"uv does not know pip's {', '.join(unknown)}"
-    say("getting uv, which installs faster than pip")
-    if run([*pip, "install", "--quiet", "uv"], capture_output=True).returncode:
-        return "uv cannot be had from the index that pip uses"
+    uv = installer.with_name("uv")
+    if not uv.exists():
+        say("getting uv, which installs faster than pip")
+        if run([*pip, "install", "--quiet", "uv"], capture_output=True).returncode:
+            return "uv cannot be had from the index that pip uses"
     say(f"installing {' '.join(what)} with uv")
-    uv = python.with_name("uv")
     command = [uv, "pip", "install", "--quiet", "--python", python, *what]
     failed = run(command, env=environment_for_uv(settings, os.environ)).returncode
     return "uv has failed" if failed else ""
 
 
 def main() -> int:
-    folder, *what = sys.argv[1:]
+    bare = sys.argv[1:2] == ["--bare"]
+    folder, *what = sys.argv[1 + bare :]
     begun = time.monotonic()
     python = Path(folder).absolute() / "bin" / "python"
+    installer = Path(sys.executable) if bare else python
     say(f"making the environment {folder} with Python {platform.python_version()}")
-    code = run([sys.executable, "-m", "venv", folder]).returncode
+    code = run([sys.executable, "-m", "venv", *(["--without-pip"] * bare), folder]).returncode
     if code:
         return code
-    why = install_with_uv(python, what)
+    why = install_with_uv(python, installer, what)
     if why:
         say(f"{why}: installing {' '.join(what)} with pip, which takes a minute or two")
-        pip = [python, "-m", "pip", "--disable-pip-version-check"]
+        pip = [installer, "-m", "pip", "--disable-pip-version-check", "--python", python]
         code = run([*pip, "install", "--quiet", *what]).returncode
     if code == 0:
         say(f"{folder} is ready after {time.monotonic() - begun:.0f} s")

@@ -15,6 +15,8 @@ from pathlib import Path
 from services.faults import Unavailable
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
+#: Makes an environment and installs into it.
+MAKER = Path(__file__).parents[3] / ".ci" / "environment.py"
 
 
 def cache() -> Path:
@@ -49,14 +51,10 @@ def install(names: Iterable[str], at_once: int = 2) -> dict[str, Path]:
 
 def _make(folder: Path, requirements: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    # The pip that runs is ours: one less to install in each environment.
-    pip += ["--python", str(folder / "bin" / "python")]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     for command in (
-        [sys.executable, "-m", "venv", "--without-pip", str(folder)],
-        # Python compiles what it imports: that is less than half of it.
-        [*pip, "install", "--quiet", "--no-compile", "--no-deps", "-r", str(requirements)],
-        [*pip, "check"],
+        [sys.executable, str(MAKER), "--bare", str(folder), "--no-deps", "-r", str(requirements)],
+        [*pip, "--python", str(folder / "bin" / "python"), "check"],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
