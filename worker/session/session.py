@@ -63,6 +63,8 @@ class Session:
             run=offer.run, incarnation=equipment.incarnation, session=offer.session
         )
         equipment.log.begin(offer.run)
+        #: When the coordinator was heard last, monotonic seconds; the shipper asks from its start.
+        self._heard = time.monotonic()
         spool = f"{equipment.incarnation}.{offer.membership[:32]}.blocks"
         self.outbox = Outbox(equipment.spool_dir / spool, equipment.spool_limit_bytes)
         self.shipper = Shipper(
@@ -85,8 +87,6 @@ class Session:
         self._version = 0
         self._lease_ns = 0
         self._record = b""
-        #: When the coordinator was heard last, monotonic seconds.
-        self._heard = time.monotonic()
         self._lock = threading.Lock()
         self._renew(offer.answers)
 

@@ -32,6 +32,7 @@ from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.refusals import Refusals
 from osbench.worker.session.session import Session
+from osbench.worker.session.shipper import Shipper
 
 RING = Keyring.generate()
 SEALER, VAULT = Sealer(RING), Vault(RING)
@@ -186,6 +187,23 @@ def quick(scenario):
 
 def nap(scenario):
     time.sleep(0.002)
+
+
+def test_what_a_shipper_asks_as_soon_as_it_is_there_can_be_answered(tmp_path, monkeypatch):
+    """Its thread may run before the constructor of the session goes on."""
+    asked = []
+
+    class Hasty(Shipper):
+        def __init__(self, *, patience_s, **more):
+            asked.append(patience_s())
+            super().__init__(patience_s=patience_s, **more)
+
+    monkeypatch.setattr("osbench.worker.session.session.Shipper", Hasty)
+
+    with desk(tmp_path, Preparing()):
+        pass
+
+    assert asked == [timers.RESEND_S]
 
 
 def test_a_workload_from_preparing_to_its_last_block(tmp_path):
