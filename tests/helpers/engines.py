@@ -262,19 +262,23 @@ class Books:
 
 
 class Gauge:
-    """How many are within at once, now and at most."""
+    """How many are within at once, now and at most since the last `reset`."""
 
     def __init__(self) -> None:
-        self._inside: list[None] = []
+        self._lock = threading.Lock()
+        self.now = 0
         self.most = 0
 
     def __enter__(self) -> None:
-        self._inside.append(None)
-        self.most = max(self.most, len(self._inside))
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
 
     def __exit__(self, *_: object) -> None:
-        self._inside.pop()
+        with self._lock:
+            self.now -= 1
 
-    @property
-    def now(self) -> int:
-        return len(self._inside)
+    def reset(self) -> None:
+        """Forget how many there were at most before now."""
+        with self._lock:
+            self.most = self.now

@@ -198,8 +198,8 @@ def test_a_lowered_share_sends_users_away(opened):
         engine.set_share(12)
         until(lambda: gauge.now > 3)
         engine.set_share(2)
-        until(lambda: gauge.now <= 2)
-        gauge.most = 0
+        until(lambda: len(engine.inflight) <= 2)
+        gauge.reset()
         until(lambda: books.complete(range(1, 401)))
 
     assert gauge.most <= 2
