@@ -2,12 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 # tests at the same time: most of them wait for processes and servers
-JOBS ?= 3
+JOBS ?= $(shell echo $$((2 * $$(nproc))))
 BIN := $(VENV)/bin
-# all tests but those of the lab, and those that want to be alone
-QUICK = --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone and not lab and not browser and not faults"
+# where to append what each test takes, such as build/costs.csv
+COSTS ?=
+PYTEST = $(BIN)/pytest $(if $(COSTS),--costs $(COSTS))
+SIDE_BY_SIDE = --numprocesses $(JOBS) --no-loadscope-reorder
+# what does not differ from Python to Python, or is slow where lines are counted
+COMMON = -m "not timing and not lab and not browser and not faults"
 # without functional tests, which start whole runs
 UNITS = tests/unit tests/property tests/contract
+# a run in local mode and one over two hosts
+SMOKE = tests/functional/test_smoke.py
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
 # so do the tests of other projects
@@ -39,14 +45,16 @@ LAB_COMMAND = PYTHONPATH=tests:tests/lab $(BIN)/python -m services
 
 # the charts of the HTML report, built from npm's packages
 ASSETS = coordinator/report/html/assets
+ASSET_SOURCES = package.json package-lock.json build.mjs entry.js
 BUILT_ASSETS = echarts.js LICENSE NOTICE
+ASSET_SUMS = built.sha256
 
 # schedules of `make protocol`, the seed of the first one, and a rule to leave out, or `each`
 SEEDS ?= 1000
 FIRST ?= 0
 WITHOUT ?=
 
-.PHONY: help setup demo test quick units coverage coverage-units lint types check clean bench docs
+.PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
 .PHONY: statistics pictures containers hosts soak audit sbom
 
@@ -54,8 +62,10 @@ help:
 	@echo "make setup   installs all that the other targets need into .venv"
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
-	@echo "make quick   the tests but those of the lab, of browsers and of faults; make coverage says which lines they do not run"
+	@echo "make quick   what to run before a commit, in under two minutes: units and two whole runs"
 	@echo "make units   the tests that start no whole run; make coverage-units says which lines they do not run"
+	@echo "make timing  the tests that compare real time: for an idle machine"
+	@echo "make costs   what each file of tests took: make test costs COSTS=build/costs.csv"
 	@echo "make check   lint, types and import rules"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
@@ -88,16 +98,26 @@ demo: $(VENV)/.ready
 	$(BIN)/python samples/demo.py
 
 test: $(VENV)/.ready
-	@code=0; \
-	$(BIN)/pytest --numprocesses $(JOBS) --no-loadscope-reorder -m "not alone" || code=1; \
-	$(BIN)/pytest -m alone || code=1; \
-	exit $$code
+	@mkdir -p build
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not timing"
 
 quick: $(VENV)/.ready
-	$(BIN)/pytest $(QUICK)
+	$(PYTEST) $(UNITS) $(SMOKE) $(SIDE_BY_SIDE) $(COMMON)
 
 units: $(VENV)/.ready
-	$(BIN)/pytest $(UNITS) $(QUICK)
+	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) $(COMMON)
+
+timing: $(VENV)/.ready
+	$(PYTEST) -m timing
+
+# a row a file, dearest first: CPU of its tests and of what they started, and time, in seconds
+costs:
+	@awk -F, '{ split($$4, name, "::"); file = name[1]; tests[file]++; time[file] += $$1; \
+		cpu[file] += $$2 + $$3; all_time += $$1; all_cpu += $$2 + $$3 } \
+		END { printf "%8s %8s %6s\n", "CPU s", "time s", "tests"; \
+		for (file in tests) printf "%8.1f %8.1f %6d %s\n", \
+			cpu[file], time[file], tests[file], file | "sort -rn"; \
+		close("sort -rn"); printf "%8.1f %8.1f %6d all\n", all_cpu, all_time, NR }' $(COSTS)
 
 # in all processes; the way in which older Pythons measure triples the time
 coverage-units: TESTED = $(UNITS)
@@ -105,7 +125,7 @@ coverage-units: FLOOR = --fail-under=88
 coverage coverage-units: $(VENV)/.ready
 	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
 	rm -rf build/coverage
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(QUICK)
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(SIDE_BY_SIDE) $(COMMON)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report $(FLOOR)
 
@@ -128,16 +148,17 @@ docs: $(VENV)/.ready
 assets-build:
 	rm -rf build/assets
 	mkdir -p build/assets
-	cp $(addprefix $(ASSETS)/,package.json package-lock.json build.mjs entry.js) build/assets/
+	cp $(addprefix $(ASSETS)/,$(ASSET_SOURCES)) build/assets/
 	cd build/assets && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
 
 assets: assets-build
 	cp $(addprefix build/assets/,$(BUILT_ASSETS)) $(ASSETS)/
+	cd $(ASSETS) && sha256sum $(ASSET_SOURCES) $(BUILT_ASSETS) > $(ASSET_SUMS)
 
-assets-check: assets-build
-	@for name in $(BUILT_ASSETS); do \
-		cmp build/assets/$$name $(ASSETS)/$$name || { echo "run make assets, and commit $$name"; exit 1; }; \
-	done
+# the sums say what was built from what: where they hold there is nothing to build again
+assets-check:
+	@cd $(ASSETS) && sha256sum --check --quiet $(ASSET_SUMS) || \
+		{ echo "charts are not what their sources build: run make assets, and commit $(ASSETS)"; exit 1; }
 
 pictures: $(VENV)/.ready
 	$(BIN)/python samples/screenshots.py
@@ -174,7 +195,7 @@ $(PEERS)/.ready: tests/bench/requirements.txt
 	@$(PYTHON) .ci/environment.py $(PEERS) -r tests/bench/requirements.txt
 	@touch $@
 
-bench: $(VENV)/.ready $(PEERS)/.ready
+bench: timing $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import resource
 import signal
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,14 @@ SEVERAL = (
     "test_services.py",
 )
 
+#: Files that share a RabbitMQ, which takes longer to start than most tests take.
+RABBITMQ = (
+    "test_rabbitmq_run.py",
+    "test_rabbitmq_users.py",
+    "test_readme.py",
+    "test_servers.py",
+)
+
 #: Seconds that a test may take to clean up after its timeout, before its process is ended.
 CLEAN_UP_S = 180
 
@@ -43,13 +54,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update-golden` and `--lab`."""
+    """Add the options of these tests."""
     parser.addoption(
         "--update-golden",
         action="store_true",
         help="write what the code prints now to tests/golden instead of comparing with it",
     )
     parser.addoption("--lab", metavar="DIR", help="use the lab that runs in this folder")
+    parser.addoption("--costs", metavar="CSV", help="append what each test took to a file")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,14 +73,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep standard error for what a test that hangs says at its end; name failures at once."""
     config.stash[STDERR] = os.dup(2)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Failures(config))
+        config.pluginmanager.register(Told(config))
+    if costs := config.getoption("--costs"):
+        config.pluginmanager.register(Costs(Path(costs)))
 
 
-class Failures:
-    """Names a test as soon as it fails: all tests take long, and may be cut off."""
+class Told:
+    """Names a test as soon as it fails, since a run may be cut off; skipped tests by reason."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._skipped: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Print the name of a test that failed, and the first line of why."""
@@ -76,6 +91,40 @@ class Failures:
             terminal = self._config.pluginmanager.get_plugin("terminalreporter")
             why = str(getattr(report.longrepr, "reprcrash", report.longrepr)).splitlines()
             terminal.write_line(f"\nfailed: {report.nodeid} ({report.when}): {''.join(why[:1])}")
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            self._skipped[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print a line for each reason, with how many tests it has kept from running."""
+        for reason, count in self._skipped.most_common():
+            terminalreporter.write_line(f"skipped {count}: {reason}")
+
+
+class Costs:
+    """Writes what each test took: seconds of time, of CPU, and of CPU of its processes; its name.
+
+    Processes count once they have ended and were waited for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[object]:
+        """Measure a test with its fixtures."""
+        before = self._now()
+        try:
+            return (yield)
+        finally:
+            spent = (after - at for after, at in zip(self._now(), before, strict=True))
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(",".join((*(f"{one:.3f}" for one in spent), item.nodeid)) + "\n")
+
+    @staticmethod
+    def _now() -> tuple[float, ...]:
+        own, others = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        cpu = (used.ru_utime + used.ru_stime for used in (own, others))
+        return time.monotonic(), *cpu
 
 
 def end_process(stderr: int) -> None:
@@ -103,11 +152,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
 
 
 class Scheduling(LoadFileScheduling):
-    """Gives a process the tests of a file; those that share a lab go to one process."""
+    """Gives a process the tests of a file; those that share a lab or a broker go to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
         folder, _, name = file.rpartition("/")
+        if folder == "tests/functional" and name in RABBITMQ:
+            return f"{folder} rabbitmq"
         if folder != "tests/lab":
             return file
         return f"{folder} {'services' if name in SEVERAL else 'keystone'}"

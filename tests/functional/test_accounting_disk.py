@@ -45,7 +45,7 @@ def test_a_full_disk_ends_the_run_with_its_reason(pair: Arena) -> None:
     assert "killed" not in status.out + status.err
     assert "no space left" in (status.out + status.err).lower()
     # workers are free though the disk is full
-    assert wait_until(pair.are_free, 60.0)
+    assert wait_until(pair.are_free)
     shown = pair.site.coord("results", load.run)
     assert shown.code in (0, 3), shown.err
     (pair.site.data / "runs" / FILLER).unlink()

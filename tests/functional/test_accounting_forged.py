@@ -29,7 +29,7 @@ def pair() -> Iterator[Arena]:
 
 
 def delete_an_entry(found: Arena, load: Load) -> None:
-    assert wait_until(found.attacker.delete_results, 30.0)
+    assert wait_until(found.attacker.delete_results)
 
 
 def reorder_entries(found: Arena, load: Load) -> None:

@@ -16,6 +16,7 @@ from helpers.runs import Site, Started, site
 from osbench.common.config.config import load
 from osbench.worker.process.health_check import complaints, states
 from servers import free_port, redis_server
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -44,7 +45,7 @@ def asked(here: Site, *what: str) -> tuple[int, str]:
     return done.code, done.out.strip()
 
 
-def await_true(condition: Callable[[], object], within_s: float = 60.0) -> None:
+def await_true(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline

@@ -17,7 +17,7 @@ from osbench.coordinator.runners.rps import Rps
 from osbench.coordinator.runners.stages import StagedRate
 from servers import CountingServer, counting_server
 
-pytestmark = [pytest.mark.functional, pytest.mark.alone]
+pytestmark = pytest.mark.functional
 
 BIN_S = 0.1
 STAGES = [{"duration": 1, "target": 500}, {"duration": 3, "target": 500}]
@@ -56,7 +56,8 @@ def until(attempts: int, outcome: Callable[[], float], wanted: float) -> float:
     return best
 
 
-def test_stages_over_four_workers_follow_the_plan_every_tenth_of_a_second(here: Site) -> None:
+@pytest.mark.timing
+def test_stages_over_four_workers_follow_the_plan_on_an_idle_machine(here: Site) -> None:
     expected = per_bin(planned(StagedRate({"stages": STAGES})), 40)
     task = ""
 
@@ -95,7 +96,8 @@ def test_poisson_arrivals_are_those_of_the_seed(here: Site, counting: CountingSe
     assert dues == pytest.approx(planned(Rps(config)), abs=2e-9)
 
 
-def test_users_are_added_over_the_ramp_and_the_warm_up_is_left_out(here: Site) -> None:
+@pytest.mark.timing
+def test_users_are_added_over_the_ramp_on_an_idle_machine(here: Site) -> None:
     runner = {"constant_for_duration": {"duration": 3, "concurrency": 8, "ramp_up": 2}}
     task = here.task(
         {"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": runner, "warmup": 1.5}
@@ -160,8 +162,9 @@ def stall_once(server: CountingServer, after_s: float) -> None:
     server.stall(STALL_S)
 
 
+@pytest.mark.timing
 @pytest.mark.timeout(600)
-def test_a_stall_shows_in_response_time_as_theory_says_and_not_in_service_time(here: Site) -> None:
+def test_a_stall_shows_in_response_time_as_theory_says_on_an_idle_machine(here: Site) -> None:
     here.configure({"benchmark": {"max_lag_s": 30, "lag_limit_s": 30}})
     runner = {"rps": {"times": TIMES, "rps": RATE, "max_concurrency": USERS}}
     theory = analytic(stall_at_s=8.0)

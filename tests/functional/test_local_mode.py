@@ -23,6 +23,7 @@ from osbench.common.errors import FleetError, StoreError
 from osbench.common.protocol import broker, redis_client
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import LocalMode, watchdog
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -104,7 +105,7 @@ def marked(runtime: Path) -> list[psutil.Process]:
     return [one for one in found if is_living(one)]
 
 
-def wait_until(true: Callable[[], bool], within_s: float = 20.0) -> bool:
+def wait_until(true: Callable[[], bool], within_s: float = PATIENCE_S) -> bool:
     give_up_at = time.monotonic() + within_s
     while not true():
         if time.monotonic() > give_up_at:

@@ -44,8 +44,6 @@ def is_right(verdict: Verdict, code: int = 0) -> None:
     # those of an interrupted load may have a gap where arrivals were returned
     assert due == pytest.approx([round(at) for at in due], abs=1e-3)
     assert len({round(at) for at in due}) == len(due) == sums["ok"]
-    # what the report says of a start is when it was, but for what the machine did in between
-    assert statistics.median(verdict.told_late()) < 0.02
 
 
 def test_wall_clocks_of_workers_count_for_nothing(
@@ -67,7 +65,10 @@ def test_wall_clocks_of_workers_count_for_nothing(
     cluster.end_workers()
 
 
-def test_workers_start_together_as_far_as_their_ways_are_even(cluster: NetCluster) -> None:
+@pytest.mark.timing
+def test_workers_start_together_as_far_as_their_ways_are_even_on_an_idle_machine(
+    cluster: NetCluster,
+) -> None:
     for name in WORKERS:
         cluster.start_on(name)
     cluster.await_idle(2)
@@ -82,6 +83,8 @@ def test_workers_start_together_as_far_as_their_ways_are_even(cluster: NetCluste
     apart = {}
     for name, verdict in (("near", near), ("even", even), ("uneven", uneven)):
         is_right(verdict)
+        # what the report says of a start is when it was, but for what the machine did in between
+        assert statistics.median(verdict.told_late()) < 0.02
         apart[name] = verdict.t0_on(FIRST) - verdict.t0_on(SECOND)
     print(f"first worker after the second, seconds: {apart}")
     # half of what the ways differ by, which no clock can tell; the rest is the machine

@@ -35,7 +35,7 @@ def slow_names(cluster: NetCluster) -> Iterator[Path]:
             log=where / "name_server.err",
         )
         try:
-            assert child.wait_until(log.exists, 30.0), child.tail()
+            assert child.wait_until(log.exists), child.tail()
             for name in (COORDINATOR, *WORKERS):
                 host = cluster.hosts[name]
                 host.hosts.write_text("127.0.0.1 localhost\n", "utf-8")

@@ -161,7 +161,8 @@ subtasks:
 """
 
 
-def test_users_that_are_not_due_yet_are_not_missing(machine: Machine) -> None:
+@pytest.mark.timing
+def test_users_that_are_not_due_yet_are_not_missing_on_an_idle_machine(machine: Machine) -> None:
     (machine.folder / "rising.yaml").write_text(RISING, encoding="utf-8")
 
     machine.run(

@@ -125,7 +125,7 @@ def test_a_killed_process_leaves_a_will_and_one_that_has_left_its_run_does_not(h
     (first,) = pids(here)
     os.kill(first, signal.SIGKILL)
     until(here.wills)
-    until(lambda: len(pids(here)) == 2, limit_s=60)
+    until(lambda: len(pids(here)) == 2)
     supervisor.terminate()
     supervisor.wait(60)
 
@@ -141,7 +141,7 @@ def test_a_process_is_replaced_while_redis_is_away_and_its_will_comes_later(
     redis.pause()
     try:
         os.kill(first, signal.SIGKILL)
-        until(lambda: len(pids(here)) == 2, limit_s=60)
+        until(lambda: len(pids(here)) == 2)
     finally:
         redis.resume()
     until(here.wills)

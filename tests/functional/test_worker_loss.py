@@ -163,7 +163,7 @@ def test_the_users_of_a_killed_worker_are_missing_since_it_fell_silent(
     held = 1 - (users / 2 * 2) / (users * duration_s)
     assert workload["offered"]["concurrency_held"] <= held
     assert [one["lost"] for one in workload["workers"] if one["pid"] == victim] == [True]
-    pattern = rf":{victim} fell silent \d s into the load and was declared lost [2-9] s later"
+    pattern = rf":{victim} fell silent \d+ s into the load and was declared lost \d+ s later"
     (note,) = [note for note in done.result["notes"] if re.search(pattern, note)]
     assert note.startswith("HttpRequests.check_request: worker ")
     assert re.search(rf"1 of them lost: \S+:{victim}\s*$", shown, re.M)

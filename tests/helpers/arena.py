@@ -22,12 +22,11 @@ from helpers.processes import is_living
 from helpers.runs import Cluster, Site, Started, site
 from osbench.coordinator.storage.resumable import PLAN
 from osbench.coordinator.storage.run_directory import RunDirectory
+from servers.child import PATIENCE_S
 from servers.fragile_redis import FragileRedis, fragile_redis
 from servers.iteration_log import IterationLog, iteration_log
 from servers.redis_proxy import RedisProxy, Tape, redis_proxy
 
-#: A machine that runs tests is slow and shared: within this all must happen that is to happen.
-PATIENCE_S = float(os.environ.get("OSBENCH_TEST_PATIENCE_S", "120"))
 #: Makes the clock of a host step and its name server slow; see the module in there.
 _HOST_FAULTS = Path(__file__).with_name("host_faults")
 #: A name of 127.0.0.1 that the hosts know.

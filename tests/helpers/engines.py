@@ -33,6 +33,7 @@ from osbench.worker.engine.open_engine import OpenEngine
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.user_plan import UserPlan
 from osbench.worker.engine.will_page import WillPage
+from servers.child import PATIENCE_S
 
 #: Kinds of virtual users.
 THREADS, COROUTINES = "threads", "coroutines"
@@ -115,7 +116,7 @@ async def nap(sleep_s: float) -> None:
         await asyncio.sleep(sleep_s)
 
 
-async def waited_for(event: threading.Event, limit_s: float = 20.0) -> None:
+async def waited_for(event: threading.Event, limit_s: float = PATIENCE_S) -> None:
     """Wait for an event, whatever kind of user this is."""
     if asyncio._get_running_loop() is None:
         event.wait(limit_s)
@@ -170,7 +171,7 @@ def arrivals(dues_ns: Sequence[int], first: int = 1, number: int = 1, workload: 
     return batch((first, first + len(dues_ns)), number=number, workload=workload, dues=dues)
 
 
-def until(met: Callable[[], Any], limit_s: float = 20.0) -> None:
+def until(met: Callable[[], Any], limit_s: float = PATIENCE_S) -> None:
     """Wait for a condition; fails where it is not met within a long time."""
     end = time.monotonic() + limit_s
     while not met():

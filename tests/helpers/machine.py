@@ -15,6 +15,7 @@ from pathlib import Path
 from helpers.commands import LENIENT, coord, environment
 from helpers.readme import REPOSITORY, Block
 from servers import Child, free_port, redis_executable
+from servers.child import PATIENCE_S
 
 
 class Machine:
@@ -66,7 +67,7 @@ class Machine:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(terminal.process.pid, signal.SIGINT)
-            terminal.process.wait(60.0)
+            terminal.process.wait(PATIENCE_S)
             terminal.end()
 
     def wait_for_workers(self, terminal: Child, count: int) -> None:

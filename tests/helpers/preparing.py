@@ -8,6 +8,7 @@ from typing import Any
 from helpers.engines import body
 from osbench.common.protocol.messages import Specification
 from osbench.worker.session.preparation import Prepared
+from servers.child import PATIENCE_S
 
 
 def specified(workload: int, scenario: str, **more: Any) -> Specification:
@@ -41,7 +42,7 @@ class Preparing:
     def prepare(self, specification: Specification) -> Prepared:
         gate = self.gates.get(specification.scenario)
         if gate is not None:
-            gate.wait(20)
+            gate.wait(PATIENCE_S)
         work = self.works[specification.scenario]
         if isinstance(work, BaseException):
             raise work

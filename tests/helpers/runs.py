@@ -31,6 +31,7 @@ from osbench.coordinator.local import watchdog
 from osbench.coordinator.report.run_facts import RunFacts, read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import RedisServer, folder
+from servers.child import PATIENCE_S
 
 SCHEMA = json.loads(
     (Path(__file__).resolve().parents[2] / "docs" / "results.schema.json").read_text("utf-8")
@@ -246,7 +247,7 @@ class Site:
 
     def await_nothing_left(self) -> None:
         """Wait until local mode has left no process, socket or folder."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while self.private() or list(self.runtime.iterdir()):
             left = [command_of(one) for one in self.private()]
             assert time.monotonic() < deadline, (left, list(self.runtime.iterdir()))
@@ -311,7 +312,7 @@ class Cluster:
         """Wait until exactly this number of workers is present and free."""
         client = self.redis.client()
         heartbeats = HeartbeatReader(client, Sealer(Keyring.load(self.site.data / "keys")))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             present = heartbeats.present()
             # one that waits in a run is idle too

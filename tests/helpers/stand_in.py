@@ -117,7 +117,7 @@ class Container:
     def await_ready(self, probe: Sequence[str]) -> None:
         """Wait until its probe exits with 0."""
         ready: Callable[[], bool] = lambda: self.root.run(probe).returncode == 0  # noqa: E731
-        assert self._child.wait_until(ready, within_s=60.0), self._child.tail()
+        assert self._child.wait_until(ready), self._child.tail()
 
     def wait(self, within_s: float) -> int:
         """Wait until it ends by itself; returns its exit code."""

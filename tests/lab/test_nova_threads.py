@@ -18,7 +18,7 @@ from helpers.runs import Site, site
 from services import operations
 from services.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 
 BOOTS = 8
 #: Those that take calls from a queue; Nova's API is served by waitress either way.

@@ -32,7 +32,7 @@ ASKED = os.environ.get("OSBENCH_SELF_RALLY", "")
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.alone,
+    pytest.mark.timing,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(
         ASKED not in ("osbench", "both"),

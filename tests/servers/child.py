@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,16 +18,39 @@ from typing import NoReturn
 
 import pytest
 
+#: A machine that runs tests is slow and shared: within this all must happen that is to happen.
+PATIENCE_S = float(os.environ.get("OSBENCH_TEST_PATIENCE_S", "120"))
+
 # Reads until the tests' process is gone, however it went, then ends the server's process group
 # and removes its folder. A server that was stopped in good order has ended its leash before.
 LEASH = 'cat >/dev/null; kill -KILL "-$1"; rm -rf -- "$2"'
 
 
+#: Below the ports that Linux gives to outgoing connections: no client takes one of these.
+_PORTS = range(10_000, 32_000)
+#: So many processes of tests have ports of their own; each hands all of its out before any again.
+_SHARES = 16
+
+
+def _shared_out() -> Iterator[int]:
+    share = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _SHARES
+    mine = _PORTS[share::_SHARES]
+    first = random.randrange(len(mine))
+    return itertools.cycle([*mine[first:], *mine[:first]])
+
+
+_ports = _shared_out()
+
+
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port of 127.0.0.1 that is free, and that this process's tests were not given lately."""
+    for port in _ports:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            # what has just ended there may be waiting for its last packets
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("ports do not end")
 
 
 def missing(reason: str) -> NoReturn:
@@ -70,7 +95,7 @@ class Child:
             start_new_session=True,
         )
 
-    def wait_until(self, ready: Callable[[], bool], within_s: float) -> bool:
+    def wait_until(self, ready: Callable[[], bool], within_s: float = PATIENCE_S) -> bool:
         """Whether `ready` came true within the time; False at once where the server has ended."""
         deadline = time.monotonic() + within_s
         while self.process.poll() is None and time.monotonic() < deadline:

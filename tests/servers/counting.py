@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+from servers.child import PATIENCE_S
+
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
 
 
@@ -58,12 +60,12 @@ class CountingServer:
     def start(self) -> None:
         """Listen; returns when connections are taken."""
         self._thread.start()
-        assert self._ready.wait(10.0)
+        assert self._ready.wait(PATIENCE_S)
 
     def stop(self) -> None:
         """Close the socket and every connection."""
         self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(10.0)
+        self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
         try:

@@ -94,7 +94,7 @@ def iteration_log(folder: Path) -> Iterator[IterationLog]:
         log=folder / "iterations.err",
     )
     try:
-        assert child.wait_until(said.exists, 30.0), child.tail()
+        assert child.wait_until(said.exists), child.tail()
         log.port = int(said.read_text("utf-8"))
         yield log
     finally:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from servers.child import PATIENCE_S
 from servers.resp import Frames, NotResp, arguments, command
 
 #: Kinds of meddling, in the order in which they are tried.
@@ -114,12 +115,12 @@ class RedisProxy:
     def start(self) -> None:
         """Listen; returns when connections are taken."""
         self._thread.start()
-        assert self._ready.wait(10.0)
+        assert self._ready.wait(PATIENCE_S)
 
     def stop(self) -> None:
         """Close the socket and every connection."""
         self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(10.0)
+        self._thread.join(PATIENCE_S)
 
     def cut(self, for_s: float) -> None:
         """Close all connections; those made within the time are closed, too."""

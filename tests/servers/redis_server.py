@@ -81,7 +81,7 @@ class RedisServer:
             self._child = child.Child(
                 self.command(), folder=self.folder, log=self.folder / "redis.log"
             )
-            if self._child.wait_until(self.is_ours, within_s=15.0):
+            if self._child.wait_until(self.is_ours):
                 return
             said = self._child.tail()
             self.kill()

@@ -94,7 +94,7 @@ def traced_shop(
             command = [str(python), __file__, name, *arguments]
             child = Child(command, folder=home, log=log, env=environment)
             stack.callback(child.end)
-            assert child.wait_until(lambda: "\n" in log.read_text(), 30.0), child.tail()
+            assert child.wait_until(lambda: "\n" in log.read_text()), child.tail()
             return log.read_text().splitlines()[0]
 
         stock = started("stock", "--planted", str(planted_s), "--every", str(every))

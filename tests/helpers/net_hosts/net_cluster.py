@@ -186,8 +186,9 @@ class NetCluster(Cluster):
             answered=frozenset(line.iteration for line in lines if line.answered),
         )
         problems = violations(told, seen)
-        if "Traceback" in done.err + "".join(worker.said() for worker in self.workers):
-            problems.append("a traceback")
+        for said in (done.err, *(worker.said() for worker in self.workers)):
+            if "Traceback" in said:
+                problems.append(f"a traceback: {said[said.index('Traceback') :][-2000:]}")
         return Verdict(done=done, sums=done.sums, problems=problems, rows=rows, lines=lines)
 
     def end_workers(self) -> None:

@@ -174,10 +174,10 @@ def test_waiting_for_leaders_ends_with_the_first_that_has_ended(start: Start) ->
     # nobody has waited for it: what is left of it counts as ended
     ends.kill()
 
-    begun = time.monotonic()
-    watchdog._await_end(leaders, 20.0)
+    # the other one sleeps for longer than a test may take
+    watchdog._await_end(leaders, 600.0)
 
-    assert time.monotonic() - begun < 20.0
+    assert lives.poll() is None
 
 
 def test_waiting_for_leaders_that_go_on_takes_as_long_as_it_may(start: Start) -> None:
