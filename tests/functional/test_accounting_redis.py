@@ -77,8 +77,9 @@ def test_a_replica_that_lags_behind_is_noticed(pair: Arena, after_s: float) -> N
     load = pair.start_load(CLOSED)
     pair.await_started(load, 50)
     time.sleep(after_s)
-    copy = pair.fragile.copied()
+    copy, turn = pair.fragile.copied(), turn_of(pair)
     time.sleep(1.5)
+    assert wait_until(lambda: turn_of(pair) > turn)
 
     pair.fail_over(copy)
 

@@ -32,7 +32,8 @@ def killed_at(found: Arena, load: Load, seconds: float) -> float:
     return time.monotonic()
 
 
-def test_a_killed_worker_costs_an_open_load_little(found: Arena) -> None:
+@pytest.mark.timing
+def test_a_killed_worker_costs_an_open_load_little_on_an_idle_machine(found: Arena) -> None:
     found.start_hosts(2)
     load = found.start_load(OPEN)
 

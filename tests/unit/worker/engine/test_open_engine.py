@@ -83,9 +83,9 @@ def test_arrivals_do_not_wait_for_others_to_end(opened):
 def test_batches_may_come_in_any_order_and_while_the_leader_sleeps(opened):
     with opened(t0_in_ns=0, max_lag_ns=10 * S) as engine:
         engine.set_share(4)
-        engine.add(arrivals([400 * MS, 410 * MS], first=3, number=1))
+        engine.add(arrivals([1500 * MS, 1510 * MS], first=3, number=1))
         time.sleep(0.05)
-        engine.add(arrivals([150 * MS, 405 * MS], first=1, number=2))
+        engine.add(arrivals([150 * MS, 1505 * MS], first=1, number=2))
         until(lambda: len(engine.rows) == 4)
 
     by_start = [row[ITERATION] for row in sorted(engine.rows, key=lambda row: row[STARTED])]

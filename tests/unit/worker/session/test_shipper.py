@@ -317,7 +317,8 @@ def test_the_next_workload_begins_where_the_last_one_ended(tmp_path):
     assert [block.workload for block in blocks] == sorted(block.workload for block in blocks)
 
 
-def test_the_first_results_travel_fast_and_later_ones_together(tmp_path):
+@pytest.mark.timing
+def test_the_first_results_travel_fast_and_later_ones_together_on_an_idle_machine(tmp_path):
     wire = Wire()
     with (
         closed(lambda scenario: time.sleep(0.001)) as engine,
