@@ -33,12 +33,16 @@ from typing import IO, NoReturn
 
 #: Largest request: arguments and environment, bytes.
 _REQUEST = 192 * 1024
-#: What the template sends of a command: its process id, later its status as of `waitpid`.
-_WORD = struct.Struct("q")
+#: What the template sends of a command: its process id, later its status as of `waitpid`; and the
+#: CPU that it took with those that it has waited for, seconds.
+_WORD = struct.Struct("qd")
 #: Seconds until the template has imported all, on a machine with other work.
 _READY_S = 120.0
 #: Variables that Python reads when it starts.
 _STARTING = ("PYTHON", "LANG", "LC_")
+
+#: CPU of each command that was forked and has ended, seconds: no child of this process.
+cpu_s: list[float] = []
 
 
 def run(
@@ -96,12 +100,14 @@ def _fork(
         numbers = [file.fileno() for file in (nothing, *files, theirs)]
         socket.send_fds(_template(), [request], numbers)
     ours.settimeout(_READY_S)
-    pid = _received(ours)
+    pid, _ = _received(ours)
 
     def wait(within_s: float) -> int:
         ours.settimeout(within_s)
         with ours:
-            return os.waitstatus_to_exitcode(_received(ours))
+            status, spent_s = _received(ours)
+        cpu_s.append(spent_s)
+        return os.waitstatus_to_exitcode(status)
 
     return pid, wait
 
@@ -138,11 +144,11 @@ def _template() -> socket.socket:
     return ours
 
 
-def _received(connection: socket.socket) -> int:
+def _received(connection: socket.socket) -> tuple[int, float]:
     data = connection.recv(_WORD.size, socket.MSG_WAITALL)
     assert data, "the template of osbench-coord has ended"
-    (word,) = _WORD.unpack(data)
-    return int(word)
+    number, seconds = _WORD.unpack(data)
+    return int(number), float(seconds)
 
 
 def import_all() -> None:
@@ -183,16 +189,16 @@ def serve(control: socket.socket) -> None:
             return
         for file in files:
             os.close(file)
-        status.sendall(_WORD.pack(child))
+        status.sendall(_WORD.pack(child, 0.0))
         running[child] = status
 
 
 def _report(running: dict[int, socket.socket]) -> None:
     for child in list(running):
-        found, status = os.waitpid(child, os.WNOHANG)
+        found, status, used = os.wait4(child, os.WNOHANG)
         if found:
             with running.pop(child) as connection, contextlib.suppress(OSError):
-                connection.sendall(_WORD.pack(status))
+                connection.sendall(_WORD.pack(status, used.ru_utime + used.ru_stime))
 
 
 def _become(request: Mapping[str, object], files: Sequence[int]) -> None:
