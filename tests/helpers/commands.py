@@ -26,7 +26,9 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def coord(home: Path, *arguments: str, within_s: float = 240.0) -> subprocess.CompletedProcess[str]:
-    """Run osbench-coord to its end; stdout and stderr apart, standard input empty."""
-    return forked_commands.run(
-        arguments, folder=home, env=environment(home) | LENIENT, within_s=within_s
-    )
+    """Run osbench-coord to its end; stdout and stderr apart, standard input empty.
+
+    In local mode it has one worker process unless `--workers` asks for more.
+    """
+    env = environment(home) | LENIENT | {"OS_WORKER__PROCESSES": "1"}
+    return forked_commands.run(arguments, folder=home, env=env, within_s=within_s)

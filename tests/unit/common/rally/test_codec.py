@@ -12,7 +12,12 @@ from osbench.common.rally import importing
 from osbench.common.rally.context_object import codec
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
-importing.load()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rally() -> None:
+    """Rally and its plug-ins: collecting tests does not wait for them."""
+    importing.load()
 
 
 def credential(**more: Any) -> Any:
