@@ -5,7 +5,7 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import event, given
+from hypothesis import event, example, given
 
 from helpers.iterations import Iteration, columns, ok, statistics
 from osbench.common.histogram import Histogram, rank
@@ -64,6 +64,7 @@ def test_the_least_percentile_is_what_samples_of_no_time_make_of_it(values, perc
     assert found == ended[rank(len(ended), percent) - 1]
 
 
+@example(ticks=[*[1] * 8, 3, 4, 4], cuts=[])
 @given(ticks=st.lists(TICKS, min_size=1, max_size=60), cuts=st.lists(st.integers(0, 60)))
 def test_outliers_are_found_one_by_one_whatever_the_blocks(ticks, cuts):
     kind = PLUGINS.get("sla", "outliers")
