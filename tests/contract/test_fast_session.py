@@ -34,6 +34,7 @@ from osbench.worker.openstack.client_sessions import ClientSessions
 from osbench.worker.openstack.fast_session import FastSession
 from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay
 from osbench.worker.session.preparation import Preparation
+from servers.child import PATIENCE_S
 from servers.hostile_http import ANSWERS, FINE, HostileServer, hostile_server
 
 #: What our session makes of answers that requests takes otherwise, as in test_http_client.py.
@@ -151,7 +152,7 @@ def listening(talk: Callable[[socket.socket], None]) -> Iterator[int]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(10)
+        thread.join(PATIENCE_S)
 
 
 def secured(

@@ -11,6 +11,7 @@ import requests
 
 from helpers.driven import DRIVERS, LoopDriven, driven
 from osbench.worker.http.socket_client import SocketClient
+from servers.child import PATIENCE_S
 from servers.hostile_http import ANSWERS, BODY, FINE, HostileServer, hostile_server
 
 #: Outcome and status with our client and with requests, where they differ: what can be read in two
@@ -153,7 +154,7 @@ def test_a_connection_that_the_server_left_is_replaced_once(server, client, meth
 def test_a_late_second_answer_is_not_taken_for_that_of_the_next_request(server, client):
     server.second.clear()
     ours(client, "GET", f"{server.url}/late-second")
-    server.second.wait(20)
+    server.second.wait(PATIENCE_S)
 
     assert ours(client, "GET", f"{server.url}/plain") == ("ok", 200, b"fine")
     assert client.retried == 0

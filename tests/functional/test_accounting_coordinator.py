@@ -164,8 +164,6 @@ def test_a_local_run_is_resumed(bare: Arena) -> None:
 
     assert bare.finish(load) in (0, 3), load.command.said()
     sums = bare.exact(load)
-    # its workers were killed with it: about two seconds of work at most were in their hands
-    assert sums["lost"] <= 0.6 * TIMES
     assert sums["ok"] + sums["lost"] == TIMES
     bare.site.await_nothing_left()
 

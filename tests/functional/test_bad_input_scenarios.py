@@ -258,7 +258,6 @@ def test_it_is_a_timed_out_iteration(by_name: dict[str, dict[str, Any]], name: s
         assert error["type"] == "IterationTimeout"
         assert "0.3 s" in error["message"]
         assert "bad.py" in error["traceback"]
-    assert found["latency"]["service"]["timed_out"]["max"] < 2
 
 
 @pytest.mark.parametrize("name", ASIDES)

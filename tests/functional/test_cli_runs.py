@@ -12,13 +12,14 @@ import pytest
 import yaml
 
 from helpers.commands import coord
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
 
 def until_running(home: Path, run_id: str) -> dict:
     """The status of a detached run once its load is under way."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         status = json.loads(coord(home, "status", run_id, "--json").stdout)
         if status["status"] and status["status"]["settled"]:
@@ -28,7 +29,7 @@ def until_running(home: Path, run_id: str) -> dict:
 
 
 def until_over(home: Path, run_id: str) -> dict:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         status = json.loads(coord(home, "status", run_id, "--json").stdout)
         if status["state"] == "finished":
@@ -199,7 +200,7 @@ def test_a_run_whose_coordinator_was_killed_says_so_and_how_far_it_was(tmp_path:
 
     os.kill(int(lock.read_text()), signal.SIGKILL)
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while "running;" in (status := coord(tmp_path, "status", run_id)).stdout:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.runs import Cluster, Site, site
 from servers import free_port, redis_server
+from servers.child import PATIENCE_S
 from servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.functional
@@ -111,7 +112,7 @@ def fail_to_save(redis: RedisServer) -> None:
     # where a folder has its name, no snapshot can be put
     (redis.folder / "dump.rdb").mkdir()
     client.bgsave()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while client.info("persistence")["rdb_last_bgsave_status"] == "ok":
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics import parser
 
 from helpers.runs import Cluster, Started, site
 from servers import RedisServer
-from servers.child import free_port
+from servers.child import PATIENCE_S, free_port
 
 pytestmark = pytest.mark.functional
 
@@ -32,7 +32,7 @@ def await_metrics(
     port: int, process: Started, enough: Callable[[dict[str, Metric]], bool]
 ) -> dict[str, Metric]:
     """Scrape until the metrics are as wanted."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not enough(found := scrape(port)):
         assert process.process.poll() is None, process.said()
         assert time.monotonic() < deadline, process.said()

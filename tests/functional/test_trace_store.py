@@ -35,6 +35,7 @@ from osbench.worker.tracing.span_writer import SpanWriter
 from osbench.worker.tracing.store_queue import StoreQueue
 from osbench.worker.tracing.trace_ids import uuid_text
 from servers import redis_server
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -242,12 +243,12 @@ def test_what_comes_between_the_last_look_and_the_close_is_written(redis, monkey
             batch = super()._take()
             if not batch and not put.is_set():
                 put.set()
-                closing.wait(10.0)
+                closing.wait(PATIENCE_S)
             return batch
 
     monkeypatch.setattr(span_writer, "StoreQueue", Hesitant)
     writer = SpanWriter(redis.url, 600, 1000)
-    assert put.wait(10.0)
+    assert put.wait(PATIENCE_S)
     iterate(Tracer("key", "r", 1.0, writer, 1), 1)
     closer = threading.Thread(target=writer.close, args=(10.0,))
     closer.start()

@@ -89,7 +89,7 @@ def test_the_slow_the_failed_and_a_share_are_kept_and_the_rest_is_deleted(redis,
     assert with_cost.kept == (len(kept),)
     left = {key.decode().removeprefix("osprofiler_opt:") for key in client.scan_iter()}
     assert left == {uuid_form(trace_id) for trace_id in kept}
-    assert all(590 <= client.ttl(f"osprofiler_opt:{name}") <= 600 for name in left)
+    assert all(0 < client.ttl(f"osprofiler_opt:{name}") <= 600 for name in left)
     # all of them are in the table, whether kept or not
     trace_set = of_run(directory)
     assert len(trace_set.features) == trace_set.traced == trace_set.coverage.traces == 1000

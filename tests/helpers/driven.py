@@ -12,6 +12,7 @@ from osbench.worker.engine.loop.loop_thread import LoopThread
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.http_answer import HttpAnswer
+from servers.child import PATIENCE_S
 
 #: Kinds of drivers: blocking sockets, the event loop that engines use, and that of asyncio itself,
 #: which stands in where there is no uvloop.
@@ -60,7 +61,7 @@ def driven(kind: str, of_run: Sequence[str] = ()) -> Iterator[SocketClient | Loo
         thread = LoopThread(lambda _: None)
         yield LoopDriven(of_run, thread.loop)
         thread.stop()
-        thread._thread.join(20)
+        thread._thread.join(PATIENCE_S)
         assert thread.loop.is_closed()
     else:
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
@@ -69,4 +70,4 @@ def driven(kind: str, of_run: Sequence[str] = ()) -> Iterator[SocketClient | Loo
             serving.start()
             yield LoopDriven(of_run, loop)
             loop.call_soon_threadsafe(stop.set)
-            serving.join(20)
+            serving.join(PATIENCE_S)

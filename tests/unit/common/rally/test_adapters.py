@@ -15,6 +15,7 @@ from osbench.common.rally.adapters.trigger_adapter import trigger_class
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.sla.evaluator import SlaEvaluator
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(
     not importing.installed(), reason="the extra osbench[rally] is not installed"
@@ -158,7 +159,7 @@ def fired(action, config, trigger="event", **more):
     )
     hooks = HookExecutor([described], Plugins(), run="r1")
     hooks.look(1, 5)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while hooks.running:
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -21,12 +21,14 @@ from osbench.coordinator.hooks.sys_call import SysCall
 from osbench.coordinator.taskfile import load
 from osbench.coordinator.triggers.event import EventTrigger
 from osbench.coordinator.triggers.periodic import PeriodicTrigger
+from servers.child import PATIENCE_S
 
 SAMPLE = REPOSITORY / "samples" / "plugins" / "hook.py"
 NOW = Event(unit="time", value=1)
 
 PLUGIN = """
 import threading
+from servers.child import PATIENCE_S
 from osbench.plugin import hook
 
 RELEASE = threading.Event()
@@ -90,7 +92,7 @@ def hooks_of(plugins, name, config=None, unit="iteration", **trigger):
 
 def settled(hooks):
     """The report of the only hook, once all its actions have ended."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while hooks.running:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -290,7 +292,7 @@ def test_an_action_is_asked_to_end(plugins):
     hooks = hooks_of(plugins, "stoppable")
     hooks.look(0.0, 1)
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while hooks.running and time.monotonic() < deadline:
         hooks.stop()
         time.sleep(0.005)

@@ -23,6 +23,7 @@ from osbench.coordinator.web.access_tokens import Role
 from osbench.coordinator.web.live_documents import RunDocument
 from osbench.coordinator.web.request_guard import ABORT_KEY
 from osbench.coordinator.web.web_server import WebServer
+from servers.child import PATIENCE_S
 
 RUN = "20260401-120000-ab12"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -267,7 +268,7 @@ def test_an_abort_interrupts_the_coordinator(
     assert found.status_code == 202
     assert running.stdout is not None
     assert running.stdout.readline() == "interrupted\n"
-    assert running.wait(30) == 0
+    assert running.wait(PATIENCE_S) == 0
     assert client.post(f"/runs/{RUN}/abort", headers=own_page(client)).status_code == 409
 
 
@@ -275,7 +276,7 @@ def test_a_script_aborts_with_the_token(
     client: httpx.Client, running: subprocess.Popen[str]
 ) -> None:
     assert client.post(f"/runs/{RUN}/abort", headers=BEARER).status_code == 202
-    assert running.wait(30) == 0
+    assert running.wait(PATIENCE_S) == 0
 
 
 def test_aborts_by_get_are_refused(client: httpx.Client, running: subprocess.Popen[str]) -> None:
@@ -325,7 +326,7 @@ def test_browsers_that_send_only_an_origin_can_abort(
     headers = {**own_page(client), "Sec-Fetch-Site": "", "Origin": origin}
 
     assert client.post(f"/runs/{RUN}/abort", headers=headers).status_code == 202
-    assert running.wait(30) == 0
+    assert running.wait(PATIENCE_S) == 0
 
 
 def test_who_only_reads_sees_no_button_and_cannot_abort(

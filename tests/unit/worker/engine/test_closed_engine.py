@@ -24,6 +24,7 @@ from helpers.engines import (
 )
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
+from servers.child import PATIENCE_S
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
 
@@ -278,11 +279,11 @@ def test_users_request_work_before_they_need_it(closed):
     asked = threading.Event()
     with closed(request_work=asked.set) as engine:
         engine.set_share(1)
-        assert asked.wait(10)
+        assert asked.wait(PATIENCE_S)
         asked.clear()
         engine.add(batch((1, 101)))
 
-        assert asked.wait(10)
+        assert asked.wait(PATIENCE_S)
 
 
 def test_actions_outputs_and_sleep_stand_in_the_row(closed):

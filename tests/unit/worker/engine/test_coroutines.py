@@ -25,6 +25,7 @@ from osbench.worker.engine.asides import KINDS, OTHERS, Asides, tell_forgotten_a
 from osbench.worker.engine.engine import HeldLoop
 from osbench.worker.engine.loop import blocking_calls
 from osbench.worker.session.result_source import ResultSource
+from servers.child import PATIENCE_S
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
 OVER = threading.Event()
@@ -565,7 +566,7 @@ def test_a_loop_that_waits_is_not_blocked():
 
 def test_an_iteration_that_keeps_the_loop_is_timed_out_and_the_rest_can_be_taken_back():
     async def work(scenario):
-        OVER.wait(20)
+        OVER.wait(PATIENCE_S)
 
     with closed(work, timeout_s=0.05) as engine:
         engine.add(batch((1, 11)))

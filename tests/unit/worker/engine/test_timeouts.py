@@ -31,6 +31,7 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.protocol.exchanges import EXCHANGE, OWN, pack_kept
 from osbench.worker.engine.engine import IterationTimeout
 from osbench.worker.http.http_clients import HttpClients
+from servers.child import PATIENCE_S
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
 OVER = threading.Event()
@@ -47,7 +48,7 @@ def asleep_in_pieces(scenario):
 
 
 def blocked(scenario):
-    OVER.wait(20)
+    OVER.wait(PATIENCE_S)
 
 
 def lock_wait(scenario):
@@ -160,7 +161,7 @@ def test_where_it_stood_is_reported_once_without_our_frames():
     number, etype, message, stack = failure
     assert {row[FAILURE] for row in engine.rows} == {number}
     assert (etype, message) == ("IterationTimeout", "no end after 0.05 s")
-    assert "OVER.wait(20)" in stack
+    assert "OVER.wait(PATIENCE_S)" in stack
     assert "engine.py" not in stack
     assert stack.index("in run") < stack.index("in blocked")
 

@@ -18,6 +18,7 @@ from osbench.worker.engine.users import user_plan
 from osbench.worker.engine.users.pacing import Pacing
 from osbench.worker.engine.users.think_time import thinking
 from osbench.worker.engine.users.user_plan import NoRow, UserPlan, pause_ns
+from servers.child import PATIENCE_S
 
 ROWS = [{"name": "ann"}, {"name": "bob"}, {"name": "eve"}]
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE = range(6)
@@ -170,10 +171,10 @@ def test_a_user_that_was_replaced_does_not_begin_in_place_of_its_successor():
         threads.append(threading.current_thread())
         if len(threads) == 1:
             # a single call, which no exception ends
-            gate.wait(30)
+            gate.wait(PATIENCE_S)
         elif len(threads) == 2:
             gate.set()
-            threads[0].join(30)
+            threads[0].join(PATIENCE_S)
 
     with engines.closed(
         lambda scenario: None, users=THREADS, timeout_s=2.0, on_start=on_start

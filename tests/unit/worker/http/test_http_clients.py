@@ -33,6 +33,7 @@ from osbench.worker.http.socket_client import KEPT, SocketClient
 from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.wire_errors import CannotConnect, CannotSecure, ConnectTimedOut
+from servers.child import PATIENCE_S
 
 OWN = ["X-Osbench-Iteration: 7"]
 
@@ -367,7 +368,7 @@ def tls_server(certificate: Path, *, asks: Path | None = None) -> Iterator[Any]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        serving.join(10)
+        serving.join(PATIENCE_S)
 
 
 def test_tls_names_its_host_and_protocol_and_takes_up_its_session(client, tmp_path):

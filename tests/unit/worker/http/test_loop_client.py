@@ -18,6 +18,7 @@ from helpers.recording_server import RecordingServer, recording_server
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.on_loop.loop_pool import ORIGINS
 from osbench.worker.http.wire.wire_errors import EarlyEnd
+from servers.child import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(20)
+        thread.join(PATIENCE_S)
 
 
 def ended(connection: socket.socket) -> bool:

@@ -29,6 +29,7 @@ from osbench.worker.session import result_source as module
 from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.shipper import Shipper
+from servers.child import PATIENCE_S
 
 SEALER = Sealer(Keyring.generate())
 
@@ -373,7 +374,7 @@ def test_how_users_begin_and_end_is_shipped_also_after_the_load(tmp_path):
     ending = threading.Event()
 
     def on_stop(scenario):
-        ending.wait(20)
+        ending.wait(PATIENCE_S)
 
     with (
         closed(lambda scenario: None, on_start=lambda scenario: None, on_stop=on_stop) as engine,
@@ -490,7 +491,7 @@ def test_an_earlier_engine_is_shipped_until_its_last_iteration_has_ended(tmp_pat
     go = threading.Event()
     wire = Wire()
     with (
-        closed(lambda scenario: go.wait(20)) as first,
+        closed(lambda scenario: go.wait(PATIENCE_S)) as first,
         closed() as second,
         shipping(wire, tmp_path) as shipper,
     ):

@@ -14,6 +14,7 @@ from osbench.worker.tracing.iteration_profiler import SPAN_LIMIT
 from osbench.worker.tracing.profiling import Tracer, trace_headers
 from osbench.worker.tracing.task_profiler import TaskProfiler
 from osbench.worker.tracing.trace_ids import IdPool, span_text, uuid_text
+from servers.child import PATIENCE_S
 
 
 class Kept:
@@ -230,7 +231,7 @@ def test_an_abandoned_iteration_is_marked_and_later_calls_do_nothing(kept):
         running.append(profiler)
         profiler.start("hanging")
         reached.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         profiler.stop()
         with osprofiler.profiler.Trace("late"):
             late.append(trace_headers())
@@ -239,10 +240,10 @@ def test_an_abandoned_iteration_is_marked_and_later_calls_do_nothing(kept):
     running = []
     thread = threading.Thread(target=stuck)
     thread.start()
-    reached.wait(10)
+    reached.wait(PATIENCE_S)
     trace_id = tracer.abandon(running[0], ("TimedOut", "after 1 s"))
     go_on.set()
-    thread.join(10)
+    thread.join(PATIENCE_S)
 
     parents, infos = kept.tree()
     assert trace_id == kept.traces[0][0][0]
