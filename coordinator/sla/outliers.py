@@ -58,7 +58,7 @@ class Outliers(sla.Sla):
         times = (columns.ended - columns.started - columns.idle)[rows].astype(np.float64)
         if not len(times):
             return
-        # distances from a value in the middle: sums of the times themselves would lose digits; from a
+        # distances from a value in the middle: sums of the times themselves would lose digits. A
         # whole number, so that the mean of equal times is that time, and none of them an outlier
         middle = self._mean if self._count else float(np.rint(times.mean()))
         moved = times - middle
