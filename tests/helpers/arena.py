@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import redis
 
 from helpers.attacker import Attacker
 from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wrong_code
 from helpers.processes import is_living
-from helpers.runs import Cluster, Site, Started, site
+from helpers.runs import Cluster, Site, Started, free, site
+from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage.resumable import PLAN
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers.child import PATIENCE_S
@@ -343,15 +345,11 @@ class Arena(Cluster):
 
     def are_free(self) -> bool:
         """Whether the worker of every host that is up is idle and nobody's."""
-        done = self.site.coord("workers", "--json")
-        if done.code != 0:
+        try:
+            idle = {beat.label for beat in free(self.present())}
+        except (OsbenchError, redis.RedisError):
             return False
-        free = {
-            one["label"]
-            for one in json.loads(done.out)
-            if one["state"] == "idle" and not one["held_by"]
-        }
-        return free >= {host.label for host in self.hosts if host.is_up}
+        return idle >= {host.label for host in self.hosts if host.is_up}
 
     def heal(self) -> None:
         """End every fault that lasts, but for what has died."""

@@ -309,18 +309,18 @@ class Cluster:
         assert isinstance(found, list)
         return found
 
+    def present(self) -> list[Heartbeat]:
+        """The last heartbeat of every worker, as `workers` reads them. Raises redis.RedisError."""
+        keys = Sealer(Keyring.load(self.site.data / "keys"))
+        with contextlib.closing(self.redis.client()) as client:
+            return HeartbeatReader(client, keys).present()
+
     def await_idle(self, count: int) -> list[Heartbeat]:
         """Wait until exactly this number of workers is present and free."""
-        client = self.redis.client()
-        heartbeats = HeartbeatReader(client, Sealer(Keyring.load(self.site.data / "keys")))
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            present = heartbeats.present()
-            # one that waits in a run is idle too
-            if len(present) == count and not any(
-                beat.run or beat.state != "idle" for beat in present
-            ):
-                client.close()
+            present = self.present()
+            if len(present) == count == len(free(present)):
                 return present
             assert time.monotonic() < deadline, (present, [one.said() for one in self.workers])
             time.sleep(0.05)
@@ -346,6 +346,11 @@ class Cluster:
             return False
         with contextlib.closing(self.redis.client()) as client:
             return client.ttl(key) <= redis_keys.OVER_TTL_S
+
+
+def free(present: Sequence[Heartbeat]) -> list[Heartbeat]:
+    """Those of the workers that are idle and nobody's: one that waits in a run is idle, too."""
+    return [beat for beat in present if beat.state == "idle" and not beat.run]
 
 
 def by_iteration(rows: Sequence[Mapping[str, str]], *outcomes: str) -> set[int]:
