@@ -55,7 +55,7 @@ def run(keystone: Lab, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     created = coord(home, "deployment", "create", "--name", "lab", "--file", "lab.json")
     assert created.returncode == 0, created.stderr
-    ran = coord(home, "run", "task.yaml", "--json", "--deployment", "lab")
+    ran = coord(home, "run", "task.yaml", "--json", "--deployment", "lab", "--workers", "2")
     assert ran.returncode == 0, ran.stderr + ran.stdout
     result = json.loads(ran.stdout)
     rows = coord(home, "results", result["run_id"], "--csv")
