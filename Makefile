@@ -55,7 +55,7 @@ FIRST ?= 0
 WITHOUT ?=
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
-.PHONY: release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
+.PHONY: repeats release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
 .PHONY: statistics pictures containers hosts soak audit sbom
 
 help:
@@ -78,6 +78,7 @@ help:
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
 	@echo "make resume-moments  kills a run at 20 random moments and at named lines, and resumes it"
+	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
@@ -223,6 +224,11 @@ hosts: $(VENV)/.ready
 resume-moments: $(VENV)/.ready
 	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py \
 		tests/functional/test_resume_points.py -k "any_moment or points"
+
+# killed workers and runs, at many more moments than in `make test`
+repeats: $(VENV)/.ready
+	OSBENCH_LAB=small OSBENCH_LOSS_REPETITIONS=20 OSBENCH_KILL_REPETITIONS=5 $(BIN)/pytest \
+		tests/functional/test_worker_loss.py tests/lab/test_killed_run.py
 
 statistics: $(VENV)/.ready
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence

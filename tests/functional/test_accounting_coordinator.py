@@ -1,6 +1,6 @@
 """A coordinator that is killed, or sleeps: every iteration is accounted for all the same.
 
-OSBENCH_RESUME_MOMENTS sets at how many moments a run is killed and resumed (3 unless set).
+OSBENCH_RESUME_MOMENTS sets at how many moments a run is killed and resumed (2 unless set).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from helpers.arena import Arena, Load, arena, wait_until
 
 pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
-MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "3"))
+MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "2"))
 TIMES = 1200
 CLOSED = {"constant": {"times": TIMES, "concurrency": 8}}
 

@@ -11,9 +11,9 @@ from chaos.schedule import schedule_of
 
 pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(900)]
 
-#: Between them: killed workers, hosts and coordinators, rollbacks, failovers, meddling, attacks,
-#: two runs, two workloads, a context, Ctrl-C.
-SEEDS = (8, 22, 27, 30, 36, 41)
+#: Between them: a killed host, killed coordinators, rollbacks, a failover, lost replies, an attack,
+#: two workloads at once and in turn, a context, Ctrl-C.
+SEEDS = (27, 36, 41)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -15,7 +15,7 @@ OPEN = {"rps": {"rps": 2000, "times": 8000}}
 CLOSED = {"constant": {"times": 8000, "concurrency": 20}}
 
 
-@pytest.mark.parametrize(("workers", "runner"), [(50, OPEN), (10, CLOSED)])
+@pytest.mark.parametrize(("workers", "runner"), [(20, OPEN), (10, CLOSED)])
 def test_many_workers_bring_every_iteration_once_and_leave_no_key(
     tmp_path: Path, workers: int, runner: dict[str, Any]
 ):

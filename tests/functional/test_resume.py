@@ -1,6 +1,6 @@
 """Coordinators that are killed, at any moment, and runs that go on with another one.
 
-OSBENCH_RESUME_MOMENTS sets at how many random moments a run is cut off (3 unless set), and
+OSBENCH_RESUME_MOMENTS sets at how many random moments a run is cut off (2 unless set), and
 OSBENCH_RESUME_SEED which moments these are.
 """
 
@@ -28,7 +28,7 @@ from servers import CountingServer, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
 
-MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "3"))
+MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "2"))
 SEED = int(os.environ.get("OSBENCH_RESUME_SEED", "1"))
 
 CONTEXT = """

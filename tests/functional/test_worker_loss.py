@@ -1,6 +1,6 @@
 """Workers that are killed, stopped and drained under load: every iteration is accounted for.
 
-OSBENCH_LOSS_REPETITIONS sets how often a worker is killed in each test (5 unless set).
+OSBENCH_LOSS_REPETITIONS sets how often a worker is killed in each test (2 unless set).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from servers import CountingServer, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(1200)]
 
-REPETITIONS = int(os.environ.get("OSBENCH_LOSS_REPETITIONS", "5"))
+REPETITIONS = int(os.environ.get("OSBENCH_LOSS_REPETITIONS", "2"))
 TIMES = 800
 
 

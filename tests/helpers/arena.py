@@ -20,7 +20,7 @@ import redis
 from helpers.attacker import Attacker
 from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wrong_code
 from helpers.processes import is_living
-from helpers.runs import Cluster, Site, Started, free, site
+from helpers.runs import Cluster, Site, Started, asked, free, site
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage.resumable import PLAN
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -38,11 +38,7 @@ SLOW_NAME = "redis.test"
 def wait_until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
     """Whether a condition came true within the time."""
     deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    return all(time.monotonic() <= deadline for _ in asked(condition, 0.05))
 
 
 @dataclass(kw_only=True)

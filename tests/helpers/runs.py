@@ -81,6 +81,18 @@ def checked(workload: Mapping[str, Any]) -> dict[str, Any]:
     return sums
 
 
+def asked(condition: Callable[[], object], least_s: float) -> Iterator[None]:
+    """Ask until a condition is true, an entry for each time that it is not.
+
+    A condition that takes long is asked less often: who waits leaves the machine to others.
+    """
+    begun = time.monotonic()
+    while not condition():
+        yield
+        time.sleep(max(least_s, 2 * (time.monotonic() - begun)))
+        begun = time.monotonic()
+
+
 class Started:
     """A running command, as if in a separate terminal."""
 
@@ -98,9 +110,8 @@ class Started:
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         """Wait for something that comes true while the command runs."""
-        while not condition():
+        for _ in asked(condition, 0.01):
             assert self.process.poll() is None, self.said()
-            time.sleep(0.01)
 
     def interrupt(self) -> None:
         """Ctrl-C: the terminal signals the whole process group."""
