@@ -34,7 +34,8 @@ def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
     contexts = run.services.contexts
     for record in contexts.history.of(run.plan.number):
         found += _context(record, t0_at)
-    return tuple(sorted(found, key=lambda mark: (mark.from_s, mark.to_s, mark.kind, mark.text)))
+    # those of one instant in the order in which they came: two changes by `control` may share one
+    return tuple(sorted(found, key=lambda mark: (mark.from_s, mark.to_s, mark.kind)))
 
 
 def _ends(run: WorkloadRun) -> Iterator[Mark]:
