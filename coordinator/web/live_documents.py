@@ -45,7 +45,7 @@ class RunDocument:
         running = awaited or directory.coordinator() != 0
         status = directory.read("status.json")
         stamp = _stamp(directory)
-        due = stamp != self._stamp and time.monotonic() >= self._next_s
+        due = stamp != self._stamp and (time.monotonic() >= self._next_s or self._lacks(status))
         # where a run has ended there is a last time to look
         if due or not running:
             self._stamp = stamp
@@ -58,6 +58,12 @@ class RunDocument:
             **self._report,
             OVER: not running,
         }
+
+    def _lacks(self, status: dict[str, Any] | None) -> bool:
+        """Whether a workload has begun that the report does not have: it may be over soon."""
+        if status is None or self._failed:
+            return False
+        return int(status["workload"]) >= len(self._report.get("charts", ()))
 
     def _draw(self) -> None:
         """Make the report part anew; where that fails the last one stays."""

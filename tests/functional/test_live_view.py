@@ -107,8 +107,9 @@ def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -
 
 def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Browsed) -> None:
     cluster.await_idle(2)
-    short = {**WORKLOAD, "runner": {"constant_for_duration": {"duration": 6, "concurrency": 2}}}
-    task = cluster.site.task(short, short)
+    # the second one is long enough for a busy browser to load the page again
+    runners = [{"constant_for_duration": {"duration": s, "concurrency": 2}} for s in (2, 15)]
+    task = cluster.site.task(*({**WORKLOAD, "runner": runner} for runner in runners))
     run = cluster.site.start("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
     tab.goto(address(run))
     tab.expect_text("#live-state", re.compile("connected"))
@@ -158,6 +159,24 @@ def test_pages_suit_screens_and_people(
         if theme == "light":
             tab.click("#theme")
         tab.wait_until(lambda: tab.background() != before)
+        tab.assert_clean()
+
+
+def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Browsed) -> None:
+    run = made_run(tmp_path, 5000)
+    summary = run.read("summary.json")
+    (run.path / "summary.json").unlink()
+    run.write("status.json", dataclasses.asdict(snapshot()))
+    with serving(tmp_path, only=run.path.name) as server, held(run) as holder:
+        tab.goto(server.token_url)
+        tab.expect_text("#live-state", "running, 3 s, connected")
+
+        # by the last news there is a workload that the page has no section for
+        run.write("summary.json", {**summary, "workloads": summary["workloads"] * 2})
+        holder.kill()
+
+        tab.expect_text("#live-state", "the run has ended with exit code 0")
+        tab.expect_count("#w1-load", 1)
         tab.assert_clean()
 
 
@@ -238,6 +257,10 @@ def test_the_commands_of_the_page_on_it_serve_what_it_says() -> None:
         with machine.running(one) as terminal:
             page = opened(terminal)
             assert "Abort the run" in page
+            # the address is there a little before the run is
+            while not list(home.rglob("run.json")):
+                assert terminal.process.poll() is None, terminal.tail()
+                time.sleep(0.05)
         with machine.running(every) as terminal:
             page = opened(terminal)
             assert "<h1>Runs</h1>" in page

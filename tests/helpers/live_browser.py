@@ -15,6 +15,8 @@ from typing import Any, Self
 
 import pytest
 
+from servers.child import PATIENCE_S
+
 #: Where screenshots go, if anywhere.
 SHOTS = os.environ.get("OSBENCH_SCREENSHOTS", "")
 
@@ -24,8 +26,6 @@ window.violations = [];
 document.addEventListener("securitypolicyviolation",
   event => window.violations.push(event.violatedDirective + " " + event.blockedURI));
 """
-#: How long something may take on a machine that is busy, seconds.
-_PATIENCE_S = 60.0
 
 
 class Browsed:
@@ -37,7 +37,7 @@ class Browsed:
         self._expect, self._navigating = expect, Error
         self._context = context
         self._page = context.new_page()
-        self._page.set_default_timeout(_PATIENCE_S * 1000)
+        self._page.set_default_timeout(PATIENCE_S * 1000)
         self._errors: list[str] = []
         self._hosts: set[str] = set()
         self._page.add_init_script(_LISTEN)
@@ -111,19 +111,19 @@ class Browsed:
 
     def expect_text(self, selector: str, text: str | re.Pattern[str]) -> None:
         """Wait until an element contains a text."""
-        self._expect(self._page.locator(selector)).to_contain_text(text, timeout=_PATIENCE_S * 1000)
+        self._expect(self._page.locator(selector)).to_contain_text(text, timeout=PATIENCE_S * 1000)
 
     def expect_disabled(self, selector: str) -> None:
         """Wait until a button cannot be pressed."""
-        self._expect(self._page.locator(selector)).to_be_disabled(timeout=_PATIENCE_S * 1000)
+        self._expect(self._page.locator(selector)).to_be_disabled(timeout=PATIENCE_S * 1000)
 
     def expect_count(self, selector: str, count: int) -> None:
         """Wait until there are so many elements."""
-        self._expect(self._page.locator(selector)).to_have_count(count, timeout=_PATIENCE_S * 1000)
+        self._expect(self._page.locator(selector)).to_have_count(count, timeout=PATIENCE_S * 1000)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait for something that the page comes to show."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             # the page may be loading itself anew just now
             with contextlib.suppress(self._navigating):

@@ -71,13 +71,17 @@
     source.onopen = () => say("connected");
     source.onmessage = event => {
       show(changed(page, JSON.parse(event.data)));
-      if (page.begun && bar.dataset.begun === "no") return location.reload();
-      // a workload that has begun since then has no section on this page
-      if (page.charts && page.charts.length > Number(bar.dataset.workloads)) return location.reload();
-      if (!page.over) return say("connected");
-      close("ended");
-      // this server goes on: it has the report now
-      if (bar.dataset.after === "reload") location.reload();
+      if (page.over) {
+        close("ended");
+        // a server that goes on has the report now; that of the run itself ends with it, and a
+        // browser that asked again would have no page at all
+        if (bar.dataset.after === "reload") location.reload();
+        return;
+      }
+      // what has begun since then has no section on this page
+      const unseen = page.charts && page.charts.length > Number(bar.dataset.workloads);
+      if (unseen || (page.begun && bar.dataset.begun === "no")) return location.reload();
+      say("connected");
     };
     source.onerror = () => {
       if (source && source.readyState === EventSource.CLOSED) {

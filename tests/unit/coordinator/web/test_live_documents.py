@@ -97,6 +97,20 @@ def test_charts_that_are_expensive_are_drawn_less_often(
     assert second["charts"] is first["charts"]
 
 
+def test_charts_of_a_workload_that_has_begun_are_drawn_at_once(
+    going_on: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_documents, "SHARE", 1e-9)
+    document = RunDocument(going_on)
+    first = document()
+
+    os.utime(going_on.path / TIMELINE, ns=(1, 1))
+    going_on.write("status.json", dataclasses.asdict(snapshot(workload=1)))
+    second = document()
+
+    assert second["charts"] is not first["charts"]
+
+
 def test_a_report_that_cannot_be_drawn_leaves_the_rest(
     going_on: RunDirectory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
