@@ -186,18 +186,20 @@ def test_nothing_starts_at_or_after_the_stop_instant_and_the_rest_comes_back(ope
 
 
 def test_a_lowered_share_sends_users_away(opened):
-    gauge = Gauge()
+    gauge, go = Gauge(), threading.Event()
 
     async def work(scenario):
         with gauge:
+            await waited_for(go)
             await nap(0.005)
 
-    with opened(work, max_lag_ns=20 * S) as engine:
+    with opened(work, max_lag_ns=600 * S) as engine:
         books = Books(engine)
         engine.add(arrivals([n * MS // 2 for n in range(400)]))
         engine.set_share(12)
-        until(lambda: gauge.now > 3)
+        until(lambda: gauge.now == 12)
         engine.set_share(2)
+        go.set()
         until(lambda: len(engine.inflight) <= 2)
         gauge.reset()
         until(lambda: books.complete(range(1, 401)))
