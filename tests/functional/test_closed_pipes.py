@@ -10,6 +10,7 @@ import pytest
 
 from helpers.commands import environment
 from helpers.runs import Site, site
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -39,7 +40,7 @@ def test_a_run_whose_output_nobody_reads_ends_with_its_code(here: Site, form: st
         stderr=writing if not form else subprocess.PIPE,
         env=environment(here.home),
         cwd=here.home,
-        timeout=240,
+        timeout=PATIENCE_S,
         check=False,
     )
     os.close(writing)
@@ -60,7 +61,7 @@ def test_results_that_nobody_reads_to_the_end_are_no_failure(here: Site) -> None
             stdout=writing,
             env=environment(here.home),
             cwd=here.home,
-            timeout=240,
+            timeout=PATIENCE_S,
             check=False,
         ).returncode
         for form in ((), ("--json",), ("--csv",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -30,20 +29,14 @@ def begun(here: Site, *workloads: dict[str, Any]) -> Started:
     return run
 
 
-def status(here: Site) -> dict[str, Any]:
-    """How far the only run is; empty before its load."""
-    found = next(here.data.glob("runs/*/status.json"), None)
-    return json.loads(found.read_text()) if found is not None else {}
-
-
 def settled(here: Site) -> int:
     """Iterations that the run has counted."""
-    return int(status(here).get("settled", 0))
+    return int(here.status().get("settled", 0))
 
 
 def busy(here: Site) -> int:
     """Iterations that run."""
-    return int(status(here)["busy"])
+    return int(here.status()["busy"])
 
 
 def control(here: Site, *options: str) -> Finished:
@@ -96,7 +89,7 @@ def test_users_are_added_and_taken_away(here: Site) -> None:
     more = control(here, "--users", "6")
     run.wait_for(lambda: busy(here) == 6)
     paused = control(here, "--pause")
-    run.wait_for(lambda: status(here)["phase"] == "paused" and busy(here) == 0)
+    run.wait_for(lambda: here.status()["phase"] == "paused" and busy(here) == 0)
     again = control(here, "--resume-load")
     run.wait_for(lambda: busy(here) == 2)
     run.interrupt()

@@ -17,6 +17,7 @@ import pytest
 from helpers.commands import LENIENT, environment
 from helpers.readme import REPOSITORY
 from servers import folder
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -56,7 +57,7 @@ def processes(temporary: Path) -> list[psutil.Process]:
 def test_the_demo_runs_and_shows_a_slow_trace(temporary: Path) -> None:
     demo = start(temporary)
 
-    printed, _ = demo.communicate(timeout=240)
+    printed, _ = demo.communicate(timeout=PATIENCE_S)
 
     assert demo.returncode == 0, printed
     assert "Exit code 0" in printed
@@ -86,7 +87,7 @@ def test_an_ended_demo_leaves_nothing_behind(
         os.killpg(demo.pid, how)  # as a terminal does
     else:
         demo.send_signal(how)
-    demo.communicate(timeout=120)
+    demo.communicate(timeout=PATIENCE_S)
 
     assert demo.returncode == code
     assert not processes(temporary)
@@ -97,7 +98,7 @@ def test_a_killed_demo_leaves_no_process_behind(temporary: Path) -> None:
     demo = begin_load(temporary)
 
     demo.kill()
-    demo.communicate(timeout=120)
+    demo.communicate(timeout=PATIENCE_S)
 
     while processes(temporary):
         time.sleep(0.05)
@@ -111,7 +112,7 @@ def test_the_shop_says_that_its_port_is_in_use(temporary: Path) -> None:
             cwd=temporary,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
             check=False,
         )
 

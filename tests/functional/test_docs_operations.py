@@ -11,6 +11,7 @@ from helpers.machine import Machine
 from helpers.readme import blocks
 from osbench import __version__
 from servers import child, folder, free_port, redis_executable
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -24,7 +25,7 @@ def machine() -> Iterator[Machine]:
         [redis_executable(), "--port", "0", "--tls-port", str(free_port())],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     said = tried.stdout + tried.stderr

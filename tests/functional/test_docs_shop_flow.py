@@ -14,6 +14,7 @@ from helpers.commands import environment
 from helpers.machine import Machine
 from helpers.readme import REPOSITORY, blocks
 from servers import folder
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -98,7 +99,7 @@ def test_the_locust_file_runs_where_there_is_locust(machine: Machine) -> None:
             env=environment(machine.home),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
             check=False,
         )
 

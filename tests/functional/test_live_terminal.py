@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.commands import LENIENT, environment
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -100,7 +101,7 @@ def test_without_a_terminal_there_are_lines(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=True,
     )
 

@@ -25,6 +25,7 @@ from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.trace_set import of_run
 from osbench.coordinator.traces.output.waterfalls import Waterfall, WaterfallRow, waterfall
 from servers import RedisServer
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -125,7 +126,7 @@ def osprofilers(tmp_path: Path, redis: RedisServer, base_id: str) -> list[dict[s
         [*OSPROFILER, "trace", "show", base_id, "--html", "--out", str(page)],
         env=environment(tmp_path) | {"OSPROFILER_CONNECTION_STRING": redis.url},
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     found = re.search(r"var OSProfilerData = (.*?);\n", page.read_text("utf-8"), re.S)
     assert found is not None

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from helpers.commands import LENIENT, coord, environment
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -102,11 +103,11 @@ def test_ctrl_c_during_a_duel_compares_the_pairs_made_so_far(tmp_path: Path) -> 
         stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE_S
         while len([*runs.glob("*/summary.json")]) < 4 and time.monotonic() < deadline:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        printed, _ = process.communicate(timeout=120)
+        printed, _ = process.communicate(timeout=PATIENCE_S)
 
     result = json.loads(printed)
     assert process.returncode == 130

@@ -113,7 +113,7 @@ def test_a_search_whose_coordinator_is_killed_goes_on(here: Site) -> None:
         cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
         cluster.await_idle(1)
         run = here.start("osbench-coord", "run", *task(here, precision=0.4))
-        run.wait_for(lambda: "trial 4" in status(here.data))
+        run.wait_for(lambda: "trial 4" in here.status().get("search", ""))
 
         os.kill(run.process.pid, signal.SIGKILL)
         run.process.wait()
@@ -142,7 +142,7 @@ def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(here: Site) -
         arguments = task(here, precision=0.8, hold=3, scenario=sleeping)
         run = here.start("osbench-coord", "run", *arguments)
 
-        run.wait_for(lambda: "trial 2" in status(here.data) and all_busy(here.data))
+        run.wait_for(lambda: "trial 2" in here.status().get("search", "") and all_busy(here))
 
         # what it runs is lost with it
         os.kill(cluster.child_of(cluster.workers[0]), signal.SIGKILL)
@@ -162,16 +162,9 @@ def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(here: Site) -
     assert workload["search"]["kind"] == "found"
 
 
-def all_busy(data: Path) -> bool:
+def all_busy(here: Site) -> bool:
     """Each worker of the only run runs something."""
-    rows = json.loads(next(data.glob("runs/*/status.json")).read_text())["rows"]
-    return all(row["busy"] > 1 for row in rows)
-
-
-def status(data: Path) -> str:
-    """How far the only run is."""
-    found = next(data.glob("runs/*/status.json"), None)
-    return str(json.loads(found.read_text()).get("search", "")) if found is not None else ""
+    return all(row["busy"] > 1 for row in here.status()["rows"])
 
 
 #: A service with one server in each of a worker's two processes, 12.5/s in all.
@@ -281,7 +274,7 @@ def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
 
 def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None:
     run = here.start("osbench-coord", "run", *task(here))
-    run.wait_for(lambda: "trial" in status(here.data))
+    run.wait_for(lambda: "trial" in here.status().get("search", ""))
 
     refused = here.coord("control", "--rate", "5")
     run.interrupt()

@@ -23,6 +23,7 @@ from helpers.driver_environment import driver_environment
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
 from osbench_osprofiler import driver, hook
 from osbench_osprofiler.store_queue import StoreQueue
+from servers.child import PATIENCE_S
 from servers.traced_shop import KEY, traced_shop
 
 pytestmark = pytest.mark.functional
@@ -336,7 +337,7 @@ def test_processes_that_fork_write_every_event_once(redis, python, tmp_path, bef
         [str(python), "-W", "ignore", str(script), f"osbench+{redis.url}", BASE, before],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -355,7 +356,7 @@ def test_a_process_ends_in_time_though_the_store_hangs(redis, python, tmp_path):
         [str(python), str(script), f"osbench+{redis.url}", BASE, "used"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     redis.resume()

@@ -16,6 +16,7 @@ from osbench.common.config.config import load
 from osbench.common.errors import StoreError, StoreMissing
 from osbench.common.protocol.redis_client import check, connect
 from servers import redis_server
+from servers.child import PATIENCE_S
 from servers.secured_redis import SecuredRedis, new_secrets, secured_redis
 
 pytestmark = pytest.mark.functional
@@ -227,7 +228,7 @@ def test_openssl_agrees_that_old_protocols_are_refused(server: SecuredRedis) -> 
         input="",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from helpers import forked_commands
+from servers.child import PATIENCE_S
 
 #: Where the commands lie that belong to the interpreter of the tests.
 BIN = Path(sys.executable).parent
@@ -25,7 +26,9 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{kept['PATH']}"}
 
 
-def coord(home: Path, *arguments: str, within_s: float = 240.0) -> subprocess.CompletedProcess[str]:
+def coord(
+    home: Path, *arguments: str, within_s: float = PATIENCE_S
+) -> subprocess.CompletedProcess[str]:
     """Run osbench-coord to its end; stdout and stderr apart, standard input empty.
 
     In local mode it has one worker process unless `--workers` asks for more.

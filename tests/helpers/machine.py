@@ -45,7 +45,7 @@ class Machine:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"

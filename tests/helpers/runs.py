@@ -38,8 +38,6 @@ SCHEMA = json.loads(
 )
 STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
-#: Within this a command ends that is to end, seconds: machines that run tests are slow and shared.
-COMMAND_S = 240.0
 #: Machines that run tests are slow and shared: how late they are is not what is tested, and a
 #: worker process takes as long to start as most loads of tests.
 LENIENT = {"benchmark": {"lag_limit_s": 60, "max_lag_s": 60}, "worker": {"processes": 1}}
@@ -117,7 +115,7 @@ class Started:
         """Ctrl-C: the terminal signals the whole process group."""
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def finish(self, within_s: float = COMMAND_S) -> Finished:
+    def finish(self, within_s: float = PATIENCE_S) -> Finished:
         """Wait for the end."""
         out, _ = self.process.communicate(timeout=within_s)
         return Finished(code=self.process.returncode, out=out, err=self.said())
@@ -209,7 +207,7 @@ class Site:
         if self._within:
             return self.start("osbench-coord", *arguments).finish()
         done = forked_commands.run(
-            arguments, folder=self.home, env=self._environment(), within_s=COMMAND_S
+            arguments, folder=self.home, env=self._environment(), within_s=PATIENCE_S
         )
         (self.home / f"stderr-coord-{next(self._ended)}").write_text(
             done.stderr, "utf-8", errors="surrogateescape"
@@ -232,6 +230,11 @@ class Site:
         done = self.coord("results", run_id, "--csv")
         assert done.code == 0, done.err
         return list(csv.DictReader(io.StringIO(done.out)))
+
+    def status(self) -> dict[str, Any]:
+        """How far the only run is; empty before it says so."""
+        found = next(self.data.glob("runs/*/status.json"), None)
+        return json.loads(found.read_text("utf-8")) if found is not None else {}
 
     def facts(self, run_id: str) -> RunFacts:
         """What the directory of a run shows."""

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from helpers.commands import environment
 from servers import Child, free_port, redis_executable
+from servers.child import PATIENCE_S
 
 #: Paths that files speak of and containers see below their root.
 PATHS = re.compile(r"(?<![\w.-])/(?:etc/osbench|var/lib/osbench|run/osbench|tasks?\b)")
@@ -88,7 +89,7 @@ class Root:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=PATIENCE_S,
             check=False,
         )
 

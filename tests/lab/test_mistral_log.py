@@ -18,6 +18,7 @@ import pytest
 
 from helpers.lab.environment import environment
 from helpers.runs import Site, site
+from servers.child import PATIENCE_S
 from services import operations
 from services.lab import Lab
 
@@ -83,7 +84,7 @@ class Command:
             "execution-create", workflow, "-f", "value", "-c", "ID", *arguments, **variables
         ).strip()
 
-    def end_of(self, execution: str, within_s: float = 120.0) -> str:
+    def end_of(self, execution: str, within_s: float = PATIENCE_S) -> str:
         """The state in which an execution ended."""
         deadline = time.monotonic() + within_s
         while True:

@@ -15,6 +15,7 @@ import pytest
 from keystoneauth1 import session
 from osprofiler import profiler
 
+from servers.child import PATIENCE_S
 from services.catalogue import admin
 from services.lab import Lab
 
@@ -72,7 +73,9 @@ def spans(lab: Lab, trace_id: str) -> set[str]:
     return {f"{event['project']}/{event['name'].removesuffix('-start')}" for event in starts}
 
 
-def wait_for_spans(lab: Lab, trace_id: str, expected: set[str], within_s: float = 20.0) -> None:
+def wait_for_spans(
+    lab: Lab, trace_id: str, expected: set[str], within_s: float = PATIENCE_S
+) -> None:
     """Wait until a trace has these spans: some are written after the answer."""
     deadline = time.monotonic() + within_s
     while not expected <= spans(lab, trace_id):
@@ -167,7 +170,7 @@ def test_an_execution_leaves_spans_of_api_and_engine_in_each_trace(mistral: Lab)
     ask(**mistral_api, method="DELETE", path=f"/workbooks/{name}")
 
 
-def wait_for_state(lab: Lab, execution: str, within_s: float = 60.0) -> str:
+def wait_for_state(lab: Lab, execution: str, within_s: float = PATIENCE_S) -> str:
     """The state in which an execution ended."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -207,7 +210,7 @@ def test_a_boot_is_traced_through_four_services(nova: Lab) -> None:
     wait_for_spans(nova, trace_id, through)
 
 
-def boot_and_delete(lab: Lab, within_s: float = 120.0) -> str:
+def boot_and_delete(lab: Lab, within_s: float = PATIENCE_S) -> str:
     """The state that a server without a network reached; it is gone then."""
     flavors = ask(lab, "GET", "compute", "/flavors").json()["flavors"]
     (image,) = ask(lab, "GET", "image", "/v2/images?name=lab-image").json()["images"]

@@ -19,7 +19,7 @@ from typing import NoReturn
 import pytest
 
 #: A machine that runs tests is slow and shared: within this all must happen that is to happen.
-PATIENCE_S = float(os.environ.get("OSBENCH_TEST_PATIENCE_S", "120"))
+PATIENCE_S = float(os.environ.get("OSBENCH_TEST_PATIENCE_S", "300"))
 
 # Reads until the tests' process is gone, however it went, then ends the server's process group
 # and removes its folder. A server that was stopped in good order has ended its leash before.

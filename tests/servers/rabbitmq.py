@@ -102,7 +102,7 @@ class RabbitmqServer:
             input=typed,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=child.PATIENCE_S,
             check=True,
         ).stdout
 

@@ -71,7 +71,7 @@ def need_tls_and_permissions() -> None:
          "--user", "tried", "on", "%R~a"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=child.PATIENCE_S,
         check=False,
     )  # fmt: skip
     said = tried.stdout + tried.stderr

@@ -16,6 +16,7 @@ from helpers.net_hosts import probes
 from helpers.net_hosts.network import NetHost, Network, network
 from helpers.runs import Cluster, Finished, Site, Started, site
 from servers import RedisServer, folder
+from servers.child import PATIENCE_S
 from servers.iteration_log import Line
 
 COORDINATOR, REDIS = "coordinator", "redis"
@@ -168,7 +169,9 @@ class NetCluster(Cluster):
             )
         return found
 
-    def judge(self, run: Started, *, idempotent: bool = False, within_s: float = 240) -> Verdict:
+    def judge(
+        self, run: Started, *, idempotent: bool = False, within_s: float = PATIENCE_S
+    ) -> Verdict:
         """Wait for the end of a run of one workload, and compare what it says with what ran."""
         done = run.finish(within_s)
         run_id = done.result["run_id"]

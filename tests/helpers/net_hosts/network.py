@@ -19,7 +19,7 @@ import pytest
 
 from helpers.net_hosts import switch
 from helpers.net_hosts.switch import Cable
-from servers.child import Child, folder
+from servers.child import PATIENCE_S, Child, folder
 
 #: Addresses of the hosts: this with their numbers, from 1.
 NETWORK = "10.77.0."
@@ -94,7 +94,11 @@ class NetHost:
     def run(self, *command: str) -> str:
         """Run a command here to its end; returns what it printed. Raises AssertionError."""
         done = subprocess.run(
-            [*self.within(), *command], capture_output=True, text=True, timeout=60, check=False
+            [*self.within(), *command],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         assert done.returncode == 0, (command, done.stderr)
         return done.stdout

@@ -72,7 +72,6 @@ class Mistral(Service):
                 command=[*command, *config, "--server", "api,engine,executor"],
                 port=port,
                 ready=lambda: answers(f"http://127.0.0.1:{port}/"),
-                within_s=180.0,
             )
         ]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from servers.child import PATIENCE_S
 from services.faults import NotStarted
 
 #: How often a process is asked whether it is ready.
@@ -29,7 +30,7 @@ class Process:
     env: Mapping[str, str] = field(default_factory=dict)
     #: Whether it does its work; asked again and again.
     ready: Callable[[], bool]
-    within_s: float = 180.0
+    within_s: float = PATIENCE_S
     #: Port of 127.0.0.1 that it has to hold itself before `ready` is asked.
     port: int | None = None
 

@@ -46,7 +46,6 @@ class Rabbitmq(Service):
                 env=env,
                 port=broker.epmd_port,
                 ready=broker.epmd_answers,
-                within_s=60.0,
             ),
             Process(
                 name="rabbitmq",
@@ -54,7 +53,6 @@ class Rabbitmq(Service):
                 env=env,
                 port=broker.port,
                 ready=broker.is_ours,
-                within_s=180.0,
             ),
         ]
 

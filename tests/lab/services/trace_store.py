@@ -21,7 +21,6 @@ class Redis(Service):
                 command=redis.command(),
                 port=redis.port,
                 ready=redis.is_ours,
-                within_s=60.0,
             )
         ]
 
