@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -53,6 +54,9 @@ def test_a_rate_is_changed_paused_and_taken_up_again(here: Site) -> None:
     paused = control(here, "--pause")
     again = control(here, "--resume-load")
     slow = control(here, "--rate", "1")
+    # arrivals of the load before are granted up to there
+    found = re.search(r"from (\S+) s on", slow.err)
+    run.wait_for(lambda: found is None or here.status()["elapsed_s"] > 0.1 + float(found[1]))
     run.interrupt()
     done = run.finish()
 
