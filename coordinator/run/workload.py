@@ -337,6 +337,9 @@ class WorkloadRun:
         changed = {
             worker: {
                 "workload": self.plan.number,
+                # an earlier coordinator's worker may have dropped the workload meanwhile: the first
+                # record of this coordinator did not know of it yet
+                "specification": self.workers.specification,
                 "t0_at": t0_at,
                 "share": worker.share,
                 "generation": worker.generation,

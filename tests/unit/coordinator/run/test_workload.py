@@ -12,7 +12,7 @@ from helpers.memberships import handle
 from osbench.common.plugin.runner import Runner, Step
 from osbench.common.plugin.scenario import Scenario
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
-from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
+from osbench.coordinator.fleet.worker import LeaveReason, Readiness, WorkerHandle
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run.status import RunStatus
@@ -116,6 +116,20 @@ def test_a_run_that_breaks_under_load_closes_the_ledger(resumable, written):
     assert one.results.ledger.closed
     # one that another coordinator may go on with has not ended, for the journal
     assert [record["do"] for record in one.services.journal] == written
+
+
+def test_a_worker_that_is_told_of_a_load_can_prepare_it_anew():
+    one, worker = workload(Timed(), SimpleNamespace(look=lambda *_: None)), handle("w", share=2)
+    one.start(90.0)
+    worker.readiness = Readiness.READY
+    written: list[dict[WorkerHandle, dict[str, Any]]] = []
+    one.services.controls.write = written.append
+    one.services.pool.serving = lambda _: [worker]
+    one.workers.specification = b"digest"
+
+    one._write_controls()
+
+    assert [changes[worker]["specification"] for changes in written] == [b"digest"]
 
 
 def lost(silence_s: float, users: int) -> WorkerHandle:

@@ -653,6 +653,21 @@ def test_records_of_the_old_coordinator_are_not_followed(tmp_path):
         assert harness.refusals.counts() == {"other session": 1}
 
 
+def test_a_workload_that_was_dropped_under_a_new_coordinator_is_taken_up_again(tmp_path):
+    with running(tmp_path, quick) as harness:
+        digest = harness.control.specification
+        takeover(harness)
+        # the first record is written before it is known what the worker serves
+        harness.tell(workload=-1, specification=b"")
+        harness.tell(workload=0, specification=digest, share=2, generation=2)
+        harness.send(replace(batch((1, 4)), session="t"))
+        harness.await_prepared(0)
+        harness.tell()
+
+        until(lambda: harness.numbers() == [1, 2, 3])
+        assert harness.session.state == "running"
+
+
 # leaving
 
 
