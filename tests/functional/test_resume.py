@@ -23,6 +23,7 @@ import pytest
 
 from helpers.refolded import refolded, reported
 from helpers.runs import STATES, Cluster, Finished, Site, Started, site
+from osbench.common.protocol import timers
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import CountingServer, redis_server
 
@@ -186,6 +187,8 @@ def test_what_was_due_without_a_coordinator_is_dropped_and_not_made_up(
     time.sleep(1)
 
     name = kill(run)
+    # what was granted before goes on for as long
+    time.sleep(timers.HORIZON_S + 0.5)
     done = resumed(pair.site, name)
 
     sums = done.sums
