@@ -173,9 +173,16 @@ class Place:
         self.agent.start()
 
     def beat(self) -> Heartbeat:
-        data = self.client.get(redis_keys.worker("w"))
-        assert data is not None, "no heartbeat"
-        return Heartbeat.parse(SEALER.open(Heartbeat.KIND, data))
+        """The last heartbeat; that of a worker that got no core for a while has expired."""
+        found: list[bytes] = []
+
+        def there() -> bool:
+            data = self.client.get(redis_keys.worker("w"))
+            found.extend([data] if data is not None else [])
+            return bool(found)
+
+        until(there)
+        return Heartbeat.parse(SEALER.open(Heartbeat.KIND, found[0]))
 
     def beats_later(self, count: int = 2) -> Heartbeat:
         """A heartbeat that was sent some heartbeats after now."""
