@@ -119,13 +119,18 @@ def test_what_stays_the_same_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) 
 
     async def main() -> None:
         stream = Feed(lambda: {"n": 1}).stream()
-        found = [await anext(stream) for _ in range(4)]
+        comment = b": nothing new\n\n"
+        found = [await anext(stream)]
+        # on a busy machine the first document takes longer than silence may last
+        while len(found) < 2 or found[1] == comment:
+            found[1:] = [await anext(stream)]
+        found += [await anext(stream) for _ in range(2)]
         await stream.aclose()  # type: ignore[attr-defined]
 
         assert found[0] == b"retry: 2000\n\n"
         assert b'{"=":{"n":1}}' in found[1]
         # comments, so that nobody on the way closes it
-        assert found[2] == found[3] == b": nothing new\n\n"
+        assert found[2] == found[3] == comment
 
     run(main)
 
