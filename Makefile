@@ -9,7 +9,7 @@ COSTS ?=
 PYTEST = $(BIN)/pytest $(if $(COSTS),--costs $(COSTS))
 SIDE_BY_SIDE = --numprocesses $(JOBS) --no-loadscope-reorder
 # what does not differ from Python to Python, or is slow where lines are counted
-COMMON = -m "not timing and not lab and not browser and not faults"
+COMMON = not timing and not lab and not browser and not faults
 # without functional tests, which start whole runs
 UNITS = tests/unit tests/property tests/contract
 # a run in local mode and one over two hosts
@@ -62,8 +62,8 @@ help:
 	@echo "make setup   installs all that the other targets need into .venv"
 	@echo "make demo    a short profiled run against a small web service, in local mode"
 	@echo "make test    all tests that this machine can run"
-	@echo "make quick   what to run before a commit, in under two minutes: units and two whole runs"
-	@echo "make units   the tests that start no whole run; make coverage-units says which lines they do not run"
+	@echo "make quick   what to run before a commit, in under two minutes: most units and two whole runs"
+	@echo "make units   all tests that start no whole run; make coverage-units says which lines they do not run"
 	@echo "make timing  the tests that compare real time: for an idle machine"
 	@echo "make costs   what each file of tests took: make test costs COSTS=build/costs.csv"
 	@echo "make check   lint, types and import rules"
@@ -103,10 +103,10 @@ test: $(VENV)/.ready
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not timing"
 
 quick: $(VENV)/.ready
-	$(PYTEST) $(UNITS) $(SMOKE) $(SIDE_BY_SIDE) $(COMMON)
+	$(PYTEST) $(UNITS) $(SMOKE) $(SIDE_BY_SIDE) -m "$(COMMON) and not dear"
 
 units: $(VENV)/.ready
-	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) $(COMMON)
+	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) -m "$(COMMON)"
 
 timing: $(VENV)/.ready
 	$(PYTEST) -m timing
@@ -126,7 +126,7 @@ coverage-units: FLOOR = --fail-under=88
 coverage coverage-units: $(VENV)/.ready
 	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
 	rm -rf build/coverage
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(SIDE_BY_SIDE) $(COMMON)
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(SIDE_BY_SIDE) -m "$(COMMON)"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report $(FLOOR)
 

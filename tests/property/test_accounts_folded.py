@@ -53,6 +53,7 @@ def told(accounts: Accounts) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.dear
 @settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_a_directory_folds_to_what_the_live_run_had(seed: int) -> None:
@@ -100,6 +101,7 @@ def test_what_a_crash_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> No
             assert sums.settled == sums.planned
 
 
+@pytest.mark.dear
 @settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_any_order_of_blocks_settles_the_same(seed: int) -> None:

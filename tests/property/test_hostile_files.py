@@ -223,6 +223,7 @@ def test_a_task_file_is_read_or_refused(content):
         refuses(load, TaskError)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -67,6 +67,7 @@ SHOWN: dict[str, tuple[int, tuple[str, ...] | None]] = {
 }
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("first", range(FIRST, FIRST + SCHEDULES, 10))
 def test_nothing_is_lost_counted_twice_or_started_twice(first: int) -> None:
     for seed in range(first, first + 10):
@@ -75,6 +76,7 @@ def test_nothing_is_lost_counted_twice_or_started_twice(first: int) -> None:
         assert not found, f"make protocol FIRST={seed} SEEDS=1"
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("rule", SHOWN)
 def test_a_schedule_breaks_without_the_rule(rule: str) -> None:
     seed, faults = SHOWN[rule]

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def statistics_of(parts):
     return statistics
 
 
+@pytest.mark.dear
 @given(rows(), st.data())
 def test_statistics_depend_on_the_rows_alone(made, data):
     order = data.draw(st.permutations(made))

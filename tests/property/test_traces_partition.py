@@ -1,5 +1,6 @@
 """Whatever a trace looks like, the parts of its critical path sum to its root's duration."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def any_trace(draw):
     return Trace(trace_id="0" * 32, spans=tuple(spans))
 
 
+@pytest.mark.dear
 @settings(max_examples=200, deadline=None)
 @given(any_trace(), st.booleans())
 def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):

@@ -126,6 +126,7 @@ def wheel(folder: Path) -> None:
         )
 
 
+@pytest.mark.dear
 def test_pip_installs_where_uv_cannot_be_had(tmp_path: Path) -> None:
     wheel(tmp_path / "wheels")
     settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "wheels")}
@@ -150,6 +151,7 @@ def test_pip_installs_where_uv_cannot_be_had(tmp_path: Path) -> None:
     subprocess.run([installed, "-c", "import osbench_thing"], check=True, cwd=tmp_path)
 
 
+@pytest.mark.dear
 def test_what_cannot_be_installed_ends_with_pips_own_words(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT, "made", "osbench-thing"],

@@ -23,6 +23,7 @@ for name in ("Dummy.dummy", "NovaServers.boot_server", "KeystoneBasic.create_use
 """
 
 
+@pytest.mark.dear
 def test_the_client_libraries_of_a_scenario_are_imported_and_no_others() -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, check=True, timeout=120

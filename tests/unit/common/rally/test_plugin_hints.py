@@ -245,6 +245,7 @@ def test_a_folder_with_plugins_of_both(tmp_path: Path):
     assert plugins.scenario("Both.two").source == RALLY
 
 
+@pytest.mark.dear
 @pytest.mark.usefixtures("rally")
 def test_plugins_that_rally_finds_by_itself(tmp_path: Path):
     text = THEIRS.replace("from {beside} import PAUSE", "PAUSE = 1")

@@ -73,6 +73,7 @@ def test_a_scenario_is_shown_with_its_arguments() -> None:
     assert sample["scenario"] == {"HttpRequests.check_request": given}
 
 
+@pytest.mark.dear
 def test_examples_of_scenarios_have_arguments_of_the_right_types(tmp_path: Path) -> None:
     Path("mine.py").write_text(
         "from osbench.plugin import scenario\n\n"

@@ -159,6 +159,7 @@ def test_an_explanation_begins_with_its_answer(call, spans):
     assert [offset["host"] for offset in printed["clocks"]] == ["c", "w1"]
 
 
+@pytest.mark.dear
 def test_nothing_in_a_trace_steers_the_terminal(call, spans):
     """Names, hosts and services come from outside: an escape sequence is printed as text."""
     evil = "\x1b[2J\x9b2J"

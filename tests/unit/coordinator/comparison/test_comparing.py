@@ -36,12 +36,14 @@ def with_workload(run, **changed):
     return with_summary(run, workloads=[{**workload, **changed}])
 
 
+@pytest.mark.dear
 def test_equal_servers_are_called_different_in_5_of_100_comparisons_at_most():
     found = verdicts(QUEUE, 100, seed=4)
 
     assert sum(verdict != "no evidence" for verdict in found) <= 5
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_a_server_that_is_10_percent_slower_is_found(load):
     found = verdicts(Queue(load=load), 20, slower=1.1)

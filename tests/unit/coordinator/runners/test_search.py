@@ -164,6 +164,7 @@ def knee(service: float, servers: int, limit_s: float) -> float:
     return low
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("service", "servers", "limit_s"), [(100.0, 1, 0.1), (25.0, 4, 0.2)])
 def test_the_capacity_of_a_queue_is_bracketed_in_19_of_20_searches(service, servers, limit_s):
     capacity = knee(service, servers, limit_s)

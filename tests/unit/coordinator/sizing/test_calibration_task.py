@@ -33,6 +33,7 @@ def cut(one, lasts_s=10.0):
     return load, found
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("runner", "config", "users", "rate"),
     [

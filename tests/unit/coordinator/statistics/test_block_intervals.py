@@ -17,6 +17,7 @@ def matrix_of(instants_s, values_s):
     return matrix
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_intervals_hold_the_true_percentile_of_a_queue_in_95_of_100_runs(load):
     runs = 300

@@ -169,6 +169,7 @@ def uncovered(found: Will, started: set[int], granted: list) -> set[int]:
     return wrong
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("kind", ["closed", "open"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_process_killed_at_any_moment_has_started_nothing_that_its_will_denies(

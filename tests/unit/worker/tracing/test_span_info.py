@@ -135,6 +135,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.dear
 @given(st.dictionaries(st.text(), _VALUES))
 def test_every_info_is_valid_json(info):
     said = read(info_text(info))

@@ -364,6 +364,7 @@ def test_parts_that_no_request_can_have_are_left_out():
     assert not any("save" in step for step in made.steps)
 
 
+@pytest.mark.dear
 def test_secrets_within_texts_are_all_replaced_however_many():
     secrets = [f"secret{number:05}value" for number in range(600)]
     cookies = "; ".join(f"c{number}={secret}" for number, secret in enumerate(secrets))
@@ -402,6 +403,7 @@ def test_secrets_of_one_name_have_a_number_each():
     assert [step["headers"]["X-Token"] for step in made.steps] == ["a", "b", "c"]
 
 
+@pytest.mark.dear
 def test_many_requests_are_read_in_bounded_time():
     entries = [entry("GET", f"{SITE}/r{n}", status=302, redirect="/never") for n in range(1500)] + [
         entry("GET", f"{SITE}/list", answer=[{"id": n} for n in range(20_000)])

@@ -182,6 +182,7 @@ def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
         assert sum(one.excess_s for one in band.causes) == pytest.approx(band.excess_s, rel=1e-9)
 
 
+@pytest.mark.dear
 def test_p_values_of_causes_are_corrected_for_all_keys():
     """Of 1,900 parts that vary by chance the 60 greatest differences are all "significant"."""
     chance = np.random.default_rng(2)
@@ -192,6 +193,7 @@ def test_p_values_of_causes_are_corrected_for_all_keys():
     assert min(cause.p for cause in answer.bands[0].causes) > 0.05
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_clear_where_nothing_is_wrong(seed):
     def noise(work, chance):
