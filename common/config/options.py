@@ -233,7 +233,8 @@ _WORKER = [
     _whole(
         "virtual_users",
         256,
-        "Virtual users (concurrent iterations) of each worker process.",
+        "Virtual users (concurrent iterations) of each worker process that are threads. Those of "
+        "scenarios that are `async def` are coroutines: memory alone bounds their number.",
         low=1,
     ),
     cfg.StrOpt("label", default="", help="Name shown for this host's workers."),

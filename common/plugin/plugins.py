@@ -76,6 +76,11 @@ class ScenarioPlugin:
     prepare: Callable[[Mapping[str, Any], ContextEnvironment], tuple[Args, Args]] | None = None
 
     @property
+    def is_coroutine(self) -> bool:
+        """Its method is `async def`: virtual users are coroutines, not threads."""
+        return inspect.iscoroutinefunction(getattr(self.cls, self.method))
+
+    @property
     def address(self) -> str:
         """The name that unambiguously denotes this plug-in."""
         return self.name if "@" in self.name else f"{self.name}@{self.source}"

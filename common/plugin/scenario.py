@@ -23,6 +23,10 @@ R = TypeVar("R")
 #: Longest single sleep: the exception that ends a timed-out iteration cannot interrupt a sleep.
 PIECE_S = 1.0
 
+#: Most virtual users of a worker process that are coroutines: with many more their event loop
+#: keeps the interpreter's lock from the thread that sends heartbeats.
+MOST_COROUTINES = 100_000
+
 #: Attribute that `configure` leaves on a class or a method.
 MARK = "_osbench_scenario"
 

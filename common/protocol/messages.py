@@ -127,8 +127,9 @@ class Heartbeat(Message):
     label: str
     #: Version of osbench.
     version: str
-    #: Virtual users it can have.
+    #: Virtual users that it can have as threads, and as coroutines.
     capacity: int
+    coroutines: int
     #: idle, preparing, ready, running, draining, stuck.
     state: str
     #: New after every joining and leaving; an offer has to name it.

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from osbench.common.errors import FleetError
-from osbench.common.plugin.runner import Runner
-from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.fleet.worker import WorkerHandle, carried
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedUsers:
+    """The virtual users that a workload asks for."""
+
+    #: The workload's.
+    name: str
+    #: Of an open load 1: as many as are busy at once, which nobody knows before.
+    count: int
+    is_open: bool
+    #: They are coroutines, not threads.
+    coroutines: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,78 +28,91 @@ class WorkerNeeds:
 
     #: Worker processes, at least.
     workers: int
-    #: Virtual users at once, over all workers.
+    #: Virtual users at once over all workers, of both kinds and of each.
     users: int
-    #: Virtual users that a worker must have where it is the only one of a workload among others.
-    users_alone: int
+    threads: int
+    coroutines: int
+    #: Threads of a worker that is the only one of a workload among others.
+    threads_alone: int
 
 
-def needs(groups: Sequence[Sequence[Runner]]) -> WorkerNeeds:
-    """What groups of workloads ask for at most, each group under load at once.
-
-    Open runners need only one virtual user.
-    """
-    users = [[_users(runner) for runner in group] for group in groups]
+def needs(groups: Sequence[Sequence[AskedUsers]]) -> WorkerNeeds:
+    """What groups of workloads ask for at most, each group under load at once."""
+    several = [one for group in groups if len(group) > 1 for one in group]
     return WorkerNeeds(
-        workers=max(map(len, users)),
-        users=max(map(sum, users)),
-        users_alone=max((max(group) for group in users if len(group) > 1), default=1),
+        workers=max(map(len, groups)),
+        users=max(map(_count, groups)),
+        threads=max(_count(_of_kind(group, coroutines=False)) for group in groups),
+        coroutines=max(_count(_of_kind(group, coroutines=True)) for group in groups),
+        threads_alone=max(
+            (one.count for one in _of_kind(several, coroutines=False)),
+            default=1,
+        ),
     )
 
 
-def _users(runner: Runner) -> int:
-    return 1 if runner.OPEN else runner.concurrency
+def _of_kind(asked: Iterable[AskedUsers], *, coroutines: bool) -> list[AskedUsers]:
+    return [one for one in asked if one.coroutines == coroutines]
 
 
-def split_workers(capacities: Sequence[int], runners: Sequence[Runner]) -> list[list[int]] | None:
-    """The workers, by position, of each workload; None where they do not suffice.
+def _count(asked: Iterable[AskedUsers]) -> int:
+    return sum(one.count for one in asked)
 
-    Each gets at least one, and as many as carry its virtual users. The others go where there
-    is least for what is asked; an open runner counts like the average of the closed ones.
+
+def split_workers(
+    capacities: Sequence[Sequence[int]], asked: Sequence[AskedUsers]
+) -> list[list[int]] | None:
+    """The workers, by position, of each workload; None if they do not suffice.
+
+    `capacities` are the virtual users that each worker can have of each workload. Each workload
+    gets at least one worker, and as many as carry its virtual users. The others go where there is
+    least for what is asked; an open load counts like the average of the closed ones.
     """
-    asked = [_users(runner) for runner in runners]
-    closed = [users for users, runner in zip(asked, runners, strict=True) if not runner.OPEN]
+    closed = [one.count for one in asked if not one.is_open]
     average = sum(closed) / len(closed) if closed else 1.0
-    weights = [
-        average if runner.OPEN else float(users)
-        for users, runner in zip(asked, runners, strict=True)
-    ]
+    weights = [average if one.is_open else float(one.count) for one in asked]
     found: list[list[int]] = [[] for _ in asked]
     held = [0] * len(asked)
-    for worker in sorted(range(len(capacities)), key=lambda one: -capacities[one]):
-        lacking = [k for k in range(len(asked)) if held[k] < asked[k]]
+    for worker in sorted(range(len(capacities)), key=lambda one: -max(capacities[one])):
+        lacking = [k for k, one in enumerate(asked) if held[k] < one.count]
         if lacking:
-            target = max(lacking, key=lambda k: (asked[k] - held[k], -k))
+            target = max(lacking, key=lambda k: (asked[k].count - held[k], -k))
         else:
             target = min(range(len(asked)), key=lambda k: (held[k] / weights[k], k))
         found[target].append(worker)
-        held[target] += capacities[worker]
-    if any(have < want for have, want in zip(held, asked, strict=True)):
+        held[target] += capacities[worker][target]
+    if any(have < one.count for have, one in zip(held, asked, strict=True)):
         return None
     return [sorted(workers) for workers in found]
 
 
 def divide(
-    workers: Sequence[WorkerHandle], title: str, group: Sequence[tuple[str, Runner]]
+    workers: Sequence[WorkerHandle], title: str, group: Sequence[AskedUsers]
 ) -> list[list[WorkerHandle]]:
-    """The workers of each workload (scenario and runner) of a group under load at once.
+    """The workers of each workload of a group under load at once.
 
-    `title` is that of the subtask. Raises FleetError where the workers are too few.
+    `title` is that of the subtask. Raises FleetError if the workers are too few.
     """
     if len(group) == 1:
         return [list(workers)]
-    found = split_workers(
-        [worker.beat.capacity for worker in workers], [runner for _, runner in group]
-    )
+    capacities = [
+        [carried(worker.beat, coroutines=one.coroutines) for one in group] for worker in workers
+    ]
+    found = split_workers(capacities, group)
     if found is None:
         asked = ", ".join(
-            f"{scenario} {'any number' if runner.OPEN else runner.concurrency}"
-            for scenario, runner in group
+            f"{one.name} {'any number' if one.is_open else one.count}" for one in group
         )
-        capacities = ", ".join(str(worker.beat.capacity) for worker in workers)
+        have = ", ".join(_carries(worker, group) for worker in workers)
         raise FleetError(
-            f"{title}: its workloads run at once, each on worker processes of its "
-            f"own. They ask for virtual users ({asked}); the {len(workers)} workers have "
-            f"{capacities}. Start more with osbench-worker, or with larger --virtual-users"
+            f"{title}: its workloads run at once, each on its own worker processes. "
+            f"They ask for virtual users ({asked}); the {len(workers)} workers have "
+            f"{have}. Start more with osbench-worker, or with larger --virtual-users"
         )
     return [[workers[position] for position in part] for part in found]
+
+
+def _carries(worker: WorkerHandle, group: Sequence[AskedUsers]) -> str:
+    """The virtual users of a worker, of each kind that a group asks for."""
+    kinds = sorted({one.coroutines for one in group})
+    return " or ".join(str(carried(worker.beat, coroutines=kind)) for kind in kinds)

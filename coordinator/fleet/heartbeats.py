@@ -100,4 +100,4 @@ def _readable(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if body.get("version") == __version__:
         return body
     who = {name: body.get(name) for name in ("incarnation", "host", "pid", "label", "version")}
-    return {**who, "beat": 0, "capacity": 0, "state": OTHER_VERSION}
+    return {**who, "beat": 0, "capacity": 0, "coroutines": 0, "state": OTHER_VERSION}

@@ -147,7 +147,7 @@ class WorkerPool:
                 begun, away_since, met_s = time.monotonic(), None, None
             shortage = self._shortage(request)
             waited_s = time.monotonic() - begun
-            met = shortage.got >= request.wanted and shortage.carried >= request.users
+            met = shortage.got >= request.wanted and shortage.carries_users
             met_s = (waited_s if met_s is None else met_s) if met else None
             # others that were invited may be about to join; some of them may have died
             if met_s is not None and (not self._invited or waited_s - met_s > STRAGGLERS_S):
@@ -177,7 +177,8 @@ class WorkerPool:
         return Shortage(
             request=request,
             got=len(joined),
-            carried=sum(worker.beat.capacity for worker in joined),
+            threads=sum(worker.beat.capacity for worker in joined),
+            coroutines=sum(worker.beat.coroutines for worker in joined),
             holders=self._holders,
             unverified=self._heartbeats.unverified,
             strangers=self._strangers,
@@ -254,6 +255,7 @@ class WorkerPool:
             label="",
             version="",
             capacity=0,
+            coroutines=0,
             state="silent",
             membership=membership.mid,
         )

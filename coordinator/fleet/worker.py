@@ -65,6 +65,11 @@ _LEAVES = {reason.value: reason for reason in (LeaveReason.DRAINING, LeaveReason
 NOT_GRANTED = (-1, None, 0.0)
 
 
+def carried(beat: Heartbeat, *, coroutines: bool) -> int:
+    """Virtual users that a worker process can have, as coroutines or as threads."""
+    return beat.coroutines if coroutines else beat.capacity
+
+
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
     """Mutable: one object per membership. Equal only to itself."""
@@ -79,8 +84,9 @@ class WorkerHandle:
     silence_s: float = 0.0
     #: When it gave a sign of life last, and when its speed was reported last, monotonic.
     alive_at: float = 0.0
-    #: Number of the workload it serves.
+    #: Number of the workload it serves, and whether its virtual users are coroutines.
     workload: int = -1
+    uses_coroutines: bool = False
     readiness: Readiness = Readiness.PENDING
     #: Virtual users it should have, has been assigned, and may still have in use.
     target: int = 0
@@ -149,8 +155,8 @@ class WorkerHandle:
 
     @property
     def capacity(self) -> int:
-        """Virtual users it can have; none where it cannot have users."""
-        return self.beat.capacity if self.has_users else 0
+        """Virtual users that it can have of its workload; 0 if it cannot have users now."""
+        return carried(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
 
     @property
     def holds_work(self) -> bool:
@@ -249,9 +255,9 @@ class WorkerHandle:
 
     # workloads
 
-    def begin(self, workload: int) -> None:
-        """It serves a new workload."""
-        self.workload = workload
+    def begin(self, workload: int, *, coroutines: bool = False) -> None:
+        """Serve a new workload, whose virtual users are `coroutines` or threads."""
+        self.workload, self.uses_coroutines = workload, coroutines
         self.readiness = Readiness.PENDING
         self.generation = 0
         self.granted, self.pace = NOT_GRANTED, 0.0
@@ -259,9 +265,9 @@ class WorkerHandle:
         self.rate = 0.0
         self.stock = self.blind_s = None
 
-    def go_on(self, workload: int) -> bool:
-        """It serves a workload as it did under an earlier coordinator; False: it does not."""
-        self.begin(workload)
+    def go_on(self, workload: int, *, coroutines: bool = False) -> bool:
+        """Serve a workload as under an earlier coordinator; False if it did not."""
+        self.begin(workload, coroutines=coroutines)
         if self.beat.prepared != workload or self.beat.problem:
             return False
         self.readiness = Readiness.READY

@@ -54,8 +54,9 @@ class WorkerRequest:
     count: int | None
     #: Worker processes without which the run cannot begin.
     least: int
-    #: Virtual users that they have to carry.
-    users: int
+    #: Virtual users that they have to carry, as threads and as coroutines.
+    threads: int
+    coroutines: int
     #: Longest wait for them, seconds.
     wait_s: float
     #: They are the run's own (local mode) and come by themselves.
@@ -72,27 +73,41 @@ class Shortage:
     """What a request has got so far."""
 
     request: WorkerRequest
-    #: Worker processes taken, and the virtual users that they carry.
+    #: Worker processes taken, and the virtual users that they carry of each kind.
     got: int
-    carried: int
+    threads: int
+    coroutines: int
     #: Runs that hold other workers, and workers whose heartbeats could not be verified.
     holders: Iterable[str] = ()
     unverified: int = 0
     #: Workers of another version.
     strangers: Sequence[Heartbeat] = ()
 
+    @property
+    def carries_users(self) -> bool:
+        """The workers that were taken carry all virtual users."""
+        asked = self.request
+        return self.threads >= asked.threads and self.coroutines >= asked.coroutines
+
+    @property
+    def _scarce(self) -> tuple[int, int]:
+        """Virtual users carried and asked for, of the kind that lacks more."""
+        asked = self.request
+        kinds = [(self.threads, asked.threads), (self.coroutines, asked.coroutines)]
+        return min((one for one in kinds if one[1]), key=lambda one: one[0] - one[1])
+
     def waiting(self) -> str:
         """What the run waits for."""
-        request = self.request
+        request, (carried, users) = self.request, self._scarce
         of = f" of {request.wanted}" if request.wanted > 1 else ""
         return (
-            f"waiting up to {request.wait_s:g} s for workers: {min(self.carried, request.users)} "
-            f"of {request.users} virtual users ({self.got}{of} worker processes).{self._others()}"
+            f"waiting up to {request.wait_s:g} s for workers: {min(carried, users)} "
+            f"of {users} virtual users ({self.got}{of} worker processes).{self._others()}"
         )
 
     def refusal(self) -> str:
         """Why the run cannot begin, and what to do."""
-        request, got = self.request, self.got
+        request, got, (carried, users) = self.request, self.got, self._scarce
         if request.private:
             return (
                 f"{got} of the {processes(request.wanted)} that local mode starts came within "
@@ -105,7 +120,7 @@ class Shortage:
             lack += f"{request.wait_s:g} s."
             if request.count and got:
                 more += f", or ask for fewer than --workers {request.count}"
-        elif not self.carried:
+        elif not carried:
             lack = f"no free worker within {request.wait_s:g} s."
         else:
             if request.count is None:
@@ -113,9 +128,9 @@ class Shortage:
             else:
                 whose = f"--workers {request.count} gives it"
                 more = "Ask for more with --workers, or start them"
-            lack = f"the task asks for {request.users} virtual users at once and {whose} "
-            lack += f"{self.carried}."
-            more += ", or with larger --virtual-users"
+            lack = f"the task asks for {users} virtual users at once and {whose} "
+            lack += f"{carried}."
+            more += ", or with larger --virtual-users" if users == request.threads else ""
         return f"{lack}{self._others()} {more}; `osbench-coord workers` lists who is there."
 
     def _others(self) -> str:

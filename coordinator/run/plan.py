@@ -15,7 +15,7 @@ from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
-from osbench.coordinator.fleet.assignment import WorkerNeeds, needs
+from osbench.coordinator.fleet.assignment import AskedUsers, WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
 from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.taskfile.data import data_files
@@ -82,6 +82,16 @@ class WorkloadPlan:
         return self.workload.name
 
     @property
+    def asked(self) -> AskedUsers:
+        """The virtual users that it asks for."""
+        return AskedUsers(
+            name=self.name,
+            count=1 if self.runner.OPEN else self.runner.concurrency,
+            is_open=self.runner.OPEN,
+            coroutines=self.scenario.is_coroutine,
+        )
+
+    @property
     def profiled(self) -> bool:
         """Some of its iterations are profiled."""
         return self.sampling.rate > 0
@@ -120,9 +130,9 @@ class RunPlan:
 
     @property
     def local_users(self) -> int:
-        """Virtual users of each worker process of local mode."""
-        each = -(-self.needs.users // self.local_processes)
-        return max(int(self.conf.worker.virtual_users), each, self.needs.users_alone)
+        """Virtual users, as threads, of each worker process of local mode."""
+        each = -(-self.needs.threads // self.local_processes)
+        return max(int(self.conf.worker.virtual_users), each, self.needs.threads_alone)
 
     @property
     def wait_s(self) -> float:
@@ -135,7 +145,8 @@ class RunPlan:
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
             least=self.needs.workers,
-            users=self.needs.users,
+            threads=self.needs.threads,
+            coroutines=self.needs.coroutines,
             wait_s=self.wait_s,
             private=private,
         )
@@ -190,7 +201,7 @@ def plan_run(
         conf=conf,
         options=options,
         groups=groups,
-        needs=needs([[one.runner for one in group] for group in groups]),
+        needs=needs([[one.asked for one in group] for group in groups]),
     )
 
 

@@ -348,6 +348,7 @@ class RunLoad:
                 one.number,
                 one.name,
                 self._earlier.size(one.number),
+                coroutines=one.scenario.is_coroutine,
             ),
             rules=StopRules(
                 self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
@@ -376,4 +377,4 @@ def _divide(
     workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
 ) -> list[list[WorkerHandle]]:
     """The workers of each workload of a group. Raises FleetError where they are too few."""
-    return divide(workers, group[0].subtask.title, [(one.name, one.runner) for one in group])
+    return divide(workers, group[0].subtask.title, [one.asked for one in group])

@@ -17,13 +17,24 @@ class WorkloadWorkers:
     """Those of the run's workers that serve one workload."""
 
     def __init__(
-        self, pool: WorkerPool, controls: Controls, workload: int, name: str, size: int = 0
+        self,
+        pool: WorkerPool,
+        controls: Controls,
+        workload: int,
+        name: str,
+        size: int = 0,
+        *,
+        coroutines: bool = False,
     ) -> None:
-        """`name` is the workload's, for messages; `size`: workers that it had before a resume."""
+        """`name` is the workload's, for messages; `size`: workers that it had before a resume.
+
+        `coroutines`: its virtual users are coroutines, not threads.
+        """
         self._pool = pool
         self._controls = controls
         self._workload = workload
         self._name = name
+        self._coroutines = coroutines
         #: Workers it began with.
         self._size = max(size, len(self.present))
         self._spans_before: dict[WorkerHandle, tuple[int, int]] = {}
@@ -85,13 +96,15 @@ class WorkloadWorkers:
 
     def take_over(self, worker: WorkerHandle) -> None:
         """Go on with a worker of an earlier coordinator. Raises StoreAway."""
-        if worker not in self._spans_before and worker.go_on(self._workload):
+        if worker in self._spans_before:
+            return
+        if worker.go_on(self._workload, coroutines=self._coroutines):
             self._note_spans(worker)
-        elif worker not in self._spans_before:
+        else:
             self.add(worker)
 
     def _enlist(self, worker: WorkerHandle) -> None:
-        worker.begin(self._workload)
+        worker.begin(self._workload, coroutines=self._coroutines)
         self._note_spans(worker)
 
     def _note_spans(self, worker: WorkerHandle) -> None:

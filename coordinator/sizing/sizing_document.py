@@ -63,7 +63,7 @@ def _workload(one: WorkloadNeeds, sizing: Sizing) -> dict[str, Any]:
         "levels": [
             {**dataclasses.asdict(level), "processes": level.processes} for level in one.levels
         ],
-        "shares": one.shares(one.processes, sizing.limits.virtual_users),
+        "shares": one.shares(one.processes),
     }
 
 

@@ -133,8 +133,8 @@ def _total_lines(document: Mapping[str, Any]) -> Iterator[str]:
     each = assumed["cores"]
     yield (
         f"Workers      {count(needs['processes'], 'process', 'processes')}, each at most "
-        f"{assumed['utilisation']:.0%} of a core; {count(assumed['virtual_users'])} virtual users "
-        "each ([worker] virtual_users)"
+        f"{assumed['utilisation']:.0%} of a core; {count(assumed['virtual_users'])} threads each "
+        f"([worker] virtual_users), or {count(assumed['coroutines'])} coroutines"
     )
     yield f"Hosts        {count(needs['hosts'])} with {count(each, 'core')} for workers"
     yield (

@@ -37,8 +37,10 @@ class HostLimits:
     cores: int
     #: Share of a core that a worker process is to take at most.
     utilisation: float
-    #: `[worker] virtual_users`.
+    #: Virtual users that a process carries as threads (`[worker] virtual_users`), and as
+    #: coroutines.
     virtual_users: int
+    coroutines: int
     #: File descriptors that a process may open, and local ports of a host.
     open_files: int
     ports: int
@@ -77,6 +79,8 @@ class WorkloadNeeds:
     scenario: str
     runner: str
     is_open: bool
+    #: Virtual users that a process carries.
+    users_each: int
     cost: IterationCost
     levels: tuple[LevelNeeds, ...]
 
@@ -103,11 +107,11 @@ class WorkloadNeeds:
         """Most virtual users."""
         return max((one.users_peak for one in self.levels), default=0)
 
-    def shares(self, processes: int, virtual_users: int) -> list[float]:
+    def shares(self, processes: int) -> list[float]:
         """What each process takes at the peak: arrivals per second, or virtual users."""
         if self.is_open:
             return [self.rate / processes] * processes
-        return [float(one) for one in split(self.users_peak, [virtual_users] * processes)]
+        return [float(one) for one in split(self.users_peak, [self.users_each] * processes)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,15 +142,22 @@ def workload_needs(
     cost: IterationCost,
     limits: HostLimits,
     pace: UserPace | None,
+    *,
+    coroutines: bool,
 ) -> WorkloadNeeds:
-    """What a workload needs; `pace` is None for an open load."""
+    """What a workload needs.
+
+    `pace` is None for an open load. `coroutines`: its virtual users are such, not threads.
+    """
+    users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(
         name=name,
         scenario=scenario,
         runner=runner,
         is_open=pace is None,
+        users_each=users_each,
         cost=cost,
-        levels=tuple(_level(one, cost, limits, pace) for one in levels),
+        levels=tuple(_level(one, cost, limits.utilisation, users_each, pace) for one in levels),
     )
 
 
@@ -161,7 +172,11 @@ class UserPace:
 
 
 def _level(
-    level: LoadLevel, cost: IterationCost, limits: HostLimits, pace: UserPace | None
+    level: LoadLevel,
+    cost: IterationCost,
+    utilisation: float,
+    users_each: int,
+    pace: UserPace | None,
 ) -> LevelNeeds:
     if pace is None:
         rate = level.peak
@@ -174,7 +189,7 @@ def _level(
         rate = min(rate, pace.max_rate) if pace.max_rate else rate
         users = min(float(users_peak), rate * cost.held_s)
     cores = rate * cost.cpu_s
-    share = max(_LEAST_SHARE, limits.utilisation - cost.idle_cpu)
+    share = max(_LEAST_SHARE, utilisation - cost.idle_cpu)
     by_cpu = ceil(round(cores / share, 9))
     return LevelNeeds(
         from_s=level.from_s,
@@ -187,7 +202,7 @@ def _level(
         cores=cores,
         # a process without a virtual user would have nothing to do
         processes_cpu=by_cpu if pace is None else min(by_cpu, users_peak),
-        processes_users=ceil(users_peak / limits.virtual_users),
+        processes_users=ceil(users_peak / users_each),
     )
 
 

@@ -189,7 +189,7 @@ def test_no_user_is_asked_to_start_workers_that_local_mode_starts(client):
 
     with pytest.raises(FleetError) as raised:
         WorkerPool(port, HeartbeatReader(client, sealer), "r").gather(
-            WorkerRequest(count=3, least=1, users=1, wait_s=0.0, private=True),
+            WorkerRequest(count=3, least=1, threads=1, coroutines=0, wait_s=0.0, private=True),
             lambda: None,
             said.append,
         )

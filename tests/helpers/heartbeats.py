@@ -17,6 +17,7 @@ def heartbeat(incarnation: str = "w", **fields: Any) -> Heartbeat:
         "label": "",
         "version": __version__,
         "capacity": 8,
+        "coroutines": 1000,
         "state": "running",
     }
     return Heartbeat(incarnation=incarnation, **{**usual, **fields})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
@@ -46,9 +47,11 @@ class Preparing:
         work = self.works[specification.scenario]
         if isinstance(work, BaseException):
             raise work
+        coroutines = inspect.iscoroutinefunction(work)
         return Prepared(
             specification=specification,
-            body=body(work, timeout_s=specification.timeout_s),
+            body=body(work, timeout_s=specification.timeout_s, is_coroutine=coroutines),
+            coroutines=coroutines,
         )
 
     def span_counts(self) -> list[int]:

@@ -92,6 +92,7 @@ MESSAGES: list[Message] = [
         label="",
         version="1",
         capacity=4,
+        coroutines=1000,
         state="idle",
         refusals={"session": 1},
     ),

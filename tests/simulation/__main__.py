@@ -26,6 +26,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Specification
 from osbench.common.protocol.redis_client import connect
 from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.possible_users import user_limits
 from osbench.worker.process import agent
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import sealed_batch
@@ -64,12 +65,11 @@ class SimulatedWorker:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 label=label,
-                capacity=conf.worker.virtual_users,
             ),
             connect=lambda bound_s: connect(url, bound_s),
             equipment=Equipment(
                 incarnation=self.name,
-                capacity=conf.worker.virtual_users,
+                user_limits=user_limits(conf.worker.virtual_users, processes=1),
                 sealer=Sealer(ring),
                 vault=Vault(ring),
                 preparation=SerialPreparation(conf, plugins),

@@ -50,7 +50,6 @@ class Identity:
     host: str
     pid: int
     label: str
-    capacity: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +360,8 @@ class Agent:
             pid=identity.pid,
             label=identity.label,
             version=__version__,
-            capacity=identity.capacity,
+            capacity=self._equipment.user_limits.threads,
+            coroutines=self._equipment.user_limits.coroutines,
             state=self._state(),
             challenge=challenge,
             cpu=round(cpu, 3),

@@ -30,6 +30,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.common.protocol.waiting import wait_until_there
 from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.possible_users import user_limits
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check, scheduling
 from osbench.worker.process.agent import Agent, Identity, Patience
@@ -37,6 +38,7 @@ from osbench.worker.process.batch_consumer import consumer_class
 from osbench.worker.process.captured_output import capture
 from osbench.worker.process.celery_log import CeleryInOneLine
 from osbench.worker.process.pulse import Pulse
+from osbench.worker.process.supervisor import process_count
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.preparation import Preparation
@@ -179,7 +181,6 @@ def main(
         host=socket.gethostname(),
         pid=os.getpid(),
         label=conf.worker.label,
-        capacity=conf.worker.virtual_users,
     )
     preparation = Preparation(conf, plugins)
     agent = Agent(
@@ -231,7 +232,7 @@ def _equipment(
 ) -> Equipment:
     return Equipment(
         incarnation=name,
-        capacity=conf.worker.virtual_users,
+        user_limits=user_limits(conf.worker.virtual_users, process_count(conf)),
         sealer=Sealer(ring),
         vault=Vault(ring),
         preparation=preparation,

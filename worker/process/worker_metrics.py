@@ -31,7 +31,8 @@ _Read = Callable[[Heartbeat], float]
 
 #: Metrics of a process by the name behind `osbench_worker_`: help, and what of a heartbeat it is.
 GAUGES: Mapping[str, tuple[str, _Read]] = {
-    "capacity": ("Virtual users it can have.", lambda beat: beat.capacity),
+    "capacity": ("Virtual users it can have as threads.", lambda beat: beat.capacity),
+    "coroutines": ("Virtual users it can have as coroutines.", lambda beat: beat.coroutines),
     "busy": ("Virtual users with an iteration in hand.", lambda beat: beat.busy),
     "queued": ("Iterations claimed and not started.", lambda beat: beat.queued),
     "stuck": ("Threads still running after a timeout.", lambda beat: beat.stuck),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.preparation import Preparation
@@ -18,8 +19,7 @@ class Equipment:
     """Parts and limits of a worker process that its sessions use."""
 
     incarnation: str
-    #: Virtual users it can have.
-    capacity: int
+    user_limits: UserLimits
     sealer: Sealer
     vault: Vault
     preparation: Preparation

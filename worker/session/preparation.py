@@ -39,6 +39,8 @@ class Prepared:
 
     specification: Specification
     body: Body
+    #: Its scenario is `async def`. A few users of one may be threads nevertheless: see `body`.
+    coroutines: bool
 
 
 class Preparation:
@@ -67,7 +69,7 @@ class Preparation:
                 "osbench-worker"
             )
         function = getattr(plugin.cls, plugin.method)
-        is_coroutine = inspect.iscoroutinefunction(function)
+        is_coroutine = plugin.is_coroutine
         refuse_too_many(specification.users_each, self._processes, coroutines=is_coroutine)
         context = self._context(specification)
         if inspect.iscoroutinefunction(plugin.cls.warm_up):
@@ -94,7 +96,7 @@ class Preparation:
             users=users,
             tracer=self._tracer(specification, is_coroutine=is_coroutine),
         )
-        return Prepared(specification=specification, body=body)
+        return Prepared(specification=specification, body=body, coroutines=plugin.is_coroutine)
 
     def span_counts(self) -> list[int]:
         """Spans written, dropped and waiting so far in this process."""

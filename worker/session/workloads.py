@@ -184,7 +184,7 @@ class Workloads:
         # before there are users who would start without a limit
         engine.pacing.set_rate(control.pace)
         if control.generation != self.generation:
-            engine.set_share(min(control.share, self._equipment.capacity), control.numbers)
+            engine.set_share(min(control.share, self._most_users), control.numbers)
             self.generation = control.generation
 
     def fetch(self) -> None:
@@ -210,6 +210,13 @@ class Workloads:
         threading.Thread(
             target=self._prepare, args=(self.preparing, data), name="preparation", daemon=True
         ).start()
+
+    @property
+    def _most_users(self) -> int:
+        """Virtual users that this process can have of the workload that it has prepared."""
+        ready = self._ready
+        coroutines = ready is not None and ready.coroutines
+        return self._equipment.user_limits.of(coroutines=coroutines)
 
     def _engines(self) -> list[Engine]:
         engine = self.engine
@@ -260,7 +267,7 @@ class Workloads:
         engine: Engine
         if specification.open:
             # without max_concurrency, or beyond the capacity, the limit is this worker's capacity
-            limited = not specification.max_concurrency or control.share > equipment.capacity
+            limited = not specification.max_concurrency or control.share > self._most_users
             engine = (OpenCoroutines if ready.body.is_coroutine else OpenEngine)(
                 ArrivalSetup(
                     body=ready.body,

@@ -91,7 +91,7 @@ def http_faults(workload: Workload) -> Iterator[Problem]:
 
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
     """`on_start` and `on_stop` of another kind than the scenario's method."""
-    asynchronous = inspect.iscoroutinefunction(getattr(plugin.cls, plugin.method, None))
+    asynchronous = plugin.is_coroutine
     for name in ("on_start", "on_stop"):
         method = getattr(plugin.cls, name, None)
         if inspect.iscoroutinefunction(method) and not asynchronous:

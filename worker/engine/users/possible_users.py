@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from osbench.common.errors import FleetError
+from osbench.common.plugin.scenario import MOST_COROUTINES
 
 #: Most threads: with many more the process falls silent, since they keep the interpreter's lock
 #: from the thread that sends its heartbeats.
 MOST_THREADS = 5_000
-#: Most coroutines of an event loop, for the same reason.
-MOST_COROUTINES = 100_000
 #: Memory of one, bytes: its stack or frames, and what an iteration needs.
 THREAD_BYTES = 64 * 1024
 COROUTINE_BYTES = 16 * 1024
@@ -25,6 +25,26 @@ _KERNEL = Path("/proc/sys/kernel")
 
 #: Reads the number in a file; None where it has none.
 Read = Callable[[Path], int | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserLimits:
+    """Virtual users that a worker process can have."""
+
+    #: As threads: `[worker] virtual_users`.
+    threads: int
+    #: As coroutines: what memory allows.
+    coroutines: int
+
+    def of(self, *, coroutines: bool) -> int:
+        """The number for a scenario whose users are coroutines, or threads."""
+        return self.coroutines if coroutines else self.threads
+
+
+def user_limits(threads: int, processes: int) -> UserLimits:
+    """The limits of one of `processes` worker processes, by what its host has free now."""
+    found = limits(processes, coroutines=True)
+    return UserLimits(threads=threads, coroutines=max(1, min(possible for possible, _ in found)))
 
 
 def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import UsageError
+from osbench.common.plugin.scenario import MOST_COROUTINES
 from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
 from osbench.coordinator.cli.base import (
     CommandSettings,
@@ -151,6 +152,7 @@ def plan(  # noqa: PLR0913 - one per option of the command
         cores=cores or len(os.sched_getaffinity(0)),
         utilisation=utilisation,
         virtual_users=int(settings.conf.worker.virtual_users),
+        coroutines=MOST_COROUTINES,
         open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
         ports=_ports(),
     )
@@ -208,7 +210,16 @@ def _needs_of(one: WorkloadPlan, cost: IterationCost, limits: HostLimits) -> Wor
     pace = None if one.runner.OPEN else _pace(one)
     levels = load_levels(one.runner)
     runner = workload.runner.name
-    return workload_needs(one.name, workload.scenario, runner, levels, cost, limits, pace)
+    return workload_needs(
+        one.name,
+        workload.scenario,
+        runner,
+        levels,
+        cost,
+        limits,
+        pace,
+        coroutines=one.scenario.is_coroutine,
+    )
 
 
 def _pace(one: WorkloadPlan) -> UserPace:

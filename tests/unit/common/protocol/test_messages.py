@@ -49,6 +49,7 @@ MESSAGES = [
         label="",
         version="1",
         capacity=8,
+        coroutines=1000,
         state="idle",
         refusals={"session": 2, "seal": 1},
     ),

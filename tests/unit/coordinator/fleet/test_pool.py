@@ -86,7 +86,7 @@ def test_who_follows_an_offer_that_was_forgotten_is_in_the_run(desk):
     assert (worker.session, worker.silence_s > 1) == ("s1", False)
 
 
-ONE = WorkerRequest(count=1, least=1, users=1, wait_s=60.0)
+ONE = WorkerRequest(count=1, least=1, threads=1, coroutines=0, wait_s=60.0)
 
 
 def test_workers_are_waited_for_while_redis_is_away(desk):

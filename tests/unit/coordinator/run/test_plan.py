@@ -38,7 +38,7 @@ def test_workloads_are_numbered_over_subtasks_and_grouped_by_when_they_run():
 
     assert [[one.number for one in group] for group in plan.groups] == [[0, 1], [2], [3]]
     assert [one.subtask.title for one in plan.workloads] == ["part 0", "part 0", "part 1", "part 1"]
-    assert (plan.needs.workers, plan.needs.users, plan.needs.users_alone) == (2, 13, 9)
+    assert (plan.needs.workers, plan.needs.users, plan.needs.threads_alone) == (2, 13, 9)
 
 
 def test_each_workload_has_its_runner_and_scenario_ready():

@@ -12,7 +12,9 @@ from osbench.coordinator.sizing.sizing_document import Sizing, to_document
 from osbench.coordinator.sizing.sizing_text import render_sizing
 from osbench.coordinator.sizing.worker_sizing import HostLimits, task_needs, workload_needs
 
-LIMITS = HostLimits(cores=4, utilisation=0.6, virtual_users=256, open_files=1024, ports=28_000)
+LIMITS = HostLimits(
+    cores=4, utilisation=0.6, virtual_users=256, coroutines=100_000, open_files=1024, ports=28_000
+)
 COST = IterationCost(
     cpu_s=0.001, service_s=0.1, service_p95_s=0.2, held_s=0.1, iterations=400, new_connections=1.0
 )
@@ -20,7 +22,7 @@ COST = IterationCost(
 
 def planned(cost, rate=100.0):
     levels = [LoadLevel(from_s=0, to_s=9, begin=rate, end=rate)] if rate else []
-    found = workload_needs("buy", "Shop.buy", "rps", levels, cost, LIMITS, None)
+    found = workload_needs("buy", "Shop.buy", "rps", levels, cost, LIMITS, None, coroutines=False)
     sizing = Sizing(
         task=Task(title="Shop", subtasks=()),
         digest="abc",

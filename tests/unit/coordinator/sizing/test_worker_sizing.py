@@ -12,7 +12,9 @@ from osbench.coordinator.sizing.worker_sizing import (
     workload_needs,
 )
 
-LIMITS = HostLimits(cores=4, utilisation=0.6, virtual_users=256, open_files=1024, ports=28_000)
+LIMITS = HostLimits(
+    cores=4, utilisation=0.6, virtual_users=256, coroutines=100_000, open_files=1024, ports=28_000
+)
 #: 0.5 ms of CPU, 100 ms of service, nothing for a process without iterations.
 COST = IterationCost(
     cpu_s=0.0005,
@@ -33,8 +35,10 @@ def level(begin, end=None, from_s=0.0, to_s=10.0):
     return LoadLevel(from_s=from_s, to_s=to_s, begin=begin, end=begin if end is None else end)
 
 
-def needs(*levels, cost=COST, limits=LIMITS, pace=None):
-    return workload_needs("Shop.buy", "Shop.buy", "r", levels, cost, limits, pace)
+def needs(*levels, cost=COST, limits=LIMITS, pace=None, coroutines=False):
+    return workload_needs(
+        "Shop.buy", "Shop.buy", "r", levels, cost, limits, pace, coroutines=coroutines
+    )
 
 
 def test_the_rate_times_the_cost_is_what_processes_share():
@@ -45,7 +49,7 @@ def test_the_rate_times_the_cost_is_what_processes_share():
     assert (found.processes, found.limited_by) == (5, "CPU")
     assert found.levels[0].users == pytest.approx(600)
     assert found.levels[0].users_peak == 674
-    assert found.shares(5, 256) == [1200.0] * 5
+    assert found.shares(5) == [1200.0] * 5
 
 
 def test_what_a_process_takes_for_itself_is_not_there_for_iterations():
@@ -64,6 +68,8 @@ def test_users_decide_where_iterations_wait_long():
     # 1000 users on average, 1095 nearly always
     assert found.levels[0].users_peak == 1095
     assert (found.processes, found.limited_by) == (5, "users")
+    # one process holds all of them as coroutines
+    assert needs(level(500), cost=slow, coroutines=True).processes == 1
 
 
 def test_what_is_slept_within_an_iteration_occupies_its_user():
@@ -89,7 +95,7 @@ def test_closed_loads_have_their_users_and_the_rate_that_follows():
     assert found.levels[0].users == pytest.approx(60)
     assert found.users_peak == 300
     assert (found.processes, found.limited_by) == (2, "users")
-    assert found.shares(2, 256) == [150.0, 150.0]
+    assert found.shares(2) == [150.0, 150.0]
     assert paced.rate == 50
 
 

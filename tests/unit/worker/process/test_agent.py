@@ -32,6 +32,7 @@ from osbench.common.protocol.messages import (
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.store import RedisStore
 from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.session.equipment import Equipment
@@ -149,7 +150,7 @@ class Place:
         self.page = WillPage(WillPage.create().fd, "w")
         self.equipment = Equipment(
             incarnation="w",
-            capacity=4,
+            user_limits=UserLimits(threads=4, coroutines=1000),
             sealer=SEALER,
             vault=VAULT,
             preparation=Preparing(**works),
@@ -165,7 +166,7 @@ class Place:
     def start(self, **patience: Any) -> None:
         values = {"redis_timeout_s": 5.0, "coordinator_lost_s": LONG_S, "max_stuck": 2}
         self.agent = Agent(
-            identity=Identity(incarnation="w", host="h", pid=1, label="", capacity=4),
+            identity=Identity(incarnation="w", host="h", pid=1, label=""),
             connect=lambda bound_s: connect(self.server.url, bound_s),
             equipment=self.equipment,
             patience=Patience(**{**values, **patience}),

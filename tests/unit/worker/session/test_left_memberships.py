@@ -15,6 +15,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control
 from osbench.common.protocol.store import MemoryStore
 from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.session import left_memberships as module
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.left_memberships import LeftMemberships
@@ -60,7 +61,7 @@ class Bench:
         self.left = LeftMemberships(
             Equipment(
                 incarnation="w",
-                capacity=1,
+                user_limits=UserLimits(threads=1, coroutines=1),
                 sealer=SEALER,
                 vault=Vault(RING),
                 preparation=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import threading
 import time
@@ -28,6 +29,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
 from osbench.common.protocol.store import MemoryStore
 from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.refusals import Refusals
@@ -57,7 +59,7 @@ class Desk:
         self.folder = folder
         equipment = Equipment(
             incarnation="w",
-            capacity=capacity,
+            user_limits=UserLimits(threads=capacity, coroutines=10 * capacity),
             sealer=SEALER,
             vault=VAULT,
             preparation=preparing,
@@ -335,18 +337,23 @@ def test_a_slow_preparation_of_an_earlier_workload_changes_nothing(tmp_path):
 # load
 
 
-def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path):
+@pytest.mark.parametrize(("kind", "most"), [("threads", 3), ("coroutines", 30)])
+def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path, kind, most):
     go = threading.Event()
-    with desk(
-        tmp_path, Preparing(slow=lambda scenario: go.wait(PATIENCE_S)), capacity=3
-    ) as harness:
-        harness.prepare(0, harness.specify(0, "slow"))
+
+    async def wait(scenario):
+        while not go.is_set():
+            await asyncio.sleep(0.01)
+
+    works = {"threads": lambda scenario: go.wait(PATIENCE_S), "coroutines": wait}
+    with desk(tmp_path, Preparing(**works), capacity=3) as harness:
+        harness.prepare(0, harness.specify(0, kind))
         harness.send(batch((1, 101)))
         harness.start(share=2)
         until(lambda: harness.workloads.busy == 2)
 
-        harness.tell(share=10, generation=2)
-        until(lambda: harness.workloads.busy == 3)
+        harness.tell(share=50, generation=2)
+        until(lambda: harness.workloads.busy == most)
         assert harness.workloads.generation == 2
         go.set()
 
