@@ -11,10 +11,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar, cast
 
-import msgpack
-
 from osbench.common.escaping import name_of
 from osbench.common.plugin import atomic
+from osbench.common.plugin.output_values import pack_output
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -328,8 +327,8 @@ class Scenario:
     ) -> None:
         """Add chart data to this iteration's result: Rally's `additive` and `complete` items.
 
-        Raises TypeError where the data cannot be stored (msgpack types only) and ValueError
-        where title, chart_plugin or data is missing.
+        Values need not be plain: see `pack_output`. Raises TypeError for data that holds itself,
+        and ValueError if title, chart_plugin or data is missing.
         """
         for kind, item in (("additive", additive), ("complete", complete)):
             if item is None:
@@ -337,7 +336,6 @@ class Scenario:
             missing = [key for key in ("title", "chart_plugin", "data") if key not in item]
             if missing:
                 raise ValueError(f"{kind} output lacks {', '.join(missing)}")
-            packed = msgpack.packb({"kind": kind, "item": dict(item)})
             if self._outputs is None:
                 self._outputs = []
-            self._outputs.append(packed)
+            self._outputs.append(pack_output(kind, item))

@@ -78,8 +78,9 @@ class Bad(scenario.Scenario):
     @scenario.configure(name="Bad.output")
     def output(self):
         if self._third():
-            item = {"title": "t", "chart_plugin": "Pie", "data": [["a", object()]]}
-            self.add_output(additive=item)
+            data = []
+            data.append(data)
+            self.add_output(additive={"title": "t", "chart_plugin": "Pie", "data": data})
 
     @scenario.configure(name="Bad.recursion")
     def recursion(self):
@@ -184,7 +185,7 @@ FAILURES = {
     "Bad.interrupt": ("KeyboardInterrupt", ""),
     "Bad.halt": ("Halt", "stop it all"),
     "Bad.mute": ("Mute", ""),
-    "Bad.output": ("TypeError", "object"),
+    "Bad.output": ("TypeError", "additive output cannot be stored"),
     "Bad.recursion": ("RecursionError", "recursion"),
     "Bad.long": ("ValueError", "xxx"),
     "Bad.promise": ("TypeError", "`async def`"),

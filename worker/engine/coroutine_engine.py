@@ -35,7 +35,7 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import Place, awaiting_places, message_of, places_of
+from osbench.worker.engine.failures import Place, awaiting_places, places_of, told
 from osbench.worker.engine.loop.blocking_calls import BlockingCalls
 from osbench.worker.engine.loop.loop_recorder import LoopRecorder
 from osbench.worker.engine.loop.loop_thread import LoopThread
@@ -175,7 +175,7 @@ class CoroutineEngine(Engine):
             if isinstance(caught, GeneratorExit) and not self._is_at(user):
                 # the coroutine is closed, and may wait for nothing more
                 raise
-            error, message = caught, message_of(caught)
+            error, message = told(caught)
         ended = monotonic_ns()
         if self.inflight.pop(key, None) is None:
             # breaks the reference cycle between exception and frame
@@ -242,7 +242,7 @@ class CoroutineEngine(Engine):
             if isinstance(caught, GeneratorExit) and not self._is_at(user):
                 # the coroutine is closed, and may wait for nothing more
                 raise
-            error, message = caught, message_of(caught)
+            error, message = told(caught)
         if self.inflight.pop(iteration, None) is None:
             # breaks the reference cycle between exception and frame
             error = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -49,6 +50,29 @@ def message_of(error: BaseException) -> str:
         return str(error)
     except BaseException as broken:  # noqa: BLE001 - SystemExit would end the user's thread
         return f"(its message cannot be formed: {type(broken).__name__})"
+
+
+def told(error: BaseException) -> tuple[BaseException, str]:
+    """The exception to report for `error`, and its message. Never raises.
+
+    A group of one exception, as `asyncio.TaskGroup` raises it, is its member; a larger one says
+    what its members are.
+    """
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        (error,) = error.exceptions
+    if isinstance(error, BaseExceptionGroup):
+        kinds = Counter(_members(error))
+        said = [f"{kind} (x {times})" if times > 1 else kind for kind, times in kinds.items()]
+        return error, f"{error.message}: {'; '.join(said)}"
+    return error, message_of(error)
+
+
+def _members(group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from _members(one)
+        else:
+            yield f"{type(one).__name__}: {message_of(one)}"
 
 
 def printable(text: str) -> str:

@@ -26,7 +26,7 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import Place, message_of, places_of
+from osbench.worker.engine.failures import Place, places_of, told
 from osbench.worker.engine.users.user_plan import pause_ns
 
 LOG = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class ThreadEngine(Engine):
             if returned is not None:
                 refuse_awaitable(returned)
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
-            error, message = caught, message_of(caught)
+            error, message = told(caught)
         ended = monotonic_ns()
         if self.inflight.pop(key, None) is None:
             # breaks the reference cycle between exception and frame
@@ -211,7 +211,7 @@ class ThreadEngine(Engine):
                 refuse_awaitable(returned)
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
             ended = monotonic_ns()
-            error, message = caught, message_of(caught)
+            error, message = told(caught)
         if self.inflight.pop(iteration, None) is None:
             # breaks the reference cycle between exception and frame
             error = None

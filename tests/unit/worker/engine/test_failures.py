@@ -70,7 +70,11 @@ def test_a_password_in_an_address_is_in_no_failure():
         (MemoryError(), ""),
         (
             ExceptionGroup("several", [ValueError("one"), KeyError("two")]),
-            "several (2 sub-exceptions)",
+            "several: ValueError: one; KeyError: 'two'",
+        ),
+        (
+            ExceptionGroup("all", [ExceptionGroup("some", [OSError("a")]), *[OSError("b")] * 2]),
+            "all: OSError: a; OSError: b (x 2)",
         ),
         (Mute(), "(its message cannot be formed: RuntimeError)"),
         (Leaving(), "(its message cannot be formed: SystemExit)"),
@@ -85,6 +89,15 @@ def test_anything_raised_is_a_failed_iteration(error, message):
     assert [row[FAILURE] for row in rows] == [number] * 2
     assert (etype, shown) == (type(error).__name__, message)
     assert "raise error" in text
+
+
+def test_a_group_of_one_is_its_member():
+    alone = ExceptionGroup("tasks", [ExceptionGroup("more", [ValueError("no lamp")])])
+
+    _, ((_, etype, message, shown),) = run(throwing(alone), count=2)
+
+    assert (etype, message) == ("ValueError", "no lamp")
+    assert shown.strip() == "ValueError: no lamp"
 
 
 def test_a_traceback_starts_in_the_scenario():
@@ -155,7 +168,9 @@ def test_causes_are_reported():
 
 def test_output_that_cannot_be_stored_is_a_failed_iteration():
     def work(scenario):
-        scenario.add_output(complete={"title": "t", "chart_plugin": "P", "data": object()})
+        data = []
+        data.append(data)
+        scenario.add_output(complete={"title": "t", "chart_plugin": "P", "data": data})
 
     rows, (failure,) = run(work)
 

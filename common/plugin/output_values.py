@@ -1,0 +1,56 @@
+"""Chart data of iterations as bytes: whatever values a scenario computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import msgpack
+
+
+def pack_output(kind: str, item: Mapping[str, Any]) -> bytes:
+    """Pack an item of `Scenario.add_output`, msgpack.
+
+    Values of numpy and pandas, enumerations, decimals, sets and other iterables become numbers,
+    strings and lists; any other object, and an integer of more than 64 bits, becomes its `str`.
+    Raises TypeError if the data holds itself.
+    """
+    try:
+        packed: bytes = msgpack.packb({"kind": kind, "item": dict(item)}, default=_plain)
+    except ValueError as error:
+        raise TypeError(f"{kind} output cannot be stored: {error}") from error
+    return packed
+
+
+#: Types that msgpack packs itself.
+_PACKED = (type(None), bool, int, float, str, bytes, list, tuple, dict)
+
+
+def _plain(value: Any) -> Any:
+    """An equal value of a type that msgpack packs, perhaps with others in it."""
+    # an enumeration may hold a number of numpy; nothing that is meant goes deeper
+    for _ in range(3):
+        value = _plainer(value)
+        if isinstance(value, _PACKED):
+            return value
+    return str(value)
+
+
+def _plainer(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "to_numpy"):
+        # a series, an index or a frame of pandas
+        value = value.to_numpy()
+    if hasattr(value, "tolist"):
+        # an array of numpy, or a scalar
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    return str(value)
