@@ -20,8 +20,9 @@ Ints = NDArray[np.int64]
 PHASES = ("lookup", "connect", "tls", "wait", "rest")
 
 #: A request. `action`: position of the innermost open action in its iteration, -1 for none.
-#: `client`: `OWN`, or the number among the names of actions of "libcurl: why" and the like; then
-#: nothing was measured. `sent`, `received`: bytes. `status`: code of the answer, 0 without one.
+#: `client`: `OWN`, `OWN_TWICE`, or the number among the names of actions of "libcurl: why" and the
+#: like; then nothing was measured. `sent`, `received`: bytes. `status`: code of the answer, 0
+#: without one.
 EXCHANGE = np.dtype(
     [
         ("action", "<i4"),
@@ -34,8 +35,10 @@ EXCHANGE = np.dtype(
 )
 EXCHANGE_BYTES = EXCHANGE.itemsize
 
-#: The client of osbench.
+#: The client of osbench; and if it sent the request twice, because the kept connection ended
+#: without an answer.
 OWN = -1
+OWN_TWICE = -2
 
 #: Packs the fields of a request, in their order; the same of one over a kept connection, without
 #: the phases of opening one.
@@ -73,7 +76,7 @@ def read_exchanges(
     place, client = found["action"], found["client"]
     if not ((place >= -1) & (place < room)).all():
         raise ValueError("a request of an action that is not there")
-    if not OWN <= client.min() <= client.max() < names:
+    if not OWN_TWICE <= client.min() <= client.max() < names:
         raise ValueError("a request of a client without a name")
     for phase in PHASES:
         lasted = found[phase]

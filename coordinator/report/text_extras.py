@@ -191,6 +191,8 @@ def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
         text += f"; status {', '.join(f'{code} x {count(n)}' for code, n in statuses.items())}"
     if requests["unanswered"]:
         text += f"; {count(requests['unanswered'])} without an answer"
+    if requests.get("sent_twice"):
+        text += f"; {count(requests['sent_twice'])} sent twice"
     sent, received = size(requests["sent_bytes"]), size(requests["received_bytes"])
     yield "requests", Text(f"{text}; {sent} sent, {received} received")
 

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from helpers.driven import DRIVERS, LoopDriven, driven
+from osbench.worker.http.curl_client import CurlClient
 from osbench.worker.http.socket_client import SocketClient
 from servers.child import PATIENCE_S
 from servers.hostile_http import ANSWERS, BODY, FINE, HostileServer, hostile_server
@@ -135,7 +136,7 @@ def test_a_number_bounds_the_whole_request_and_a_pair_each_wait(server, client):
     )
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_a_connection_that_the_server_left_is_replaced_once(server, client, method, caplog):
     caplog.set_level(logging.INFO, "osbench.worker.http")
     url = f"{server.url}/leave"
@@ -149,6 +150,32 @@ def test_a_connection_that_the_server_left_is_replaced_once(server, client, meth
     assert ours(client, method, f"{server.url}/nothing") == ("failed", 0, b"")
     assert client.retried == 1 + 1
     assert [message.partition(",")[0] for message in caplog.messages] == ["requests sent again"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_what_the_server_may_have_done_is_not_asked_for_twice(server, client, method):
+    url = f"{server.url}/leave"
+    ours(client, method, url, data=b"one lamp")
+    before = server.connections
+
+    with pytest.raises(ConnectionError, match=f"a {method} is not sent twice"):
+        client.request(method, url, [], {"data": b"one lamp"})
+    assert (client.retried, server.connections - before) == (0, 0)
+
+
+@pytest.mark.parametrize("body", [b"one lamp", b""])
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_libcurl_sends_none_of_them_twice_either(server, method, body):
+    curl, url, options = CurlClient([]), f"{server.url}/leave", {"data": body}
+    assert curl.status("GET", url, [], {}) == 200
+    before = server.connections
+
+    if body:
+        with pytest.raises(ConnectionError, match=f"a {method} is not sent twice"):
+            curl.status(method, url, [], options)
+    else:
+        assert curl.status(method, url, [], options) == 200
+    assert server.connections - before == (0 if body else 1)
 
 
 def test_a_late_second_answer_is_not_taken_for_that_of_the_next_request(server, client):

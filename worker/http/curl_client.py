@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import threading
@@ -12,6 +13,7 @@ import pycurl
 
 from osbench.worker.http import addresses
 from osbench.worker.http.outgoing_request import OutgoingRequest, unable
+from osbench.worker.http.sent_again import IDEMPOTENT, not_again
 from osbench.worker.http.tls_contexts import default_bundle
 from osbench.worker.http.wire.prepared_request import AGENT
 
@@ -84,19 +86,35 @@ def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, A
     setopt(pycurl.USERAGENT, AGENT)
     # discards the body: returns the size of each chunk without running Python code
     setopt(pycurl.WRITEFUNCTION, len)
+    repeatable = request.verb in IDEMPOTENT
     if request.verb == "HEAD":
         setopt(pycurl.NOBODY, 1)
     elif request.body is not None:
-        # an empty body, too, so that Content-Length: 0 is sent
-        setopt(pycurl.POSTFIELDS, request.body)
+        _set_body(curl, request.body, repeatable=repeatable)
         setopt(pycurl.CUSTOMREQUEST, request.verb)
     elif request.verb != "GET":
         setopt(pycurl.CUSTOMREQUEST, request.verb)
+    if not repeatable and not request.body:
+        # curl sends any request again whose kept connection ended without an answer, but for one
+        # whose body it cannot rewind
+        setopt(pycurl.FRESH_CONNECT, 1)
     timeout_s = options.get("timeout")
     if timeout_s is not None:
         setopt(pycurl.TIMEOUT_MS, max(1, int(timeout_s * 1000)))
     if request.url.startswith("https"):
         _secure(curl, options.get("verify", True))
+
+
+def _set_body(curl: pycurl.Curl, body: bytes, *, repeatable: bool) -> None:
+    setopt = curl.setopt
+    if repeatable or not body:
+        # an empty body, too, so that Content-Length: 0 is sent
+        setopt(pycurl.POSTFIELDS, body)
+        return
+    # curl cannot rewind this one
+    setopt(pycurl.POST, 1)
+    setopt(pycurl.POSTFIELDSIZE_LARGE, len(body))
+    setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
 
 
 def _send(curl: pycurl.Curl, request: OutgoingRequest) -> int:
@@ -139,7 +157,8 @@ def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
 
 def _translated(error: pycurl.error, method: str, url: str) -> Exception:
     code, text = error.args
-    message = f"{method.upper()} {addresses.shown(url)}: {_VARYING.sub('', text)}"
+    said = not_again(method.upper()) if code == pycurl.E_SEND_FAIL_REWIND else text
+    message = f"{method.upper()} {addresses.shown(url)}: {_VARYING.sub('', said)}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

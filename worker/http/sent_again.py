@@ -1,4 +1,4 @@
-"""How many requests were sent again, for drivers of every kind."""
+"""Which requests may be sent a second time, and how many were, for drivers of every kind."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ import threading
 
 LOG = logging.getLogger(__name__)
 
+#: Methods whose requests may be sent a second time although the server may have acted on the first:
+#: those that are idempotent (RFC 9110, section 9.2.2).
+IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+
+
+def not_again(verb: str) -> str:
+    """Why a request whose kept connection ended without an answer fails."""
+    return f"the kept connection ended without an answer, and a {verb} is not sent twice"
+
 
 class SentAgain:
-    """Counts requests that were sent again, because the peer had closed the kept connection."""
+    """Counts requests that were sent again, because a kept connection ended without an answer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

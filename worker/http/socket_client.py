@@ -10,7 +10,7 @@ from typing import Any
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http import addresses
 from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
-from osbench.worker.http.sent_again import SentAgain
+from osbench.worker.http.sent_again import SentAgain, not_again
 from osbench.worker.http.socket_connection import SocketConnection
 from osbench.worker.http.socket_opener import SocketOpener
 from osbench.worker.http.wire.cookies import Cookies
@@ -45,8 +45,8 @@ class SocketClient:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps `kept`
-        connections. Without `resends` no request is sent a second time; instead each kept
-        connection is looked at before it is used.
+        connections. Without `resends` no request is sent a second time. The kept connection of one
+        that is not sent a second time is looked at before it is used.
         """
         self._ready = ReadyRequests(of_run)
         self._kept = _KeptByThread()
@@ -57,7 +57,7 @@ class SocketClient:
 
     @property
     def retried(self) -> int:
-        """Requests that were sent again, because the peer had closed the kept connection."""
+        """Requests that were sent again, because a kept connection ended without an answer."""
         return self._again.count
 
     def status(
@@ -147,10 +147,9 @@ class SocketClient:
         """
         kept = self._kept.connections
         origin = request.origin
+        resends = self._resends and request.repeatable
         connection = kept.pop(origin, None)
-        if connection is not None and connection.spoilt(
-            phases.begun_ns, certainly=not self._resends
-        ):
+        if connection is not None and connection.spoilt(phases.begun_ns, certainly=not resends):
             connection.close()
             connection = None
         fresh = connection is None
@@ -165,7 +164,8 @@ class SocketClient:
                 kept_closed = isinstance(error, EarlyEnd) and connection.untouched and not fresh
                 if not kept_closed or not self._resends:
                     raise
-                # the peer closed a kept connection: once more, as libcurl does for all methods
+                if not resends and connection.sent:
+                    raise EarlyEnd(not_again(request.verb)) from error
                 fresh, connection, phases.retried = True, None, True
                 phases.first_byte_ns = 0
                 self._again.add()

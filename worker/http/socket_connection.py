@@ -26,7 +26,7 @@ _RESTED_NS = 1_000_000
 class SocketConnection:
     """One connection; used by one thread at a time."""
 
-    __slots__ = ("_limited_s", "_parser", "_rested_ns", "_socket", "_tls", "_used")
+    __slots__ = ("_limited_s", "_parser", "_rested_ns", "_socket", "_tls", "_used", "sent")
 
     def __init__(self, sock: socket.socket, tls: TlsChannel | None) -> None:
         self._socket = sock
@@ -36,6 +36,8 @@ class SocketConnection:
         self._limited_s = -1.0
         self._rested_ns = 0
         self._used = 0
+        #: Some bytes of the last request went out.
+        self.sent = False
 
     def __del__(self) -> None:
         # a thread that ends leaves its connections
@@ -121,7 +123,9 @@ class SocketConnection:
         sock, tls = self._socket, self._tls
         try:
             wire = data if tls is None else tls.wrap(data)
+            self.sent = False
             sent = sock.send(wire)
+            self.sent = True
             if sent == len(wire) and not rest:
                 return True
             self._send_all(memoryview(wire)[sent:], limits, phases)

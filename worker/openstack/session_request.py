@@ -107,6 +107,8 @@ class SessionRequest:
 
     #: `merged_fields` leaves what closes its connection to requests.
     last = False
+    #: keystoneauth1 decides whether it is sent again.
+    repeatable = False
 
     __slots__ = (
         "_head",

@@ -9,13 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.histogram import Histogram
-from osbench.common.protocol.exchanges import OWN, PHASES
+from osbench.common.protocol.exchanges import OWN_TWICE, PHASES
 
 
 class ActionRequests:
     """What requests add up to; phases and bytes are of those that osbench's client made."""
 
-    __slots__ = ("new", "others", "phases", "received", "reused", "sent", "statuses", "unanswered")
+    __slots__ = (
+        "new",
+        "others",
+        "phases",
+        "received",
+        "reused",
+        "sent",
+        "statuses",
+        "twice",
+        "unanswered",
+    )
 
     def __init__(self) -> None:
         #: By phase, nanoseconds, of the requests in which it took place.
@@ -25,6 +35,8 @@ class ActionRequests:
         self.reused = 0
         #: Requests whose answer did not come, or not to its end.
         self.unanswered = 0
+        #: Requests that were sent a second time, because a kept connection ended without an answer.
+        self.twice = 0
         #: Bytes with their heads, without TLS.
         self.sent = 0
         self.received = 0
@@ -40,7 +52,7 @@ class ActionRequests:
 
     def add(self, exchanges: NDArray[Any]) -> None:
         """Add requests (`osbench.common.protocol.exchanges.EXCHANGE`)."""
-        own = exchanges["client"] == OWN
+        own = exchanges["client"] < 0
         count = int(np.count_nonzero(own))
         if count < len(exchanges):
             self.others += len(exchanges) - count
@@ -49,6 +61,7 @@ class ActionRequests:
         self.new += int(np.count_nonzero(opened))
         self.reused += int(np.count_nonzero(ended & ~opened))
         self.unanswered += count - int(np.count_nonzero(ended))
+        self.twice += int(np.count_nonzero(exchanges["client"] == OWN_TWICE))
         for phase, found in self.phases.items():
             lasted = exchanges[phase]
             found.add(lasted[lasted > 0].astype(np.int64))
@@ -63,5 +76,5 @@ class ActionRequests:
         for phase, found in self.phases.items():
             found.merge(other.phases[phase])
         self.statuses.update(other.statuses)
-        for name in ("new", "others", "received", "reused", "sent", "unanswered"):
+        for name in ("new", "others", "received", "reused", "sent", "twice", "unanswered"):
             setattr(self, name, getattr(self, name) + getattr(other, name))

@@ -44,6 +44,7 @@ def _summed(requests: ActionRequests) -> dict[str, Any]:
     return {
         "requests": requests.own,
         "unanswered": requests.unanswered,
+        "sent_twice": requests.twice,
         "new_connections": requests.new,
         "reused_connections": requests.reused,
         "sent_bytes": requests.sent,

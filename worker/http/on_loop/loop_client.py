@@ -12,7 +12,7 @@ from osbench.worker.http import addresses
 from osbench.worker.http.on_loop.loop_opener import LoopOpener
 from osbench.worker.http.on_loop.loop_pool import LoopPool
 from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
-from osbench.worker.http.sent_again import SentAgain
+from osbench.worker.http.sent_again import SentAgain, not_again
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.http_answer import HttpAnswer
@@ -33,7 +33,7 @@ class LoopClient:
 
     @property
     def retried(self) -> int:
-        """Requests that were sent again, because the peer had closed the kept connection."""
+        """Requests that were sent again, because a kept connection ended without an answer."""
         return self._again.count
 
     async def request(
@@ -97,7 +97,7 @@ class LoopClient:
     ) -> HttpAnswer:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop) or self._open_pool(loop)
-        connection = pool.take(request.origin, phases.begun_ns)
+        connection = pool.take(request.origin, phases.begun_ns, certainly=not request.repeatable)
         fresh = connection is None
         while True:
             if connection is None:
@@ -108,11 +108,12 @@ class LoopClient:
                     await connection.send_rest(request.rest)
                 await waiter
                 answer = connection.answer(request, phases)
-            except EarlyEnd:
+            except EarlyEnd as error:
                 connection.close()
                 if fresh or not connection.untouched:
                     raise
-                # the peer closed a kept connection: once more, as libcurl does for all methods
+                if not request.repeatable and connection.sent:
+                    raise EarlyEnd(not_again(request.verb)) from error
                 fresh, connection, phases.retried = True, None, True
                 phases.first_byte_ns = 0
                 self._again.add()

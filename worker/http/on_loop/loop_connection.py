@@ -52,6 +52,7 @@ class LoopConnection(asyncio.Protocol):
         "_wait_ns",
         "_waiter",
         "_whole_due_ns",
+        "sent",
     )
 
     def __init__(
@@ -72,6 +73,8 @@ class LoopConnection(asyncio.Protocol):
         #: The peer has ended the connection, or nothing of it can be trusted any more.
         self._over = False
         self._used = 0
+        #: Some bytes of the last request may have gone out.
+        self.sent = False
         self._rested_ns = 0
         # limits: when the next wait and all of the request have to be over, 0 for never
         self._due_ns = 0
@@ -99,16 +102,16 @@ class LoopConnection(asyncio.Protocol):
         """The TLS of a connection of an origin that is secure."""
         return self._tls
 
-    def spoilt(self, now_ns: int) -> bool:
+    def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
         """Whether a kept connection was closed by the peer, or has bytes nobody asked for.
 
-        The loop tells mostly. It is looked at where the loop may not have done so, as in
-        `SocketConnection.spoilt`.
+        The loop mostly knows. If it may not have noticed yet, or with `certainly`, the connection
+        is looked at, as in `SocketConnection.spoilt`.
         """
         transport = self._transport
         if self._over or transport is None or transport.is_closing():
             return True
-        if self._used > 1 and now_ns - self._rested_ns < _RESTED_NS:
+        if self._used > 1 and not certainly and now_ns - self._rested_ns < _RESTED_NS:
             return False
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
@@ -148,7 +151,8 @@ class LoopConnection(asyncio.Protocol):
         if request.rest:
             # what follows must not overtake it
             transport.set_write_buffer_limits(0)
-        if not transport.is_closing():
+        self.sent = not transport.is_closing()
+        if self.sent:
             transport.write(data if tls is None else tls.wrap(data))
         if self._used == 1 and (self._early or self._over):
             self._take_early()

@@ -25,12 +25,14 @@ class LoopPool:
         # of no iteration: it must not keep what the first one has in its context
         self._keeper = loop.create_task(self._keep(), name="http-connections", context=Context())
 
-    def take(self, origin: object, now_ns: int) -> LoopConnection | None:
-        """A connection that can carry a request, that which has rested least."""
+    def take(
+        self, origin: object, now_ns: int, *, certainly: bool = False
+    ) -> LoopConnection | None:
+        """The connection that has rested least of those that can carry a request."""
         resting = self._resting.get(origin)
         while resting:
             connection = resting.pop()
-            if not connection.spoilt(now_ns):
+            if not connection.spoilt(now_ns, certainly=certainly):
                 return connection
             connection.close()
         return None

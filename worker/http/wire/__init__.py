@@ -15,9 +15,9 @@ reads or waits for anything. One request over one connection, for a driver:
     parser.reusable                              # False: close the connection
 
 `take` and `end` raise `BadAnswer` and `EarlyEnd`, nothing else; the connection has to be closed
-then. `parser.untouched` tells that not a byte of the answer came: where the connection was a kept
-one and its peer closed or reset it, the request is sent again, once, over a new one (libcurl's
-rule, for all methods). Bytes that come while no answer is expected are unsolicited: `take` raises
+then. `parser.untouched` tells that not a byte of the answer came: if the connection was a kept one,
+a request that is `repeatable`, or of which no byte went out, is sent again, once, over a new one.
+Bytes that come while no answer is expected are unsolicited: `take` raises
 `BadAnswer`. Where `parser.reusable` is False after an answer that is whole, use the answer and
 close the connection.
 

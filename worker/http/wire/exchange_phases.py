@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_kept
+from osbench.common.protocol.exchanges import OWN, OWN_TWICE, pack_exchange, pack_kept
 
 if TYPE_CHECKING:
     from osbench.common.plugin.atomic import UnderWay
@@ -51,7 +51,7 @@ class ExchangePhases:
         self.received_bytes = 0
         #: Code of the answer; 0 before it is whole.
         self.status = 0
-        #: The peer had closed the kept connection: the request was sent again over a new one.
+        #: The kept connection ended without an answer: the request was sent again over a new one.
         self.retried = False
 
     def packed(self, action: int) -> bytes:
@@ -70,7 +70,8 @@ class ExchangePhases:
         )
         wait_ns, rest_ns = first_ns and (self.wait_ns or 1), ended_ns and (self.rest_ns or 1)
         times = (*opening, wait_ns, rest_ns)
-        return pack_exchange(action, OWN, *times, sent, received, self.status)
+        client = OWN_TWICE if self.retried else OWN
+        return pack_exchange(action, client, *times, sent, received, self.status)
 
     @property
     def new_connection(self) -> bool:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import osbench
 from osbench.worker.http.outgoing_request import OURS, OutgoingRequest
+from osbench.worker.http.sent_again import IDEMPOTENT
 
 AGENT = f"osbench/{osbench.__version__}"
 
@@ -29,6 +30,7 @@ class PreparedRequest:
         "origin",
         "outgoing",
         "port",
+        "repeatable",
         "rest",
         "secure",
         "trust",
@@ -43,6 +45,8 @@ class PreparedRequest:
         self.verb = outgoing.verb
         #: For what a redirect makes of it; not to be changed.
         self.outgoing = outgoing
+        #: See `WireRequest`.
+        self.repeatable = outgoing.verb in IDEMPOTENT
         #: No answer to it has a body.
         self.bodiless = outgoing.verb == "HEAD"
         self._named = outgoing.given & OURS

@@ -46,6 +46,10 @@ class WireRequest(Protocol):
         """Whether no other may follow on its connection: it says so to the server."""
 
     @property
+    def repeatable(self) -> bool:
+        """Whether it may be sent a second time although the server may have acted on the first."""
+
+    @property
     def rest(self) -> bytes:
         """The body, where it is sent after `data`."""
 

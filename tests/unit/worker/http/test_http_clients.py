@@ -24,7 +24,8 @@ from helpers.certificates import self_signed
 from helpers.driven import LOOP, SOCKETS, LoopDriven, driven
 from helpers.recording_server import RecordingServer, recording_server
 from osbench.common.plugin.atomic import Names, Recorder
-from osbench.common.protocol.exchanges import EXCHANGE
+from osbench.common.protocol.exchanges import EXCHANGE, OWN_TWICE
+from osbench.common.protocol.exchanges import OWN as OWN_CLIENT
 from osbench.worker.http.curl_client import CurlClient
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.name_lookups import HOSTS, NameLookups
@@ -132,7 +133,8 @@ def test_what_a_request_spent_is_noted_with_redirects_and_failures(server, in_lo
     assert (found["connect"] > 0).tolist() == [True, False, False, True]
     assert (found["rest"] > 0).tolist() == [True, True, True, False]
     assert (found["wait"][:3] > 0).all()
-    assert set(found["client"]) == set(found["action"]) == {-1}
+    assert found["client"].tolist() == [OWN_CLIENT, OWN_CLIENT, OWN_CLIENT, OWN_TWICE]
+    assert set(found["action"]) == {-1}
     assert (found["tls"] == 0).all()
     assert (found["sent"] > 0).all()
     assert (found["received"][:3] > 0).all()
