@@ -23,6 +23,7 @@ HEADER = (
     "error",
     "trace_id",
     "worker",
+    "warmup",
 )
 
 
@@ -62,6 +63,7 @@ def _line(row: exporter.IterationRow) -> tuple[str | int, ...]:
         cell(error),
         row.trace_id,
         cell(row.worker),
+        "true" if row.warmup else "false",
     )
 
 

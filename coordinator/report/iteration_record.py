@@ -7,7 +7,7 @@ from typing import Any
 
 from osbench.common.plugin.exporter import IterationRow
 from osbench.common.protocol.blocks import Columns
-from osbench.common.protocol.exchanges import OWN, PHASES
+from osbench.common.protocol.exchanges import OWN_TWICE, PHASES
 from osbench.common.rally.adapters.records import outputs
 from osbench.coordinator.report.iterations import one_iteration, worker_names
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -113,11 +113,12 @@ def _actions(columns: Columns) -> Iterator[dict[str, Any]]:
 def _requests(columns: Columns) -> Iterator[dict[str, Any]]:
     for one in columns.exchanges:
         action, client = int(one["action"]), int(one["client"])
-        measured = client == OWN
+        measured = client < 0
         yield {
             "action": action if action >= 0 else None,
             "client": None if measured else columns.names[client],
             "phases_s": {name: float(one[name]) / 1e9 for name in PHASES} if measured else None,
+            "sent_twice": client == OWN_TWICE,
             "sent_bytes": int(one["sent"]),
             "received_bytes": int(one["received"]),
         }

@@ -125,4 +125,5 @@ def _request_lines(
             continue
         phases = [f"{name} {spaced(s)}" for name, s in request["phases_s"].items() if s]
         sent, received = size(request["sent_bytes"]), size(request["received_bytes"])
-        yield f"{within}{', '.join(phases)}; {sent} sent, {received} received"
+        twice = " twice" if request["sent_twice"] else ""
+        yield f"{within}{', '.join(phases)}; {sent} sent{twice}, {received} received"

@@ -22,10 +22,11 @@ from helpers.sample_reports import constant_workload, full_report, rps_workload,
 from helpers.stored_runs import T0_AT, stored_run
 from osbench.common.errors import ExportError
 from osbench.common.outcomes import Outcome
-from osbench.common.plugin.exporter import DurationCounts, ExportedRun
+from osbench.common.plugin.exporter import DurationCounts, ExportedRun, IterationRow
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.exporters import hdr, openmetrics
+from osbench.coordinator.exporters.csv import write
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.results.totals import Accounting, Warmup
@@ -130,8 +131,19 @@ def test_a_line_of_csv_is_exact_and_safe(tmp_path: Path) -> None:
         "error": "IterationTimeout: no end after 2 s",
         "trace_id": "",
         "worker": "'=rack",
+        "warmup": "false",
     }
     assert (second["due_s"], second["started_s"], second["service_s"]) == ("0.005000000", "", "")
+
+
+def test_a_line_of_csv_says_whether_it_is_of_the_warm_up() -> None:
+    file = io.StringIO()
+    one = IterationRow(0, 1, "ok", 5, 5, 9, 0, "", "", "", "w", warmup=True)
+
+    write([one, one._replace(iteration=2, warmup=False)], file)
+
+    file.seek(0)
+    assert [line["warmup"] for line in csv.DictReader(file)] == ["true", "false"]
 
 
 def test_control_characters_do_not_reach_a_terminal_that_shows_csv(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.result_rows import MS, block, row
 from osbench.common.protocol.blocks import Columns
-from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_kept, pack_other
+from osbench.common.protocol.exchanges import OWN, OWN_TWICE, pack_exchange, pack_kept, pack_other
 from osbench.coordinator.results.requests.requests_summary import other_clients, requests_summary
 from osbench.coordinator.results.requests.workload_requests import NO_ACTION, OTHER_CLIENTS
 from osbench.coordinator.results.rows import select
@@ -30,6 +30,10 @@ def refused(action: int = -1) -> bytes:
     return pack_exchange(action, OWN, 2 * MS, 0, 0, 0, 0, 0, 0, 0)
 
 
+def twice(action: int = -1) -> bytes:
+    return pack_exchange(action, OWN_TWICE, 2 * MS, 3 * MS, 0, 4 * MS, MS, 100, 2000, 200)
+
+
 def made(*requests: bytes, first: int = 1) -> Columns:
     """Iterations with such requests, a request each."""
     rows = [
@@ -44,6 +48,18 @@ def statistics_of(*blocks: Columns) -> WorkloadStatistics:
     for number, one in enumerate(blocks):
         statistics.add(one, worker=f"w{number % 2}")
     return statistics
+
+
+def test_requests_that_were_sent_twice_are_counted_by_action():
+    statistics = statistics_of(made(twice(0), kept(0), twice(1), twice(1)))
+
+    found = requests_summary(statistics.requests)
+
+    assert {path: one["sent_twice"] for path, one in found["actions"].items()} == {
+        "shop": 1,
+        "shop > pay": 2,
+    }
+    assert (found["total"]["sent_twice"], found["total"]["requests"]) == (3, 4)
 
 
 def test_requests_belong_to_their_innermost_action():
