@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.common.deployment.record import Deployment
+from osbench.common.errors import ContextError
 
 
 def no_progress(what: str, done: int, planned: int) -> None:
@@ -87,3 +89,30 @@ class Context:
         It is called again if it raised before.
         """
         raise NotImplementedError
+
+
+def with_text(
+    names: Sequence[str], args: Mapping[str, Any], environment: ContextEnvironment
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Replace arguments that name files by the text of the files; returns the context, too.
+
+    Raises ContextError if a file cannot be read.
+    """
+    found = {**args, **texts_of(names, args)}
+    return found, dict(environment.context)
+
+
+def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, str]:
+    """Text of each file on the coordinator's host by its argument. Raises ContextError."""
+    found = {}
+    for name in names:
+        path = args.get(name)
+        if not isinstance(path, str):
+            continue
+        try:
+            found[name] = Path(path).expanduser().read_text("utf-8")
+        except OSError as error:
+            raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ContextError(f"argument {name}: {path}: is not text in UTF-8") from None
+    return found

@@ -16,8 +16,8 @@ from typing import Any
 
 from osbench.common import errors
 from osbench.common.escaping import escaped
-from osbench.common.plugin import argument_files, plugin_files, signature
-from osbench.common.plugin.context import Context, ContextEnvironment
+from osbench.common.plugin import plugin_files, signature
+from osbench.common.plugin.context import Context, ContextEnvironment, texts_of, with_text
 from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
@@ -99,7 +99,7 @@ class ScenarioPlugin:
             *self.cls.check_arguments(self.method, fitting),
         ]
         try:
-            texts = argument_files.texts_of(self.cls.FILES, args)
+            texts = texts_of(self.cls.FILES, args)
         except errors.ContextError as error:
             return [*found, str(error)]
         return [*found, *self.cls.check_files(texts, args)]
@@ -409,5 +409,5 @@ def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
         context=mark.context if isinstance(mark, Configuration) else {},
         title=doc.partition("\n")[0],
         source_hash=hashlib.sha256(sources(file)).hexdigest(),
-        prepare=functools.partial(argument_files.with_text, cls.FILES) if cls.FILES else None,
+        prepare=functools.partial(with_text, cls.FILES) if cls.FILES else None,
     )
