@@ -145,6 +145,8 @@ class Failure:
     message: str
     #: Formatted traceback, cut to 8 kB.
     traceback: str
+    #: What the worker had no more of, such as open files; "" for other errors.
+    resource: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -155,6 +155,11 @@ class Heartbeat(Message):
     queued: int = 0
     #: CPU usage of the process since the last beat; 1.0 is one core.
     cpu: float = 0.0
+    #: Threads of the process that waited for a core since then, on average.
+    waiting: float = 0.0
+    #: Cores that it may run on, and how many of them any process used; -1 is not known.
+    cores: int = 0
+    cores_used: float = -1.0
     #: Redis time minus this host's wall clock, seconds, and its uncertainty.
     offset_s: float = 0.0
     uncertainty_s: float = 0.0
@@ -192,7 +197,8 @@ class Block(Message):
     voids: list[int] = field(default_factory=list)
     #: The last block of the membership: nothing of it starts any more.
     final: bool = False
-    #: Distinct failures first seen in these rows: [number, etype, message, traceback].
+    #: Distinct failures first seen in these rows: [number, etype, message, traceback],
+    #: and the resource that a worker had no more of, if it came of that.
     failures: list[list[Any]] = field(default_factory=list)
     #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
     want_ns: int = 0
@@ -204,6 +210,10 @@ class Block(Message):
     #: nanoseconds; and where a scenario blocked it, for how long: [place, nanoseconds].
     lags: bytes = b""
     blocked: list[list[Any]] = field(default_factory=list)
+    #: Virtual users that are threads: how late a thread woke at each beat, as `lags`.
+    thread_lags: bytes = b""
+    #: For how long the process could run nothing: [lock or stopped, nanoseconds].
+    stalls: list[list[Any]] = field(default_factory=list)
     #: How virtual users began and ended: [a `LifeEvent`, number of the user, begin and end
     #: (nanoseconds after t0), number of the failure].
     life: list[list[int]] = field(default_factory=list)

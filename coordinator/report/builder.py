@@ -10,12 +10,12 @@ from typing import Any
 from osbench.common.task import Task
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import exit_code
-from osbench.coordinator.report.generator_limits import generator_limits
+from osbench.coordinator.report.load_bounds import GENERATOR, load_bounds
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import other_clients
 from osbench.coordinator.results.search.trials import GROWN
-from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.totals import Accounting, Bound
 from osbench.coordinator.sizing.planned_figures import compared_with_plan
 from osbench.coordinator.traces.analysis.sentences import words
 from osbench.coordinator.traces.collection.collector import Collected
@@ -55,16 +55,19 @@ class ReportBuilder:
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
     ) -> RunReport:
         """The report of a run that is over."""
+        outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
         plans = tuple(compared_with_plan(self.sizing, *one) for one in enumerate(outcomes))
-        limits = [f"{name}: {limit}" for name, one in named for limit in self._limits(one)]
+        bounds = [(name, bound) for name, one in named for bound in one.bounds]
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
         notes += [end.broken] if end.broken else []
         if end.interrupted and not any(one.begun for one in outcomes):
             notes.append("interrupted before there was load")
         notes += self._stopped(outcomes, end)
-        notes += [*end.losses, *end.remarks, *limits, *collected.notes]
+        notes += [*end.losses, *end.remarks]
+        notes += [f"{name}: {bound.sentence}" for name, bound in bounds]
+        notes += collected.notes
         lives = [(name, one.statistics.lives) for name, one in named]
         notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
         notes += left_behind(self.run_id, end.left_behind)
@@ -86,7 +89,7 @@ class ReportBuilder:
                 interrupted=end.interrupted,
                 aborted=bool(end.breach),
                 accountings=[_asked_for(one) for one in outcomes],
-                limited=bool(limits),
+                limited=any(bound.fault == GENERATOR for _, bound in bounds),
                 verdicts=[verdict for one in outcomes for verdict in one.verdicts],
                 refused=any(one.error for one in outcomes),
                 left_behind=bool(end.left_behind),
@@ -98,13 +101,12 @@ class ReportBuilder:
             plans=plans,
         )
 
-    def _limits(self, outcome: WorkloadOutcome) -> list[str]:
-        if outcome.search is not None:
-            # overload is what a search makes
-            return [outcome.search.limit] if outcome.search.limit else []
-        return generator_limits(
-            outcome.accounting, outcome.offered, outcome.statistics, self.lag_limit_s
-        )
+    def _bounds(self, outcome: WorkloadOutcome) -> tuple[Bound, ...]:
+        if outcome.search is None:
+            return load_bounds(outcome, self.lag_limit_s)
+        # overload is what a search makes
+        limit = outcome.search.limit
+        return (Bound(cause="search", fault=GENERATOR, sentence=limit),) if limit else ()
 
     def _stopped(self, outcomes: Sequence[WorkloadOutcome], end: RunEnd) -> list[str]:
         # outcomes are those of the first workloads of the task, in its order

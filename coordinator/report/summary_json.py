@@ -26,7 +26,12 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import requests_summary
 from osbench.coordinator.results.search.trials import SearchOutcome
 from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.results.workload_statistics import TIMED, Timings, WorkloadStatistics
+from osbench.coordinator.results.workload_statistics import (
+    STALLS,
+    TIMED,
+    Timings,
+    WorkloadStatistics,
+)
 from osbench.coordinator.statistics.action_paths import NESTED
 from osbench.coordinator.statistics.block_intervals import block_intervals
 from osbench.coordinator.statistics.histogram_times import times_of
@@ -121,12 +126,15 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "requests": requests_summary(statistics.requests),
         "start_lag": _times(statistics.start_lag, over_time.start_lag),
         "loops": _loops(statistics),
+        "threads": _threads(statistics),
+        "stalls": {f"{cause}_s": statistics.stalls[cause] / 1e9 for cause in STALLS},
         "users": statistics.lives.to_dict(),
         "checks": {
             name: {"held": held, "failed": failed}
             for name, (held, failed) in statistics.checks.items()
         },
         "offered": dataclasses.asdict(outcome.offered),
+        "bounds": [dataclasses.asdict(bound) for bound in outcome.bounds],
         "throughput": _throughput(statistics),
         "tracing": dataclasses.asdict(outcome.tracing),
         "exemplars": _exemplars(statistics),
@@ -167,6 +175,7 @@ def _error(group: ErrorGroup, statistics: WorkloadStatistics) -> dict[str, Any]:
     return {
         "type": group.etype,
         "message": group.message,
+        "resource": group.resource or None,
         "traceback": group.traceback,
         "count": group.count,
         "first_iteration": group.iteration,
@@ -289,6 +298,13 @@ def _loops(statistics: WorkloadStatistics) -> dict[str, Any] | None:
         "blocked_s": statistics.blocked.total() / 1e9,
         "blocked": [{"place": place, "seconds": lasted / 1e9} for place, lasted in blocked],
     }
+
+
+def _threads(statistics: WorkloadStatistics) -> dict[str, Any] | None:
+    """How late threads woke; None if virtual users are coroutines."""
+    if not statistics.thread_lag.count:
+        return None
+    return {"lag": times_of(statistics.thread_lag)}
 
 
 def _throughput(statistics: WorkloadStatistics) -> Mapping[str, float | None]:

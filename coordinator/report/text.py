@@ -20,8 +20,10 @@ from osbench.coordinator.report.staircase.staircase_text import staircase_lines
 from osbench.coordinator.report.text_extras import (
     CHARTS,
     Line,
+    bound_lines,
     check_lines,
     context_lines,
+    core_lines,
     hook_lines,
     loop_lines,
     output_lines,
@@ -128,6 +130,7 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     if counted:
         yield "besides", Text(", ".join(counted))
     yield "load", Text(_load(workload["offered"]))
+    yield from bound_lines(workload)
     if workload["warmup"]["seconds"]:
         left_out, seconds = (workload["warmup"][key] for key in ("left_out", "seconds"))
         yield (
@@ -167,6 +170,7 @@ def _lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     yield from check_lines(workload)
     if workload["workers"]:
         yield "workers", Text(_workers(workload["workers"]))
+        yield from core_lines(workload["workers"])
     lost = [worker for worker in workload["workers"] if worker.get("lost")]
     if lost:
         yield "", Text(_given_up(lost), style="bold red")

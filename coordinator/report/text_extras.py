@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, size, three_digits
+from osbench.coordinator.results.core_use import host_uses
 from osbench.coordinator.results.search.capacity_sentence import bound
 from osbench.coordinator.results.totals import is_open_load
 
@@ -16,6 +17,8 @@ from osbench.coordinator.results.totals import is_open_load
 CHARTS = 10
 #: Soft checks that did not always hold which are listed.
 CHECKS = 10
+#: Hosts whose load is shown.
+_HOSTS = 4
 #: Stages that have a line each.
 STAGES = 20
 #: Actions that grew at the end of a search, as many are shown.
@@ -197,16 +200,43 @@ def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
     yield "requests", Text(f"{text}; {sent} sent, {received} received")
 
 
-def loop_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
-    """A line on how late the event loops of virtual users were, and what blocked them most."""
+def bound_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """What bound the load, in a few words; the notes of the run have the sentences."""
     # runs of older releases do not say
-    loops = workload.get("loops")
+    bounds = workload.get("bounds") or []
+    if bounds:
+        told = [f"{plain(one['cause']).replace('_', ' ')} ({one['fault']})" for one in bounds]
+        guilty = any(one["fault"] == "generator" for one in bounds)
+        yield "bound by", Text(", ".join(told), style="bold red" if guilty else "bold yellow")
+
+
+def core_lines(workers: Sequence[Mapping[str, Any]]) -> Iterable[Line]:
+    """A line on the CPU of workers, their waits for cores, and the load of each host."""
+    cpu = [one["cpu_mean"] for one in workers if one.get("cpu_mean") is not None]
+    if not cpu:
+        return
+    text = f"CPU {sum(cpu):.2f} cores, {max(cpu):.2f} the busiest process"
+    waiting = [one["waiting"] for one in workers if one.get("waiting") is not None]
+    if waiting:
+        text += f"; {sum(waiting):.2f} threads waited for a core on average"
+    hosts = [
+        f"{three_digits(host.used)} of {host.cores} cores of {plain(host.host)}"
+        for host in host_uses(workers)[:_HOSTS]
+    ]
+    if hosts:
+        text += f"; all programs used {', '.join(hosts)}"
+    yield "", Text(text)
+
+
+def loop_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
+    """A line on how late event loops or threads were, and what blocked the loops most."""
+    # runs of older releases do not say
+    loops, threads = workload.get("loops"), workload.get("threads")
+    if threads:
+        yield "threads", Text(f"late by {_lateness(threads['lag'])}")
     if not loops:
         return
-    lag = loops["lag"]
-    told = [f"{duration(lag[key])} at {key}" for key in ("p50", "p99") if lag[key] is not None]
-    told.append(f"{duration(lag['max'])} at most")
-    text = f"late by {', '.join(told)}"
+    text = f"late by {_lateness(loops['lag'])}"
     if loops["blocked"]:
         worst = loops["blocked"][0]
         text += (
@@ -214,6 +244,11 @@ def loop_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
             f"{duration(worst['seconds'])} at {plain(worst['place'])}"
         )
     yield "loops", Text(text)
+
+
+def _lateness(lag: Mapping[str, Any]) -> str:
+    told = [f"{duration(lag[key])} at {key}" for key in ("p50", "p99") if lag[key] is not None]
+    return ", ".join([*told, f"{duration(lag['max'])} at most"])
 
 
 def user_lines(workload: Mapping[str, Any]) -> Iterable[Line]:

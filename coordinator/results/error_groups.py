@@ -31,6 +31,8 @@ class ErrorGroup:
     count: int
     #: Lowest iteration number with this error.
     iteration: int
+    #: What a worker had no more of, such as open files; "" for other errors.
+    resource: str = ""
 
 
 class ErrorGroups:
@@ -39,13 +41,15 @@ class ErrorGroups:
     Workers number their own failures; `learn` says what a number means, `add` counts rows.
     """
 
-    __slots__ = ("_groups", "_meaning", "_shown", "_waiting", "other")
+    __slots__ = ("_groups", "_meaning", "_resources", "_shown", "_waiting", "other")
 
     def __init__(self) -> None:
         #: Kind -> [count, lowest iteration]; a kind is texts without numbers and ids.
         self._groups: dict[Texts, list[int]] = {}
         #: The texts that stand for a kind: the least, in whatever order they come.
         self._shown: dict[Texts, Texts] = {}
+        #: What workers had no more of, by kind; other errors are not in it.
+        self._resources: dict[Texts, str] = {}
         #: worker -> its failure number -> kind
         self._meaning: dict[str, dict[int, Texts]] = {}
         #: (worker, failure number) that is not described yet, for blocks come in any order ->
@@ -64,6 +68,8 @@ class ErrorGroups:
             if group is not None:
                 self._shown[kind] = min(texts, self._shown.get(kind, texts))
                 meaning[failure.number] = kind
+                if failure.resource:
+                    self._resources[kind] = failure.resource
                 waited = self._waiting.pop((worker, failure.number), None)
                 if waited is not None:
                     self.other -= waited[0]
@@ -92,13 +98,22 @@ class ErrorGroups:
 
     def groups(self) -> list[ErrorGroup]:
         """All groups, the most frequent first."""
-        found = [(self._shown[kind], n, at) for kind, (n, at) in self._groups.items()]
-        order = sorted(found, key=lambda one: (-one[1], one[2], one[0]))
-        return [
-            ErrorGroup(etype=texts[0], message=texts[1], traceback=texts[2], count=n, iteration=at)
-            for texts, n, at in order
+        found = [
+            ErrorGroup(
+                etype=self._shown[kind][0],
+                message=self._shown[kind][1],
+                traceback=self._shown[kind][2],
+                count=n,
+                iteration=at,
+                resource=self._resources.get(kind, ""),
+            )
+            for kind, (n, at) in self._groups.items()
             if n
         ]
+        return sorted(
+            found,
+            key=lambda one: (-one.count, one.iteration, one.etype, one.message, one.traceback),
+        )
 
     def counts(self) -> dict[Texts, int]:
         """Failed iterations by type, message and traceback."""

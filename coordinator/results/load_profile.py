@@ -67,6 +67,11 @@ class LoadProfile:
         running: Ints = whole - self._start_offsets + self._end_offsets
         return running[: self._used]
 
+    def peak(self) -> float:
+        """Most iterations that were running at once, as the mean of a bin; 0 without any."""
+        running = self.running_ns()
+        return float(running.max()) / (1 << self._bits) if len(running) else 0.0
+
     def series(self, bins: int) -> Series:
         """The profile in at most `bins` bins."""
         profile = self._copy()

@@ -67,6 +67,8 @@ def join(blocks: Sequence[Block]) -> Block:
             started_late=sum(block.started_late for block in blocks),
             lags=b"".join([block.lags for block in blocks]),
             blocked=[place for block in blocks for place in block.blocked],
+            thread_lags=b"".join([block.thread_lags for block in blocks]),
+            stalls=[stall for block in blocks for stall in block.stalls],
             life=[event for block in blocks for event in block.life],
             asides=[aside for block in blocks for aside in block.asides],
         )

@@ -16,11 +16,11 @@ from osbench.common.task import Named
 from osbench.coordinator.contexts.history import ContextRecord
 from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts.workload_charts import Charts
-from osbench.coordinator.results.cpu_profile import CpuProfile
+from osbench.coordinator.results.core_use import CpuProfile
 from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.search.trials import SearchOutcome
 from osbench.coordinator.results.stages.stage_statistics import StageFigures
-from osbench.coordinator.results.totals import Accounting, Offered, Tracing, Warmup
+from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 
@@ -41,6 +41,8 @@ class WorkloadOutcome:
     subtask_tags: tuple[str, ...] = ()
     description: str = ""
     runner: Named
+    #: Its virtual users are coroutines of an event loop, not threads.
+    coroutines: bool = False
     #: The load has started.
     begun: bool = True
     #: Why it could not begin: its contexts or arguments failed; "" if they did not.
@@ -72,5 +74,7 @@ class WorkloadOutcome:
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0
     elapsed_s: float = 0.0
+    #: What bound the load; empty if it was offered as asked.
+    bounds: tuple[Bound, ...] = ()
     #: Sentences that the reader has to know in addition.
     remarks: tuple[str, ...] = ()

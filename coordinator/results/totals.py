@@ -85,6 +85,18 @@ def is_open_load(offered: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bound:
+    """A reason why a load was not the one asked for, or was not measured as it was."""
+
+    #: A key of the table in `osbench.coordinator.report.load_bounds`.
+    cause: str
+    #: Whose it is: "generator", "service" or "task".
+    fault: str
+    #: Statement of what happened and of what to do.
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Warmup:
     """What is in the accounting and in the run directory, and not in the statistics."""
 

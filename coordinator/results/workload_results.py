@@ -110,6 +110,7 @@ class WorkloadResults:
         failures, returned = _failures(block.failures), _intervals(block.returned)
         columns = decode_rows(block.columns) if block.columns else None
         lags, blocked = _lags(block.lags), _amounts(block.blocked)
+        thread_lags, stalls = _lags(block.thread_lags), _amounts(block.stalls)
         life, asides = read_events(block.life), _amounts(block.asides)
         self.want_ns += block.want_ns
         self.cut += block.cut
@@ -120,6 +121,7 @@ class WorkloadResults:
         worker = block.incarnation
         self.statistics.add_failures(worker, failures)
         self.statistics.add_loop(lags, blocked)
+        self.statistics.add_process(thread_lags, stalls)
         if life:
             told = np.array([failure for *_, failure in life], np.uint32)
             self.statistics.lives.add(life, self.statistics.errors.texts(worker, told))
@@ -168,7 +170,7 @@ def _work(columns: Columns) -> tuple[int, float]:
 def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
     found = []
     try:
-        for number, etype, message, traceback in entries:
+        for number, etype, message, traceback, *resource in entries:
             if type(number) is not int:
                 raise TypeError("a number is none")
             found.append(
@@ -177,6 +179,7 @@ def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
                     etype=str(etype)[:TYPE_CHARS],
                     message=str(message)[:MESSAGE_CHARS],
                     traceback=str(traceback)[:TRACEBACK_CHARS],
+                    resource=escaped("".join(map(str, resource[:1]))[:TYPE_CHARS]),
                 )
             )
     except (TypeError, ValueError, RecursionError) as error:

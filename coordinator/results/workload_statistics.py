@@ -37,6 +37,9 @@ OTHER_ACTIONS = "(other actions)"
 PLACES = 50
 OTHER_PLACES = "(other places)"
 
+#: Causes of stalls.
+STALLS = ("lock", "stopped")
+
 _OUTCOMES = len(Outcome) + 1
 
 
@@ -80,6 +83,10 @@ class WorkloadStatistics:
         #: how long the scenario blocked them, nanoseconds, by place.
         self.loop_lag = Histogram()
         self.blocked: Counter[str] = Counter()
+        #: How late threads woke, for virtual users that are threads; and for how long processes
+        #: could run nothing, nanoseconds, by cause: `lock` of the interpreter, or `stopped`.
+        self.thread_lag = Histogram()
+        self.stalls: Counter[str] = Counter()
         self.soft_checks = SoftChecks()
         #: How virtual users began and ended.
         self.lives = UserLives()
@@ -146,6 +153,12 @@ class WorkloadStatistics:
         for place, lasted in blocked.items():
             known = place in self.blocked or len(self.blocked) < PLACES
             self.blocked[place if known else OTHER_PLACES] += lasted
+
+    def add_process(self, lags: Ints, stalls: Mapping[str, int]) -> None:
+        """Add what a worker measured of its threads, nanoseconds."""
+        self.thread_lag.add(lags)
+        for cause in STALLS:
+            self.stalls[cause] += stalls.get(cause, 0)
 
     def add(self, columns: Columns, *, worker: str) -> None:
         """Add result rows of a worker, each iteration once."""

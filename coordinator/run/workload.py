@@ -19,7 +19,7 @@ from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import MissingUsers
-from osbench.coordinator.results.cpu_profile import CpuProfile
+from osbench.coordinator.results.core_use import CoreUse, CpuProfile
 from osbench.coordinator.results.live_figures import LiveFigures
 from osbench.coordinator.results.marks import JOIN, LOSS, Mark
 from osbench.coordinator.results.totals import Offered
@@ -63,6 +63,7 @@ class WorkloadRun:
     #: Gets snapshots of the workload, some per second.
     progress: Callable[[Snapshot], None]
     cpu: CpuProfile = field(default_factory=CpuProfile)
+    core_use: CoreUse = field(default_factory=CoreUse)
     #: Workers that were lost or came, as it happened.
     marks: list[Mark] = field(default_factory=list)
     #: Why its contexts or arguments could not be made; "" if they could.
@@ -245,6 +246,8 @@ class WorkloadRun:
         elapsed_s = self.elapsed()
         for worker in self.workers.present:
             self.cpu.add(worker.name, elapsed_s, worker.beat.cpu)
+            if elapsed_s >= 0:
+                self.core_use.add(worker.name, worker.beat)
 
     def _ask_runner(self) -> None:
         """Ask the runner what should be offered, and grant virtual users accordingly."""

@@ -61,6 +61,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         workers=tuple(_worker(worker, run) for worker in served),
         cpu=run.cpu,
         asked=tuple(run.asked),
+        coroutines=plan.scenario.is_coroutine,
         marks=marks_of(run),
         t0_at=results.t0_at,
         elapsed_s=elapsed_s,
@@ -101,4 +102,8 @@ def _worker(worker: WorkerHandle, run: WorkloadRun) -> dict[str, Any]:
         "iterations": part.iterations if part else 0,
         "cpu_mean": run.cpu.mean(worker.name),
         "cpu_max": run.cpu.greatest(worker.name),
+        "virtual_users": worker.capacity,
+        "waiting": run.core_use.waiting(worker.name),
+        "cores": beat.cores,
+        "cores_used": run.core_use.cores_used(worker.name),
     }

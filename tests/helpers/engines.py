@@ -27,10 +27,9 @@ from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import Engine, EngineSetup
 from osbench.worker.engine.granted_arrivals import ArrivalSetup
-from osbench.worker.engine.idle_cores import IdleCores
 from osbench.worker.engine.open_coroutines import OpenCoroutines
 from osbench.worker.engine.open_engine import OpenEngine
-from osbench.worker.engine.precise_sleep import PreciseSleep
+from osbench.worker.engine.precise_sleep import IdleCores, PreciseSleep
 from osbench.worker.engine.users.user_plan import UserPlan
 from osbench.worker.engine.will_page import WillPage
 from servers.child import PATIENCE_S

@@ -98,6 +98,8 @@ def let_others_run() -> Generator[None, None, None]:
 class CoroutineEngine(Engine):
     """Base of the closed and the open engine of coroutines."""
 
+    LAGS = "lags"
+
     def __init__(self, setup: EngineSetup) -> None:
         self._loop = LoopThread(setup.body.tell_aside)
         self._calls = BlockingCalls()
@@ -121,8 +123,7 @@ class CoroutineEngine(Engine):
     # what the loop is like
 
     def lags(self) -> list[int]:
-        lags = self._loop.lags
-        return [lags.popleft() for _ in range(len(lags))]
+        return self._loop.lateness.take()
 
     def blocked(self) -> list[list[Any]]:
         found, self._blocked = self._blocked, Counter()

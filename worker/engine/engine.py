@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic_ns
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import Outcome
@@ -31,14 +31,16 @@ from osbench.common.protocol.messages import Batch
 from osbench.common.protocol.user_life import LifeEvent
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.failures import Place
+from osbench.worker.engine.lateness import Lateness, Stalls
 from osbench.worker.engine.users.pacing import Pacing
 from osbench.worker.engine.users.user_numbers import UserNumbers
 from osbench.worker.engine.will_page import WillPage
 
 LOG = logging.getLogger(__name__)
 
-#: Interval of the watchdog, seconds.
+#: Interval of the watchdog, seconds and nanoseconds.
 WATCH_S = 0.02
+WATCH_NS = int(WATCH_S * 1e9)
 #: Packed HTTP requests of an iteration above which blocks are cut by their size.
 FEW_BYTES = 4 * EXCHANGE_BYTES
 #: An instant that never comes.
@@ -108,6 +110,9 @@ class EngineSetup:
 class Engine:
     """Base of all engines."""
 
+    #: Field of a result block that has the latenesses: of event loops, or of threads.
+    LAGS: ClassVar[str] = "thread_lags"
+
     def __init__(self, setup: EngineSetup) -> None:
         self.body = setup.body
         self.t0_ns = setup.t0_ns
@@ -155,6 +160,9 @@ class Engine:
         #: Instant of the last change of `share`.
         self._shared_ns = setup.t0_ns
         self._next_expiry = 0
+        #: Of the watchdog: it wakes as late as a virtual user whose answer has come.
+        self._lateness = Lateness(WATCH_NS)
+        self._stalls = Stalls()
         self._changed = threading.Condition()
         self._watch = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         self._watch.start()
@@ -257,11 +265,15 @@ class Engine:
         elif kind == ENDED:
             self.living.discard(user.number)
 
-    # what an event loop is like, where users share one
+    # how late this process is
 
     def lags(self) -> list[int]:
-        """How late each beat of the loop was since the last call, nanoseconds."""
-        return []
+        """How late threads, or the loop that users share, were since the last call, ns."""
+        return self._lateness.take()
+
+    def stalls(self) -> list[list[Any]]:
+        """For how long the process could run nothing since the last call: [cause, ns]."""
+        return self._stalls.take()
 
     def blocked(self) -> list[list[Any]]:
         """Where a scenario blocked the loop since the last call: [place, nanoseconds]."""
@@ -368,7 +380,11 @@ class Engine:
 
     def _watch_loop(self) -> None:
         while not self._over:
+            due = monotonic_ns() + WATCH_NS
             time.sleep(WATCH_S)
+            late = max(0, monotonic_ns() - due)
+            self._lateness.note(late)
+            self._stalls.note(late)
             try:
                 self._check()
             except Exception:

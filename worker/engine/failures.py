@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 import traceback
 from collections import Counter
@@ -17,6 +19,15 @@ MESSAGE_LIMIT = 1000
 TRACEBACK_LIMIT = 8000
 #: Distinct failures of one workload and process; the rest share one entry.
 DISTINCT_LIMIT = 1000
+#: What the process or its host had no more of, by the error number of the system.
+RESOURCES = {
+    errno.EMFILE: "open files",
+    errno.ENFILE: "open files",
+    errno.EADDRNOTAVAIL: "ports",
+    errno.ENOBUFS: "memory of the network",
+}
+#: Exceptions that lie behind one which are looked at.
+CAUSES = 10
 #: Modules whose frames are left out of tracebacks: they enclose every scenario.
 _OURS = frozenset(
     f"osbench.worker.engine.{name}"
@@ -65,6 +76,21 @@ def told(error: BaseException) -> tuple[BaseException, str]:
         said = [f"{kind} (x {times})" if times > 1 else kind for kind, times in kinds.items()]
         return error, f"{error.message}: {'; '.join(said)}"
     return error, message_of(error)
+
+
+def resource_of(error: BaseException | None) -> str:
+    """What the process had no more of, a value of `RESOURCES`, if `error` came of that; or ""."""
+    for _ in range(CAUSES):
+        if error is None:
+            break
+        if isinstance(error, OSError):
+            said = message_of(error)
+            for code, resource in RESOURCES.items():
+                # errors of clients keep the text of the system, and not always its number
+                if error.errno == code or os.strerror(code) in said:
+                    return resource
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _members(group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
@@ -119,7 +145,7 @@ class Failures:
         if known is None:
             # formatting is by far the most expensive step: skipped if the text is not kept
             text = "" if self._full else _formatted(error)
-            known = self._add(key, type(error).__name__, message, text)
+            known = self._add(key, type(error).__name__, message, text, resource_of(error))
         # an exception object that is raised again would accumulate tracebacks
         BaseException.with_traceback(error, None)
         return known
@@ -137,7 +163,7 @@ class Failures:
     def _full(self) -> bool:
         return len(self._numbers) >= DISTINCT_LIMIT
 
-    def _add(self, key: Any, etype: str, message: str, text: str) -> int:
+    def _add(self, key: Any, etype: str, message: str, text: str, resource: str = "") -> int:
         with self._lock:
             if key in self._numbers:
                 return self._numbers[key]
@@ -151,9 +177,8 @@ class Failures:
                 message, text = message[:MESSAGE_LIMIT], _shortened(text)
             number = len(self._numbers) + 1
             self._numbers[key] = number
-            self._fresh.append(
-                [number, *map(printable, (etype, mask_url(message), mask_url(text)))]
-            )
+            texts = map(printable, (etype, mask_url(message), mask_url(text)))
+            self._fresh.append([number, *texts, *([resource] if resource else ())])
             return number
 
     def fresh(self) -> list[list[Any]]:

@@ -19,6 +19,7 @@ from osbench.common.protocol.redis_client import Client, reached
 from osbench.common.protocol.store import RedisStore, read_records
 from osbench.worker.engine.engine import HeldLoop, Remains
 from osbench.worker.process.beat_sender import BeatSender
+from osbench.worker.process.host_load import HostLoad
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.left_memberships import LeftMemberships
@@ -83,6 +84,8 @@ class Agent:
         self._offset_at = 0.0
         self._new_until = time.monotonic() + NEW_S
         self._cpu = (time.monotonic(), time.process_time())
+        self._host_load = HostLoad()
+        self._host_load.measure(self._cpu[0])
         self._log = BeatLog()
         self._beats = BeatSender(
             incarnation=identity.incarnation,
@@ -352,6 +355,7 @@ class Agent:
         now, used = time.monotonic(), time.process_time()
         cpu = (used - self._cpu[1]) / max(now - self._cpu[0], 1e-6)
         self._cpu = (now, used)
+        waiting, cores_used = self._host_load.measure(now)
         identity = self._identity
         return Heartbeat(
             incarnation=identity.incarnation,
@@ -365,6 +369,9 @@ class Agent:
             state=self._state(),
             challenge=challenge,
             cpu=round(cpu, 3),
+            waiting=round(waiting, 3),
+            cores=self._host_load.cores,
+            cores_used=round(cores_used, 3),
             offset_s=offset.wall_s,
             uncertainty_s=offset.uncertainty_ns / 1e9,
             stuck=self._stuck_count(),

@@ -49,6 +49,7 @@ class ResultSource:
         self._names: list[str] = []
         self._lags = array("q")
         self._blocked: list[list[Any]] = []
+        self._stalls: list[list[Any]] = []
         self._asides: list[list[Any]] = []
 
     @property
@@ -90,7 +91,9 @@ class ResultSource:
         if rows:
             self._lags.extend(engine.lags())
             self._blocked += engine.blocked()
-            fields |= {"lags": self._lags.tobytes(), "blocked": list(self._blocked)}
+            self._stalls += engine.stalls()
+            fields[engine.LAGS] = self._lags.tobytes()
+            fields |= {"blocked": list(self._blocked), "stalls": list(self._stalls)}
         settled = len(rows) + sum(high - low for low, high in self._returned)
         return Contents(fields=fields, rows=len(rows), settled=settled, whole=len(rows) == waiting)
 
@@ -103,8 +106,8 @@ class ResultSource:
         del self._engine.life[: len(contents.fields.get("life", ()))]
         self._engine.shipped += contents.settled
         self._returned, self._fresh, self._asides = [], [], []
-        if "lags" in contents.fields:
-            self._lags, self._blocked = array("q"), []
+        if "stalls" in contents.fields:
+            self._lags, self._blocked, self._stalls = array("q"), [], []
         self._cut_sent += contents.fields["cut"]
         self._want_sent += contents.fields["want_ns"]
         self._late_sent += contents.fields["started_late"]

@@ -236,6 +236,7 @@ def _worker(iterations: int) -> dict[str, Any]:
         **{"incarnation": WORKER, "host": WORKER, "pid": 0, "label": WORKER, "version": ""},
         **{"lost": False, "offset_s": 0.0, "uncertainty_s": 0.0, "stuck": 0, "refused": 0},
         **{"iterations": iterations, "cpu_mean": None, "cpu_max": None},
+        **{"virtual_users": 0, "waiting": None, "cores": 0, "cores_used": None},
     }
 
 

@@ -12,7 +12,7 @@ from osbench.common.intervals import Interval, Intervals
 from osbench.common.plugin.hook import Event
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.cpu_profile import CpuProfile
+from osbench.coordinator.results.core_use import CpuProfile
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.run.plan import WorkloadPlan
 from osbench.coordinator.run.resumption.outcome_notes import OutcomeNotes, carried_on, noted

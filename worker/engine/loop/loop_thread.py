@@ -6,7 +6,6 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from osbench.common.protocol import timers
 from osbench.worker.engine.asides import place_of
+from osbench.worker.engine.lateness import Lateness
 
 _new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
 # it is not there for every platform
@@ -31,16 +31,12 @@ BEAT_NS = int(BEAT_S * 1e9)
 #: How late a beat may be before users that never wait let others run, nanoseconds: the timers of
 #: uvloop have a resolution of 1 ms.
 SLACK_NS = 1_500_000
-#: Latenesses that are kept until they are shipped; the oldest go first.
-LAGS_MOST = 20_000
-#: Beats that one late beat stands for at most.
-MISSED_MOST = 2_000
 #: Longest wait for tasks that scenarios left behind, seconds.
 END_S = 1.0
 
 
 class LoopThread:
-    """Runs an event loop until `stop`. All but `lags` may be used by any thread."""
+    """Runs an event loop until `stop`. All but `lateness` may be used by any thread."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         """`tell` gets what failed beside the iterations; it counts equal texts."""
@@ -53,8 +49,7 @@ class LoopThread:
         #: run, monotonic nanoseconds.
         self.due_ns = monotonic_ns() + BEAT_NS
         self.late_ns = self.due_ns + SLACK_NS
-        #: How late each beat was, nanoseconds. Who reads them takes them from the front.
-        self.lags: deque[int] = deque(maxlen=LAGS_MOST)
+        self.lateness = Lateness(BEAT_NS)
         self._ending = False
         self._thread = threading.Thread(target=self._serve, name="loop", daemon=True)
         self._thread.start()
@@ -117,12 +112,7 @@ class LoopThread:
 
     def _beat(self) -> None:
         now = monotonic_ns()
-        lag = max(0, now - self.due_ns)
-        self.lags.append(lag)
-        if lag > BEAT_NS:
-            # the beats that were not made meanwhile: a loop that is held is late all the time
-            missed = range(lag - BEAT_NS, 0, -max(BEAT_NS, lag // MISSED_MOST))
-            self.lags.extend(missed)
+        self.lateness.note(max(0, now - self.due_ns))
         self.due_ns = now + BEAT_NS
         self.late_ns = self.due_ns + SLACK_NS
         self.loop.call_later(BEAT_S, self._beat)

@@ -552,7 +552,7 @@ def test_a_scenario_that_blocks_the_loop_is_named():
         until(lambda: seen_s() >= 0.1 * S)
         go_on.set()
         until(lambda: len(engine.rows) == 2)
-        until(lambda: max(engine._loop.lags) > 200 * MS)
+        until(lambda: max(engine._loop.lateness.lags) > 200 * MS)
         lags = engine.lags()
         until(lambda: engine.blocked() == [])
 

@@ -10,8 +10,13 @@ from time import monotonic_ns
 import pytest
 
 from helpers.engines import Cores
-from osbench.worker.engine.idle_cores import IdleCores
-from osbench.worker.engine.precise_sleep import AHEAD_NS, MEASURE_NS, SAVED_NS, PreciseSleep
+from osbench.worker.engine.precise_sleep import (
+    AHEAD_NS,
+    MEASURE_NS,
+    SAVED_NS,
+    IdleCores,
+    PreciseSleep,
+)
 
 MS = 1_000_000
 

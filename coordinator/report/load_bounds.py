@@ -1,0 +1,347 @@
+"""The causes that bound a load, judged by one table from what was measured.
+
+| cause | fault | evidence |
+|---|---|---|
+| worker_lost | generator | iterations lost or dropped with a worker |
+| interpreter_lock | generator | a process used a core and could run nothing else; threads late |
+| stopped | generator | a process could run nothing for a second and used no core |
+| blocked_loop | generator | a scenario kept an event loop from running |
+| open_files, ports, network_memory | generator | iterations failed for an error of the own system |
+| other_programs | generator | late on a host that others keep busy |
+| generator_cpu | generator | late, or short of load, on cores that the workers keep busy |
+| late | generator | late for another reason |
+| dispatch | generator | nothing was late, users were free, and work came too late |
+| max_concurrency | task | the task's own limit dropped arrivals, or made them late |
+| service | service | all virtual users waited for answers, and nothing was late |
+
+"Late" compares how late event loops and threads woke with `lag_limit_s` at p99, and with the
+typical iteration at p50.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from osbench.common.histogram import Histogram
+from osbench.common.protocol import timers
+from osbench.coordinator.formatting import count, plain, spaced
+from osbench.coordinator.results.core_use import FULL, HostUse, host_uses
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.totals import NOT_MADE, Bound
+
+GENERATOR, SERVICE, TASK = "generator", "service", "task"
+
+#: Share of the plan that may be dropped.
+DROPS_ALLOWED = 0.01
+#: Share of the asked user-seconds that must not be spent waiting for work.
+HELD_ASKED = 0.98
+#: Share of the load's time for which a process may be blocked or stalled.
+BLOCKED_ALLOWED = 0.01
+#: Part of `lag_limit_s` that loops and threads may be late at p50, and share of the typical
+#: iteration which that may be.
+TYPICAL_PART = 0.05
+TYPICAL_SHARE = 0.05
+#: Threads that wait for a core for each one that has one: from here on cores are scarce.
+SCARCE = 0.3
+#: Cores that one process uses at most while its threads share the interpreter's lock, about.
+ONE_CORE = 0.8
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What the table needs of an outcome."""
+
+    planned: int
+    drops: Counter[str]
+    lost: int
+    is_open: bool
+    coroutines: bool
+    held: float | None
+    waited_s: float
+    rate: float
+    duration_s: float
+    lag_limit_s: float
+    start_lag_p99_s: float
+    lag_p50_s: float
+    lag_p99_s: float
+    service_p50_s: float
+    service_mean_s: float
+    blocked: Counter[str]
+    #: Time that event loops were watched for, seconds.
+    watched_s: float
+    stalls: Counter[str]
+    resources: Counter[str]
+    hosts: list[HostUse] = field(default_factory=list)
+    #: CPU of the busiest worker process, and the threads of all that waited for a core.
+    cpu: float = 0.0
+    cpu_sum: float = 0.0
+    waiting: float = 0.0
+    #: Most iterations that ran at once, and virtual users that the workers may have; 0: not known.
+    peak: float = 0.0
+    users_most: int = 0
+    lost_workers: int = 0
+
+    @property
+    def not_made(self) -> int:
+        """Arrivals that the workers dropped."""
+        return self.drops["capacity"] + self.drops["late"]
+
+    @property
+    def drops_many(self) -> bool:
+        return self.not_made > DROPS_ALLOWED * self.planned
+
+    @property
+    def is_late(self) -> bool:
+        """Loops or threads woke too late for what they measure."""
+        typical = max(TYPICAL_PART * self.lag_limit_s, TYPICAL_SHARE * self.service_p50_s)
+        return self.lag_p99_s > self.lag_limit_s or self.lag_p50_s > typical
+
+    @property
+    def is_full(self) -> bool:
+        """All virtual users were busy at once."""
+        reached = bool(self.users_most) and self.peak > FULL * self.users_most
+        return self.drops["capacity"] > self.drops["late"] or reached
+
+    @property
+    def starts_late(self) -> bool:
+        return self.is_open and self.start_lag_p99_s > self.lag_limit_s
+
+    @property
+    def is_short(self) -> bool:
+        """The load was not the one asked for."""
+        held_back = self.held is not None and self.held < HELD_ASKED
+        # in a load of milliseconds the wait for the first batches is a large share
+        return (
+            self.drops_many or self.starts_late or (held_back and self.waited_s > self.lag_limit_s)
+        )
+
+    @property
+    def lacks_cores(self) -> bool:
+        """The workers' threads waited for cores, or left none."""
+        busy = max(self.cpu_sum, 0.01)
+        return self.waiting > SCARCE * busy or any(host.is_full for host in self.hosts)
+
+
+def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ...]:
+    """What bound the load of a workload; empty if it was offered and measured as asked."""
+    seen = _seen(outcome, lag_limit_s)
+    found = [*_of_processes(seen)]
+    if seen.is_late and not found:
+        found.append(_why_late(seen))
+    lost = seen.lost + sum(seen.drops[reason] for reason in NOT_MADE)
+    if lost:
+        found.append(
+            Bound(
+                cause="worker_lost",
+                fault=GENERATOR,
+                sentence=f"{count(lost)} of {count(seen.planned)} iterations were lost or dropped "
+                "with a worker or the coordinator",
+            )
+        )
+    own = seen.drops["max_concurrency"]
+    if own > DROPS_ALLOWED * seen.planned or (own > seen.not_made and seen.starts_late):
+        found.append(_max_concurrency(seen, own))
+    if seen.is_short and not found:
+        found.append(_why_short(seen))
+    return tuple(found)
+
+
+def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
+    statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
+    accounting = outcome.accounting
+    resources: Counter[str] = Counter()
+    for group in statistics.errors.groups():
+        if group.resource:
+            resources[group.resource] += group.count
+    service, lags = statistics.service.ok, (statistics.loop_lag, statistics.thread_lag)
+    cpu = [float(one.get("cpu_mean") or 0.0) for one in workers]
+    return _Seen(
+        planned=accounting.planned,
+        drops=Counter(accounting.drops),
+        lost=accounting.lost,
+        is_open=offered.is_open,
+        coroutines=outcome.coroutines,
+        held=offered.concurrency_held,
+        waited_s=offered.waited_s or 0.0,
+        rate=offered.rate_planned or 0.0,
+        duration_s=offered.duration_s,
+        lag_limit_s=lag_limit_s,
+        start_lag_p99_s=_at(statistics.start_lag, 99),
+        lag_p50_s=max(_at(lag, 50) for lag in lags),
+        lag_p99_s=max(_at(lag, 99) for lag in lags),
+        service_p50_s=_at(service, 50),
+        service_mean_s=service.mean / 1e9 if service.count else 0.0,
+        blocked=statistics.blocked,
+        watched_s=statistics.loop_lag.count * timers.LOOP_BEAT_S,
+        stalls=statistics.stalls,
+        resources=resources,
+        hosts=host_uses(workers),
+        cpu=max(cpu, default=0.0),
+        cpu_sum=sum(cpu),
+        waiting=sum(float(one.get("waiting") or 0.0) for one in workers),
+        peak=statistics.profile.peak(),
+        users_most=sum(int(one.get("virtual_users") or 0) for one in workers),
+        lost_workers=sum(bool(one.get("lost")) for one in workers),
+    )
+
+
+def _at(histogram: Histogram, percent: float) -> float:
+    """A percentile in seconds; 0 of an empty histogram."""
+    return histogram.percentile(percent) / 1e9 if histogram.count else 0.0
+
+
+def _of_processes(seen: _Seen) -> Iterator[Bound]:
+    """What happened in worker processes that explains all else."""
+    allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
+    lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
+    if lock_s > allowed_s:
+        yield Bound(
+            cause="interpreter_lock",
+            fault=GENERATOR,
+            sentence=f"the scenario kept the interpreter's lock of a worker for {spaced(lock_s)}: "
+            "no other virtual user and no heartbeat of that process could run meanwhile; let C "
+            "code release the lock, or run it in a process of its own",
+        )
+    if stopped_s > allowed_s:
+        yield Bound(
+            cause="stopped",
+            fault=GENERATOR,
+            sentence=f"a worker process did not run for {spaced(stopped_s)}: it was stopped, its "
+            "host stood still, or C code slept with the interpreter's lock",
+        )
+    blocked_s = seen.blocked.total() / 1e9
+    # in a load of seconds what a scenario imports first is a large share and means nothing
+    if blocked_s > max(BLOCKED_ALLOWED * seen.watched_s, seen.lag_limit_s):
+        ((place, lasted),) = seen.blocked.most_common(1)
+        yield Bound(
+            cause="blocked_loop",
+            fault=GENERATOR,
+            sentence=f"the scenario blocked the event loop of its workers for {blocked_s:.2f} s, "
+            f"of that {lasted / 1e9:.2f} s at {place}: all virtual users of a process waited "
+            "meanwhile; await what blocks, or call it by `await self.run_blocking(...)`",
+        )
+    for resource, failed in seen.resources.most_common():
+        cause, remedy = _RESOURCES.get(resource, (resource.replace(" ", "_"), "take more workers"))
+        yield Bound(
+            cause=cause,
+            fault=GENERATOR,
+            sentence=f"{count(failed, 'iteration')} failed because the workers had no more "
+            f"{plain(resource)}: {remedy}",
+        )
+
+
+#: Cause and remedy by what workers had no more of.
+_RESOURCES = {
+    "open files": ("open_files", "raise their limit (ulimit -n, LimitNOFILE=), or add workers"),
+    "ports": ("ports", "keep connections alive, or add hosts or addresses"),
+    "memory of the network": ("network_memory", "add hosts"),
+}
+
+
+def _why_late(seen: _Seen) -> Bound:
+    """Find why loops or threads were late."""
+    what = "event loops" if seen.coroutines else "threads"
+    late = (
+        f"the {what} of the workers were late by {spaced(seen.lag_p50_s)} at p50 and "
+        f"{spaced(seen.lag_p99_s)} at p99"
+    )
+    full = [host for host in seen.hosts if host.is_full]
+    crowded = [host for host in full if host.others > host.ours]
+    if crowded:
+        return _crowded(crowded[0], late)
+    if not seen.coroutines and seen.cpu > ONE_CORE and not full:
+        return Bound(
+            cause="interpreter_lock",
+            fault=GENERATOR,
+            sentence=f"{late}: they share the interpreter's lock of their process, and the busiest "
+            f"process used {seen.cpu:.2f} cores; take more worker processes with fewer virtual "
+            "users each",
+        )
+    if seen.lacks_cores or seen.cpu > ONE_CORE:
+        return Bound(cause="generator_cpu", fault=GENERATOR, sentence=f"{late}; {_cpu(seen)}")
+    return Bound(
+        cause="late",
+        fault=GENERATOR,
+        sentence=f"{late}, above lag_limit_s ({seen.lag_limit_s:g} s): add workers, or take fewer "
+        "virtual users",
+    )
+
+
+def _crowded(host: HostUse, what: str) -> Bound:
+    return Bound(
+        cause="other_programs",
+        fault=GENERATOR,
+        sentence=f"{what}: other programs used {host.others:.1f} of the {host.cores} cores of "
+        f"{plain(host.host)}, the workers {host.ours:.1f}; take hosts that do nothing else",
+    )
+
+
+def _cpu(seen: _Seen) -> str:
+    return (
+        f"the workers used {seen.cpu_sum:.1f} cores, {seen.cpu:.2f} the busiest process, and "
+        f"{seen.waiting:.1f} threads waited for a core on average: add worker processes while "
+        "cores are idle, and hosts then"
+    )
+
+
+def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
+    needed = math.ceil(seen.rate * seen.service_mean_s)
+    return Bound(
+        cause="max_concurrency",
+        fault=TASK,
+        sentence=f"the task's own max_concurrency was the limit: {count(dropped)} of "
+        f"{count(seen.planned)} arrivals were dropped for it; the rate asked for needs at least "
+        f"{needed} virtual users at once",
+    )
+
+
+def _why_short(seen: _Seen) -> Bound:
+    """Find why a load was not offered although no process was late."""
+    if seen.is_open:
+        missing = _missing(seen)
+        full = [host for host in seen.hosts if host.is_full]
+        crowded = [host for host in full if host.others > host.ours]
+        if seen.is_full and not full:
+            return Bound(
+                cause="service",
+                fault=SERVICE,
+                sentence=f"the service did not answer in time: {missing} because all virtual users "
+                f"waited for it (event loops and threads were at most {spaced(seen.lag_p99_s)} "
+                "late at p99)",
+            )
+        if crowded:
+            return _crowded(crowded[0], missing)
+        if seen.lacks_cores or (seen.coroutines and seen.cpu > ONE_CORE):
+            return Bound(
+                cause="generator_cpu", fault=GENERATOR, sentence=f"{missing}; {_cpu(seen)}"
+            )
+        return Bound(
+            cause="dispatch",
+            fault=GENERATOR,
+            sentence=f"{missing} although virtual users were free: the workers could not keep up; "
+            "add workers",
+        )
+    held = seen.held or 0.0
+    if seen.lost_workers:
+        return Bound(
+            cause="worker_lost",
+            fault=GENERATOR,
+            sentence=f"concurrency held is {held:.1%}: workers lost: {seen.lost_workers}",
+        )
+    return Bound(
+        cause="dispatch",
+        fault=GENERATOR,
+        sentence=f"concurrency held is {held:.1%}: a virtual user waited {seen.waited_s:.2f} s for "
+        "work, or had no worker",
+    )
+
+
+def _missing(seen: _Seen) -> str:
+    if seen.drops_many:
+        return (
+            f"{count(seen.not_made)} of {count(seen.planned)} arrivals could not be started in time"
+        )
+    return f"p99 start lag is {spaced(seen.start_lag_p99_s)}"

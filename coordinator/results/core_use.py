@@ -1,0 +1,143 @@
+"""Use of cores during a load: CPU of workers over time, their waits, the load of their hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.protocol.messages import Heartbeat
+
+#: Share of a host's cores in use from which it is full.
+FULL = 0.95
+#: Bins of time; when they do not reach far enough their width doubles.
+BINS = 600
+_FINEST_S = 1.0
+
+Floats = NDArray[np.float64]
+
+
+class CpuProfile:
+    """Samples of workers' CPU usage by bin of time; 1.0 is one core."""
+
+    def __init__(self) -> None:
+        self._width_s = _FINEST_S
+        #: By incarnation: sums of samples, how many, and the greatest.
+        self._sums: dict[str, Floats] = {}
+        self._counts: dict[str, Floats] = {}
+        self._greatest: dict[str, float] = {}
+
+    def add(self, worker: str, elapsed_s: float, cpu: float) -> None:
+        """Add a sample of a worker, `elapsed_s` seconds after t0."""
+        if elapsed_s < 0:
+            return
+        while elapsed_s >= BINS * self._width_s:
+            self._widen()
+        sums = self._sums.setdefault(worker, np.zeros(BINS))
+        counts = self._counts.setdefault(worker, np.zeros(BINS))
+        place = int(elapsed_s // self._width_s)
+        sums[place] += cpu
+        counts[place] += 1
+        self._greatest[worker] = max(self._greatest.get(worker, 0.0), cpu)
+
+    def mean(self, worker: str) -> float | None:
+        """Mean of all samples of a worker, None without any."""
+        if worker not in self._sums:
+            return None
+        return float(self._sums[worker].sum() / self._counts[worker].sum())
+
+    def greatest(self, worker: str) -> float | None:
+        """The greatest sample of a worker, None without any."""
+        return self._greatest.get(worker)
+
+    def points(self) -> dict[str, list[list[float]]]:
+        """By worker: the middle of each bin, seconds after t0, with the mean in it."""
+        return {
+            worker: [
+                [(place + 0.5) * self._width_s, round(sums[place] / counts[place], 3)]
+                for place in np.flatnonzero(counts).tolist()
+            ]
+            for worker, sums in sorted(self._sums.items())
+            for counts in (self._counts[worker],)
+        }
+
+    def _widen(self) -> None:
+        for values in (*self._sums.values(), *self._counts.values()):
+            values[: BINS // 2] = values[0::2] + values[1::2]
+            values[BINS // 2 :] = 0
+        self._width_s *= 2
+
+
+class CoreUse:
+    """Means over the heartbeats of each worker under load."""
+
+    def __init__(self) -> None:
+        #: By worker: beats, sum of `waiting`, beats that knew `cores_used`, and their sum.
+        self._sums: dict[str, tuple[int, float, int, float]] = {}
+        self._last: dict[str, int] = {}
+
+    def add(self, worker: str, beat: Heartbeat) -> None:
+        """Add a heartbeat; the same one is added once."""
+        if self._last.get(worker) == beat.beat:
+            return
+        self._last[worker] = beat.beat
+        beats, waiting, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
+        knows = beat.cores_used >= 0
+        self._sums[worker] = (
+            beats + 1,
+            waiting + beat.waiting,
+            known + knows,
+            used + (beat.cores_used if knows else 0.0),
+        )
+
+    def waiting(self, worker: str) -> float | None:
+        """Threads of a worker that waited for a core, on average; None before any heartbeat."""
+        beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
+        return waiting / beats if beats else None
+
+    def cores_used(self, worker: str) -> float | None:
+        """Cores that all programs used on the host of a worker, on average; None: not known."""
+        _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
+        return used / known if known else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostUse:
+    """A host of workers under load, on average."""
+
+    host: str
+    cores: int
+    #: Cores that any program used, and that the workers used.
+    used: float
+    ours: float
+
+    @property
+    def is_full(self) -> bool:
+        """No core was left for anything else."""
+        return self.used >= FULL * self.cores
+
+    @property
+    def others(self) -> float:
+        """Cores that programs other than the workers used."""
+        return max(0.0, self.used - self.ours)
+
+
+def host_uses(workers: Sequence[Mapping[str, Any]]) -> list[HostUse]:
+    """The hosts whose use is known, from the workers of an outcome; the fullest first."""
+    by_host: dict[str, list[Mapping[str, Any]]] = {}
+    for worker in workers:
+        if worker.get("cores") and worker.get("cores_used") is not None:
+            by_host.setdefault(str(worker["host"]), []).append(worker)
+    found = [
+        HostUse(
+            host=host,
+            cores=max(int(one["cores"]) for one in here),
+            used=sum(float(one["cores_used"]) for one in here) / len(here),
+            ours=sum(float(one["cpu_mean"] or 0.0) for one in here),
+        )
+        for host, here in by_host.items()
+    ]
+    return sorted(found, key=lambda one: -one.used / one.cores)

@@ -1,0 +1,60 @@
+"""How late the beats of a thread are: what its process adds to every time that it measures."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+
+#: Latenesses kept until they are shipped; the oldest are discarded first.
+KEPT = 20_000
+#: Beats that one late beat stands for at most.
+MISSED_MOST = 2_000
+#: A thread that could not run for longer than this was stalled, nanoseconds.
+STALL_NS = 1_000_000_000
+
+#: Causes of a stall: other threads kept the interpreter's lock; the process did not run at all.
+LOCK, STOPPED = "lock", "stopped"
+
+
+class Lateness:
+    """Latenesses of beats that should follow each other every `beat_ns`, nanoseconds."""
+
+    def __init__(self, beat_ns: int) -> None:
+        self._beat_ns = beat_ns
+        self.lags: deque[int] = deque(maxlen=KEPT)
+
+    def note(self, lag: int) -> None:
+        """Add a beat, and those that were missed meanwhile: they were late, too."""
+        self.lags.append(lag)
+        beat = self._beat_ns
+        if lag > beat:
+            self.lags.extend(range(lag - beat, 0, -max(beat, lag // MISSED_MOST)))
+
+    def take(self) -> list[int]:
+        """Remove and return all latenesses, oldest first. One thread at a time may call it."""
+        lags = self.lags
+        return [lags.popleft() for _ in range(len(lags))]
+
+
+class Stalls:
+    """For how long a thread of this process could not run, by cause.
+
+    A thread needs the interpreter's lock and a core. If it had neither for a second and the process
+    used a core meanwhile, another thread kept the lock, as C code does that never releases it.
+    """
+
+    def __init__(self) -> None:
+        self._cpu_ns = time.process_time_ns()
+        self._found: Counter[str] = Counter()
+
+    def note(self, late_ns: int) -> None:
+        """Judge one beat that was late by `late_ns`."""
+        used, self._cpu_ns = self._cpu_ns, time.process_time_ns()
+        if late_ns > STALL_NS:
+            used_ns = self._cpu_ns - used
+            self._found[LOCK if used_ns > late_ns // 2 else STOPPED] += late_ns
+
+    def take(self) -> list[list[str | int]]:
+        """Remove and return the stalls so far: [cause, nanoseconds]."""
+        found, self._found = self._found, Counter()
+        return [[cause, lasted] for cause, lasted in found.items()]

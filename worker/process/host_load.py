@@ -1,0 +1,53 @@
+"""The share of its host that a worker process gets, and the load of the host by all programs."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+from osbench.worker.engine.precise_sleep import IdleCores
+
+#: Threads whose waits are read at most; of more, the first ones stand for all.
+THREADS_MOST = 100
+
+
+class HostLoad:
+    """Reads the kernel's accounts since the last call; elsewhere than on Linux nothing is known."""
+
+    def __init__(self, tasks: Path = Path("/proc/self/task")) -> None:
+        self._tasks = tasks
+        self._idle = IdleCores()
+        self._waited_ns: dict[str, int] = {}
+        self._at_s = 0.0
+        self.cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+
+    def measure(self, now_s: float) -> tuple[float, float]:
+        """Threads that waited for a core, on average, and cores that any process used.
+
+        `now_s` is the instant of the call, seconds of any clock. Cores are -1 if not known.
+        """
+        elapsed_s, self._at_s = now_s - self._at_s, now_s
+        before, threads = self._waited_ns, self._threads()
+        self._waited_ns = {name: self._wait_ns(name) for name in islice(threads, THREADS_MOST)}
+        known = [
+            waited - before[name] for name, waited in self._waited_ns.items() if name in before
+        ]
+        waiting = 0.0
+        if known and elapsed_s > 0:
+            waiting = max(0, sum(known)) / 1e9 / elapsed_s * max(1.0, len(threads) / len(known))
+        idle = self._idle.measure(now_s)
+        return waiting, -1.0 if idle is None else max(0.0, self.cores - idle)
+
+    def _threads(self) -> list[str]:
+        try:
+            return sorted(path.name for path in self._tasks.iterdir())
+        except OSError:
+            return []
+
+    def _wait_ns(self, thread: str) -> int:
+        """Nanoseconds for which a thread was ready to run and had no core, proc_pid_schedstat."""
+        try:
+            return int((self._tasks / thread / "schedstat").read_text("ascii").split()[1])
+        except (OSError, ValueError, IndexError):
+            return 0
