@@ -127,7 +127,7 @@ def test_lateness_is_explained_by_cores_the_lock_or_other_programs(threads, fact
 
     assert (found.cause, found.fault) == (cause, "generator")
     assert found.sentence.startswith(
-        f"the {'threads' if threads else 'event loops'} of the workers were late by 10.0 ms at p50"
+        f"the {'threads' if threads else 'event loops'} of the workers were late by 10.0 ms at p"
     )
 
 
