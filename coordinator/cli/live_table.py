@@ -15,6 +15,7 @@ from osbench.coordinator.storage.progress import (
     ODD_STATES,
     Snapshot,
     WorkerProgress,
+    done_words,
     worker_title,
 )
 
@@ -61,9 +62,8 @@ def _head(one: Snapshot) -> Text:
     text.append(plain(one.name), style="bold")
     text.append(f"  {plain(one.phase)} {one.elapsed_s:.1f} s  ")
     if one.planned is not None:
-        text.append(f"{bar(one.settled, one.planned)} {count(one.settled)} of {count(one.planned)}")
-    else:
-        text.append(f"{count(one.settled)} done")
+        text.append(f"{bar(one.settled, one.planned)} ")
+    text.append(done_words(vars(one)))
     if one.search:
         text.append(f"  {plain(one.search)}")
     if one.away:

@@ -13,7 +13,7 @@ from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import PipedConsole
 from osbench.coordinator.cli.live_table import contexts_line, live_table
 from osbench.coordinator.formatting import count
-from osbench.coordinator.storage.progress import Snapshot
+from osbench.coordinator.storage.progress import Snapshot, done_words
 
 #: Seconds between plain lines.
 PLAIN_S = 2.0
@@ -70,13 +70,12 @@ class Progress:
     def _line(self, snapshot: Snapshot) -> str:
         if snapshot.workload < 0:
             return str(contexts_line(snapshot))
-        plan = f"/{snapshot.planned}" if snapshot.planned is not None else ""
         away = ", Redis or the broker is unreachable" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
         search = f", {snapshot.search}" if snapshot.search else ""
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
-            f"{snapshot.settled}{plan} done, {self._rate(snapshot):.0f}/s, "
+            f"{done_words(vars(snapshot))}, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
             f"{count(snapshot.workers, 'worker')}{search}{away}{failing}"
         )

@@ -582,6 +582,7 @@ class WorkloadRun:
                 # rows that a duration may leave unused are no plan
                 planned=None if self._timed else self._planned,
                 settled=ledger.settled,
+                dropped=sums.dropped,
                 ok=sums.ok,
                 failed=sums.failed + sums.timed_out,
                 busy=sum(worker.beat.busy for worker in self.workers.present),

@@ -9,6 +9,7 @@ from typing import Any
 from osbench.common.errors import INTERRUPTED, OsbenchError, StorageError
 from osbench.common.masking import mask_url
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: File of the run directory: why the run ended without a summary.
@@ -64,9 +65,8 @@ def reason(directory: RunDirectory) -> str:
     if seen is None:
         return f"{KILLED}, before there was load"
     try:
-        plan = f" of {seen['planned']}" if seen["planned"] is not None else ""
         name = plain(seen["name"])
         done = f"{name} had been {plain(seen['phase'])} for {seen['elapsed_s']:.0f} s"
-        return f"{KILLED}; {done}, {seen['settled']}{plan} iterations done"
+        return f"{KILLED}; {done}, iterations: {done_words(seen)}"
     except (AttributeError, KeyError, TypeError, ValueError):
         return f"{KILLED}; its status.json is damaged"

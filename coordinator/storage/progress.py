@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.errors import StorageError
+from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)
@@ -81,7 +82,9 @@ class Snapshot:
     elapsed_s: float
     #: Iterations in the plan; None is without end.
     planned: int | None
+    #: Iterations in a final state, dropped arrivals among them.
     settled: int
+    dropped: int
     ok: int
     failed: int
     busy: int
@@ -117,12 +120,22 @@ def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapsho
         elapsed_s=elapsed_s,
         planned=planned,
         settled=done,
+        dropped=0,
         ok=done,
         failed=0,
         busy=0,
         workers=0,
         away=False,
     )
+
+
+def done_words(note: Mapping[str, Any]) -> str:
+    """How much of a workload's plan is done, from a snapshot as a mapping; dropped is not done."""
+    # notes of older releases do not say what was dropped
+    dropped, planned = note.get("dropped", 0), note["planned"]
+    done = note["settled"] - dropped
+    plan = f" of {count(planned)}" if planned is not None else ""
+    return f"{count(done)}{plan} done" + (f", {count(dropped)} dropped" if dropped else "")
 
 
 def worker_title(name: str, label: str) -> str:

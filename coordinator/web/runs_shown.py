@@ -8,6 +8,7 @@ from typing import Any
 
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_listing import RUNNING, described
 
@@ -80,8 +81,7 @@ def _progress(directory: RunDirectory) -> str:
     status = directory.read("status.json")
     if status is None:
         return "begins"
-    plan = f" of {count(status['planned'])}" if status["planned"] is not None else ""
     return (
         f"{plain(status['name'])} {status['phase']} for {status['elapsed_s']:.0f} s: "
-        f"{count(status['settled'])}{plan} done, {count(status['failed'])} failed"
+        f"{done_words(status)}, {count(status['failed'])} failed"
     )

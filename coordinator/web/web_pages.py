@@ -13,7 +13,7 @@ from markupsafe import Markup
 from osbench.common.escaping import on_page
 from osbench.coordinator.formatting import count, duration, three_digits
 from osbench.coordinator.report.html import page_assets
-from osbench.coordinator.storage.progress import HOT_CPU, ODD_STATES, worker_title
+from osbench.coordinator.storage.progress import HOT_CPU, ODD_STATES, done_words, worker_title
 
 #: Templates, style sheet and script.
 ASSETS = Path(__file__).parent / "assets"
@@ -68,12 +68,11 @@ def now(status: Mapping[str, Any] | None) -> str:
 
 
 def _load(one: Mapping[str, Any]) -> dict[str, Any]:
-    planned = one["planned"]
     rows = one.get("rows", ())
     return {
         "name": one["name"],
         "phase": one["phase"],
-        "done": count(one["settled"]) + (f" of {count(planned)}" if planned is not None else ""),
+        "done": done_words(one),
         "rate": three_digits(one.get("rate", 0.0)),
         "failed": count(one["failed"]),
         "busy": count(one["busy"]),

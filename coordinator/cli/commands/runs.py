@@ -25,6 +25,7 @@ from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import control_requests, run_retention
 from osbench.coordinator.storage.data_directory import check_writable
+from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
 
@@ -311,10 +312,9 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
     note = directory.read("status.json")
     if note is None:
         return text
-    plan = f" of {note['planned']}" if note["planned"] is not None else ""
     return (
         f"{text}; {plain(note['name'])} {plain(note['phase'])} for {note['elapsed_s']:.0f} s: "
-        f"{note['settled']}{plan} done, {note['failed']} failed, {note['busy']} running "
+        f"{done_words(note)}, {note['failed']} failed, {note['busy']} running "
         f"on {count(note['workers'], 'worker')}"
     )
 

@@ -10,6 +10,7 @@ from osbench.common.errors import OsbenchError
 from osbench.coordinator.formatting import count, plain, spaced, three_digits
 from osbench.coordinator.report.exporting import LOST
 from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import summary_of
 
@@ -55,8 +56,7 @@ def lines(note: Mapping[str, Any]) -> list[str]:
 
 def _line(one: Mapping[str, Any]) -> str:
     begin = f"[{one['elapsed_s']:6.1f} s] {plain(one['name'])} {plain(one['phase'])}: "
-    plan = f" of {count(one['planned'])}" if one["planned"] is not None else ""
-    text = f"{begin}{count(one['settled'])}{plan} done"
+    text = f"{begin}{done_words(one)}"
     if one["workload"] < 0:
         return text
     away = ", Redis or the broker is unreachable" if one["away"] else ""

@@ -224,11 +224,16 @@ _ROWS = {
 }
 
 
-def succeeded_text(workload: WorkloadFacts) -> str:
-    """Share of the iterations that ended well, in percent, never 100 where one did not."""
-    if not workload.ran:
+def succeeded_text(workload: WorkloadFacts, *, running: bool = False) -> str:
+    """Share of the planned iterations that ended well, in percent; 100 only if all did.
+
+    Of a run that goes on, the share of those that have ended.
+    """
+    left = 0 if running else workload.missing
+    short, whole = workload.bad + left, workload.ran + left
+    if not whole:
         return DASH
-    if not workload.bad:
+    if not short:
         return "100"
-    text = significant(100 - 100 * workload.bad / workload.ran, 4)
+    text = significant(100 - 100 * short / whole, 4)
     return "99.99" if text.startswith("100") else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,7 @@ def overview_of(facts: RunFacts, views: Sequence[WorkloadView]) -> OverviewView:
     return OverviewView(
         verdict=_verdict(facts, views),
         reasons=_reasons(facts, views),
-        figures=[_figures(view) for view in views],
+        figures=[_figures(view, running=facts.state == RUNNING) for view in views],
         accounting=_accounting(views),
     )
 
@@ -115,7 +115,7 @@ def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> VerdictWords:
         return _not_finished(facts)
     if failed:
         return _not_met(failed, total, len(views))
-    return _met(total, code)
+    return _met(total, code, sum(view.facts.count("dropped") for view in views))
 
 
 def _not_finished(facts: RunFacts) -> VerdictWords:
@@ -129,10 +129,15 @@ def _not_finished(facts: RunFacts) -> VerdictWords:
     return VerdictWords(look="", sign="✕", word="Not finished.", strong=said, rest=rest)
 
 
-def _met(total: int, code: Any) -> VerdictWords:
-    if not total:
-        return VerdictWords(look="ok", sign="✓", word="Done.", rest="No criteria were asked for.")
+def _met(total: int, code: Any, dropped: int) -> VerdictWords:
     every = f"All {total} criteria held." if total > 1 else "The one criterion held."
+    every = every if total else "No criteria were asked for."
+    if dropped and code != 4:
+        said = f"{counted(dropped, 'arrival')} {'was' if dropped == 1 else 'were'} dropped."
+        word = "Met, but not for all of the load." if total else "Done, but not all of the load."
+        return VerdictWords(look="warned", sign="!", word=word, strong=said, rest=every)
+    if not total:
+        return VerdictWords(look="ok", sign="✓", word="Done.", rest=every)
     if code == 4:
         word = "Met, but the load was not the one asked for."
         return VerdictWords(look="warned", sign="!", word=word, rest=every)
@@ -172,7 +177,8 @@ def _notes(facts: RunFacts, most: int) -> str:
 def _reasons(facts: RunFacts, views: Sequence[WorkloadView]) -> list[Reason]:
     code = facts.summary.get("exit_code")
     found = [_spoilt(view) for view in views if view.late_starts]
-    if code in (4, 5):
+    found += [_bound(view, bound) for view in views for bound in view.facts.bounds]
+    if code == 5 or (code == 4 and not any(view.facts.bounds for view in views)):
         notes = [spaced(mask_url(str(note))) for note in facts.summary.get("notes") or ()]
         found += [Reason(look="warn", strong="", rest=note) for note in notes[:2]]
     failed = any(view.failed_criteria for view in views)
@@ -184,10 +190,17 @@ def _reasons(facts: RunFacts, views: Sequence[WorkloadView]) -> list[Reason]:
     return [*found[: _REASONS - len(end)], *end]
 
 
+def _bound(view: WorkloadView, bound: Mapping[str, Any]) -> Reason:
+    said = spaced(mask_url(str(bound["sentence"])))
+    look = "err" if bound["fault"] == "generator" else "warn"
+    return Reason(look=look, strong="", rest=f"{view.facts.title}: {said}.")
+
+
 def _spoilt(view: WorkloadView) -> Reason:
     facts = view.facts
     clean = facts.timeline.get("without_spoilt")
     starts = f"{counted(view.late_starts, 'start')} {'was' if view.late_starts == 1 else 'were'}"
+    who = "The generator spoilt" if facts.is_generators else "Arrivals waited for users for"
     rest = f"{starts} more than {time_text(facts.lag_limit_s, 1)} late."
     if clean:
         rest += (
@@ -196,8 +209,7 @@ def _spoilt(view: WorkloadView) -> Reason:
         )
     return Reason(
         look="warn",
-        strong=f"The generator spoilt {short(view.spoilt_s)} of "
-        f"{limit_text(facts.elapsed_s)} of {facts.title}",
+        strong=f"{who} {short(view.spoilt_s)} of {limit_text(facts.elapsed_s)} of {facts.title}",
         rest=rest,
         anchor=facts.anchor,
     )
@@ -223,12 +235,12 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
     return Reason(look="err", strong="", rest=" and ".join(parts) + end)
 
 
-def _figures(view: WorkloadView) -> list[Figure]:
+def _figures(view: WorkloadView, *, running: bool) -> list[Figure]:
     facts = view.facts
     times = facts.main_times
     return [
         _load_figure(view),
-        _succeeded(view),
+        _succeeded(view, running=running),
         _time_figure("Median", times.get("p50"), f"{facts.kind} time"),
         _limited(view, "p95"),
         _limited(view, "p99"),
@@ -258,11 +270,17 @@ def _load_figure(view: WorkloadView) -> Figure:
     return Figure(head="Load offered", number=number, note=f"of {whole(users)} asked")
 
 
-def _succeeded(view: WorkloadView) -> Figure:
+def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
     facts = view.facts
-    number = with_unit(succeeded_text(facts), "%") if facts.ran else escape(DASH)
+    text = succeeded_text(facts, running=running)
+    number = with_unit(text, "%") if text != DASH else escape(DASH)
     said = f"{whole(facts.bad)} of {whole(facts.ran)} failed"
     row = view.criterion("failure_rate")
+    if facts.missing and not running:
+        planned, ok = whole(facts.count("planned")), row is None or row.ok
+        strong = f"{'!' if ok else '✕'} {whole(facts.missing)} of {planned} did not run"
+        look = "care" if ok else "bad"
+        return Figure(head="Succeeded", number=number, note=said, strong=strong, look=look)
     if row is not None and not row.ok:
         return Figure(head="Succeeded", number=number, note="", strong=f"✕ {said}", look="bad")
     return Figure(head="Succeeded", number=number, note=f"✓ {said}" if row else said)
@@ -291,6 +309,8 @@ def _lag_figure(view: WorkloadView) -> Figure:
         return Figure(head=head, number=number, note="", strong="✕ generator was late", look="bad")
     if lag is None:
         return Figure(head=head, number=number, note="")
+    if lag > facts.lag_limit_s and not facts.is_generators:
+        return Figure(head=head, number=number, note="", strong="! all users busy", look="care")
     if lag > facts.lag_limit_s:
         return Figure(head=head, number=number, note="", strong="! generator was late", look="care")
     return Figure(head=head, number=number, note="✓ generator kept up")

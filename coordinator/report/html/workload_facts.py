@@ -72,6 +72,22 @@ class WorkloadFacts:
         """Iterations that ended by themselves."""
         return self.count("ok") + self.bad
 
+    @property
+    def missing(self) -> int:
+        """Planned iterations that did not run to an end."""
+        return max(0, self.count("planned") - self.ran)
+
+    @property
+    def bounds(self) -> list[Mapping[str, Any]]:
+        """What bound the load; runs of older releases do not say."""
+        return list(self.summary.get("bounds") or ())
+
+    @property
+    def is_generators(self) -> bool:
+        """Late starts are the load generator's own."""
+        faults = [bound["fault"] for bound in self.bounds]
+        return not faults or "generator" in faults
+
     def times(self, kind: str, state: str = "ok") -> Mapping[str, Any]:
         """Percentiles of a time; of none where there are none."""
         latency = self.summary.get("latency") or {}

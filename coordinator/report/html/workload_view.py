@@ -225,7 +225,8 @@ def _meanwhile(facts: WorkloadFacts, begin: float, end: float) -> str:
         label = plain(str(mark["label"]), 60)
         said.append(label if mark["kind"] == "loss" else f"“{label}” ran")
     if any(stretch[0] < end and stretch[1] > begin for stretch in facts.list_of("spoilt")):
-        said.append("the generator was late")
+        late = "the generator was late" if facts.is_generators else "arrivals waited for users"
+        said.append(late)
     return f", when {' and '.join(dict.fromkeys(said))}" if said else ""
 
 
