@@ -50,7 +50,7 @@ def chosen_exports(
 
 
 class RunExports:
-    """The exports of one run. A failing one is a warning: the run and its exit code stay."""
+    """The exports of one run; its notes and exit code tell of those that fail."""
 
     def __init__(
         self,
@@ -103,15 +103,33 @@ class RunExports:
 
         return metrics_endpoint(self._metrics, collect)
 
-    def write(self, summary: Mapping[str, Any]) -> None:
-        """Export a run that has ended."""
+    def write(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Export a run that has ended; returns its summary, with the exports that failed."""
         if not self._exports:
-            return
+            return summary
         from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - see above
 
         stored = StoredRun(self._directory, summary)
-        for export in self._exports:
-            self._attempt(export, partial(export.write, stored))
+        done = [self._attempt(one, partial(one.write, stored)) for one in self._exports]
+        failed = [said for said in done if said]
+        return self._with_failures(summary, failed) if failed else summary
+
+    def _with_failures(self, summary: dict[str, Any], failed: Sequence[str]) -> dict[str, Any]:
+        from osbench.coordinator.report.exit_code import (  # noqa: PLC0415 - see above
+            AROUND,
+            meaning,
+            worst,
+        )
+
+        code = worst((summary["exit_code"], AROUND))
+        changed = {**summary, "notes": [*summary["notes"], *failed]}
+        if code != summary["exit_code"]:
+            changed |= {"exit_code": code, "exit_meaning": meaning(code)}
+        try:
+            self._directory.write("summary.json", changed)
+        except OsbenchError as error:
+            _warn("summary.json", str(error))
+        return changed
 
     def write_failure(self, error: OsbenchError) -> None:
         """Export that the run could not begin, or why it broke off."""
@@ -132,14 +150,17 @@ class RunExports:
         for export in self._exports:
             self._attempt(export, partial(write, export))
 
-    def _attempt(self, export: Export, step: Callable[[], str]) -> None:
+    def _attempt(self, export: Export, step: Callable[[], str]) -> str:
+        """Try an export; returns why it failed, or ""."""
         try:
             done = step()
         except OsbenchError as error:
-            _warn(export.name, f"{error}; the run is kept: `osbench-coord report` tries again")
-        else:
-            if done:
-                self._say(done)
+            said = f"{error}; the run is kept: `osbench-coord report` tries again"
+            _warn(export.name, said)
+            return f"export {export.name} failed: {said}"
+        if done:
+            self._say(done)
+        return ""
 
 
 class _Pusher:

@@ -11,13 +11,13 @@ from typing import Any
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.formatting import distinct
-from osbench.coordinator.report.exit_code import LEFT_BEHIND
+from osbench.coordinator.report.exit_code import AROUND
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import summary_of
 from osbench.coordinator.storage.timeline_file import read_timeline
 
 #: Exit codes of runs whose load was the one that was asked for.
-SOUND = (0, 1, LEFT_BEHIND)
+SOUND = (0, 1, AROUND)
 #: Hexadecimal digits of a fingerprint.
 _DIGITS = 12
 

@@ -19,12 +19,13 @@ ERRORS = 10
 
 
 class Junit(exporter.Exporter):
-    """Writes junit.xml: a test suite with a test case for each workload, and one for the run.
+    """Writes junit.xml: a test suite with a test case for each workload of the task.
 
-    A workload is a failure if its SLA failed, and an error if iterations were lost or not
-    started; soft checks are its output, the exceptions of its iterations its error output. The run
-    is an error if the load was not as requested, for example because the generator was the limit,
-    and if it could not start: then it is the only test case.
+    A workload is a failure if its SLA failed. It is an error if it was not begun, if iterations
+    were lost or not started, if the load generator was the limit, and if one of its hooks or
+    contexts failed; soft checks are its output, the exceptions of its iterations its error output.
+    The notes of the run are the error output of the suite.
+    If the run could not start, the only test case has the name of the task.
     """
 
     NAME: ClassVar[str] = "junit"
@@ -34,22 +35,28 @@ class Junit(exporter.Exporter):
         """Write the suite, with the elements of Apache Ant's reports."""
         summary = run.summary
         cases = [_workload_case(workload) for workload in summary["workloads"]]
-        cases.append(_run_case(summary))
+        if summary["exit_code"] not in AS_ASKED and all(map(_is_well, cases)):
+            # what is of the run as a whole shows at the workload that it ended with
+            last = cases[-1] if cases else _case("osbench", summary["task"], 0.0)
+            lines = [summary["exit_meaning"], *summary["notes"]]
+            _add(last, "error", f"exit code {summary['exit_code']}", lines)
+            cases = cases or [last]
         properties = {
             "run_id": summary["run_id"],
             "tags": " ".join(summary["tags"]),
             "exit_code": str(summary["exit_code"]),
         }
-        _write(path, summary["task"], summary["started_at"], cases, properties)
+        notes = summary["notes"]
+        _write(path, summary["task"], summary["started_at"], cases, properties, notes)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write a suite whose only case is the run, with its error."""
+        """Write a suite whose only case is the task, with the error."""
         error = failure["error"]
         lines = [error["message"]]
         for one in error["problems"]:
             # a problem of the whole file has no place
             lines.append(f"{one['place']}: {one['message']}" if one["place"] else one["message"])
-        case = _case("osbench", "the run", 0.0)
+        case = _case("osbench", failure["task"] or "osbench", 0.0)
         _add(case, "error", f"exit code {failure['exit_code']}", lines)
         properties = {"run_id": failure["run_id"], "exit_code": str(failure["exit_code"])}
         now = datetime.now(UTC).isoformat()
@@ -63,6 +70,7 @@ def _write(
     started_at: str,
     cases: Sequence[ElementTree.Element],
     properties: Mapping[str, str],
+    notes: Sequence[str] = (),
 ) -> None:
     suite = ElementTree.Element(
         "testsuite",
@@ -78,6 +86,8 @@ def _write(
     for key, value in properties.items():
         ElementTree.SubElement(listed, "property", name=key, value=_legal(value))
     suite.extend(cases)
+    if notes:
+        ElementTree.SubElement(suite, "system-err").text = _legal("\n".join(notes))
     ElementTree.indent(suite)
     text = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     path.write_bytes(text + b"\n")
@@ -94,14 +104,10 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
         for verdict in workload["sla"]
         if not verdict["success"]
     ]
-    missing = [
-        f"{workload['accounting'][state]} {words}"
-        for state, words in (("lost", "iterations lost"), ("not_started", "not started"))
-        if workload["accounting"][state]
-    ]
-    # a case is either a failure or an error: missing iterations take precedence
-    if missing:
-        _add(case, "error", "accounting", [", ".join(missing), *details])
+    # a case is either a failure or an error: what keeps the load from being judged goes first
+    kind, errors = _errors_of(workload)
+    if errors:
+        _add(case, "error", kind, [*errors, *details])
     elif details:
         _add(case, "failure", "sla", details)
     # runs of older releases have no checks
@@ -133,13 +139,45 @@ def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
         yield f"{rest} x other errors"
 
 
-def _run_case(summary: Mapping[str, Any]) -> ElementTree.Element:
-    case = _case("osbench", "the run", 0.0)
-    code = summary["exit_code"]
-    if code not in AS_ASKED:
-        lines = [summary["exit_meaning"], *summary["notes"]]
-        _add(case, "error", f"exit code {code}", lines)
-    return case
+def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Why a workload is an error: a kind, and a line each; nothing if it is none."""
+    # runs of older releases say less
+    unbegun = workload.get("error") or workload.get("not_begun")
+    if unbegun:
+        planned = workload["accounting"]["planned"]
+        return "not begun", [f"not begun, {planned} iterations planned: {unbegun}"]
+    accounting = workload["accounting"]
+    missing = [
+        f"{accounting[state]} {words}"
+        for state, words in (("lost", "iterations lost"), ("not_started", "not started"))
+        if accounting[state]
+    ]
+    if missing:
+        return "accounting", [", ".join(missing)]
+    bounds = workload.get("bounds", ())
+    limits = [bound["sentence"] for bound in bounds if bound["fault"] == "generator"]
+    if limits:
+        return "load", limits
+    return "around", [*_failed_hooks(workload), *_failed_contexts(workload)]
+
+
+def _failed_hooks(workload: Mapping[str, Any]) -> Iterator[str]:
+    for hook in workload["hooks"]:
+        counts = hook["summary"]
+        failed = sum(counts.values()) - counts.get("success", 0)
+        if failed:
+            yield f"hook {next(iter(hook['action']))}: {failed} of {sum(counts.values())} failed"
+
+
+def _failed_contexts(workload: Mapping[str, Any]) -> Iterator[str]:
+    for context in workload.get("contexts", ()):
+        cleanup = context["cleanup"]
+        if cleanup is not None and cleanup["error"] is not None:
+            yield f"context {context['name']} could not be undone: {cleanup['error']['msg']}"
+
+
+def _is_well(case: ElementTree.Element) -> bool:
+    return case.find("error") is None and case.find("failure") is None
 
 
 def _case(group: str, name: str, seconds: float) -> ElementTree.Element:

@@ -64,6 +64,15 @@ class HookReport:
     #: All of them, by status.
     counts: dict[str, int]
 
+    def failure(self) -> str:
+        """How many firings failed, and why the first did; "" if none failed."""
+        firings = sum(self.counts.values())
+        failed = firings - self.counts.get(SUCCESS, 0)
+        if not failed:
+            return ""
+        why = next((result.error.msg for result in self.results if result.error), "it did not end")
+        return f"hook {self.hook.action.name}: {failed} of {firings} firings failed: {why}"
+
 
 class Firing:
     """One run of an action in a daemon thread."""

@@ -61,15 +61,19 @@ class ReportBuilder:
         plans = tuple(compared_with_plan(self.sizing, *one) for one in enumerate(outcomes))
         bounds = [(name, bound) for name, one in named for bound in one.bounds]
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
+        notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
         notes += [end.broken] if end.broken else []
         if end.interrupted and not any(one.begun for one in outcomes):
             notes.append("interrupted before there was load")
-        notes += self._stopped(outcomes, end)
+        notes += [f"aborted for a failed SLA: {end.breach}"] if end.breach else []
         notes += [*end.losses, *end.remarks]
         notes += [f"{name}: {bound.sentence}" for name, bound in bounds]
         notes += collected.notes
         lives = [(name, one.statistics.lives) for name, one in named]
         notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
+        hooks = [(name, hook.failure()) for name, one in named for hook in one.hooks]
+        failed_hooks = [f"{name}: {said}" for name, said in hooks if said]
+        notes += failed_hooks
         notes += left_behind(self.run_id, end.left_behind)
         notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
         notes += [
@@ -92,7 +96,7 @@ class ReportBuilder:
                 limited=any(bound.fault == GENERATOR for _, bound in bounds),
                 verdicts=[verdict for one in outcomes for verdict in one.verdicts],
                 refused=any(one.error for one in outcomes),
-                left_behind=bool(end.left_behind),
+                around=bool(end.left_behind or failed_hooks),
             ),
             workloads=tuple(
                 _with_traces(number, one, collected) for number, one in enumerate(outcomes)
@@ -107,15 +111,6 @@ class ReportBuilder:
         # overload is what a search makes
         limit = outcome.search.limit
         return (Bound(cause="search", fault=GENERATOR, sentence=limit),) if limit else ()
-
-    def _stopped(self, outcomes: Sequence[WorkloadOutcome], end: RunEnd) -> list[str]:
-        # outcomes are those of the first workloads of the task, in its order
-        left = [workload.name for workload in list(self.task.workloads)[len(outcomes) :]]
-        rest = f"workloads not started: {', '.join(left)}" if left else ""
-        if end.breach:
-            return [f"aborted for a failed SLA: {end.breach}{'; ' if rest else ''}{rest}"]
-        failed = bool(outcomes) and bool(outcomes[-1].error)
-        return [f"ended for a workload that could not begin; {rest}"] if failed and rest else []
 
 
 def _asked_for(outcome: WorkloadOutcome) -> Accounting:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from osbench.common.plugin.sla import Verdict
+from osbench.coordinator.formatting import count
 from osbench.coordinator.results.totals import NOT_MADE, Accounting
 
-#: A context's objects are left: `cleanup RUN`.
-LEFT_BEHIND = 5
+#: Something around the load failed: a hook, an export, or undoing a context (`cleanup RUN`).
+AROUND = 5
 
 MEANINGS = {
     0: "everything ran and every SLA holds",
@@ -16,19 +17,21 @@ MEANINGS = {
     2: "the command, task, configuration or deployment is wrong",
     3: "iterations were lost, dropped with a worker or the coordinator, or not started",
     4: "the load generator was the limit: the load was not the one asked for",
-    5: "all is well but for a context that could not be undone",
+    5: "all is well but for a hook or export that failed, or a context that could not be undone",
     130: "interrupted",
 }
 
 
-def meaning(code: int) -> str:
-    """A phrase for an exit code."""
+def meaning(code: int, dropped: int = 0) -> str:
+    """A phrase for the exit code of a run with so many dropped arrivals."""
+    if code == 0 and dropped:
+        return f"every SLA holds, but {count(dropped, 'arrival')} did not run: dropped"
     return MEANINGS.get(code, "unknown")
 
 
 def worst(codes: Iterable[int]) -> int:
     """The one of several runs' exit codes that applies first."""
-    order = (2, 130, 3, 4, 1, LEFT_BEHIND, 0)
+    order = (2, 130, 3, 4, 1, AROUND, 0)
     return min(codes, key=lambda code: order.index(code) if code in order else -1, default=0)
 
 
@@ -41,11 +44,11 @@ def exit_code(
     limited: bool,
     verdicts: Sequence[Verdict],
     refused: bool = False,
-    left_behind: bool = False,
+    around: bool = False,
 ) -> int:
     """The first that applies: 2, 130, 3, 4, 1, 5, 0.
 
-    `refused`: a workload could not begin. `left_behind`: contexts could not be undone.
+    `refused`: a workload could not begin. `around`: a hook failed, or a context was not undone.
     `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
     started.
     """
@@ -64,4 +67,4 @@ def exit_code(
         return 4
     if aborted or not all(verdict.success for verdict in verdicts):
         return 1
-    return LEFT_BEHIND if left_behind else 0
+    return AROUND if around else 0

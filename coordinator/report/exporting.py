@@ -72,6 +72,17 @@ class Export:
             raise UsageError(f"cannot write {self._path}: it is a directory")
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise UsageError(f"cannot write to {self._folder}: {folder} is no writable directory")
+        if folder == self._folder and self.exporter.FILE:
+            self._try_draft()
+
+    def _try_draft(self) -> None:
+        """Raise UsageError if the folder takes no new file, as those of /proc do not."""
+        draft = self._draft
+        try:
+            draft.touch()
+            draft.unlink()
+        except OSError as error:
+            raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
 
     def _refuse_other_format(self) -> None:
         """Raise UsageError for a file that is named as one of another format than it would have."""
@@ -106,6 +117,10 @@ class Export:
         return f"wrote {self._path}"
 
     @property
+    def _draft(self) -> Path:
+        return self._path.with_name(f".{self._path.name}.{os.getpid()}.draft")
+
+    @property
     def _folder(self) -> Path:
         return self._path.parent if self.exporter.FILE else self._path
 
@@ -117,7 +132,7 @@ class Export:
             raise UsageError(f"cannot write to {self._folder}: {error.strerror}") from None
         if not self.exporter.FILE:
             return self._guarded(lambda: write(self._path))
-        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.draft")
+        draft = self._draft
         try:
             done = self._guarded(lambda: write(draft))
             if draft.exists():

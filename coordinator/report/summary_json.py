@@ -61,13 +61,17 @@ def to_json(report: RunReport) -> dict[str, Any]:
         "started_at": instant(report.started_at),
         "finished_at": instant(report.finished_at),
         "exit_code": report.exit_code,
-        "exit_meaning": meaning(report.exit_code),
+        "exit_meaning": meaning(report.exit_code, _dropped(report)),
         "notes": list(report.notes),
         "workloads": [
             {**_workload(workload), "plan": dataclasses.asdict(plan) if plan else None}
             for workload, plan in zip_longest(report.workloads, report.plans)
         ],
     }
+
+
+def _dropped(report: RunReport) -> int:
+    return sum(workload.accounting.dropped for workload in report.workloads)
 
 
 def to_error_json(error: OsbenchError) -> dict[str, Any]:
@@ -110,6 +114,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "position": outcome.position,
         "description": outcome.description,
         "error": outcome.error or None,
+        "not_begun": outcome.not_begun or None,
         "runner": {"type": outcome.runner.name, "config": outcome.runner.config},
         "accounting": _accounting(outcome.accounting),
         "warmup": dataclasses.asdict(outcome.warmup),

@@ -82,19 +82,29 @@ def _render_workload(workload: Mapping[str, Any], number: int, console: Console)
     _show(console, heading)
     for line in _sum_lines(workload["accounting"]):
         _show(console, Text(f"   {line}"))
+    # runs of older releases do not say
+    unbegun = workload.get("error") or workload.get("not_begun")
+    if unbegun:
+        _show(console, Text(f"   not begun: {plain(unbegun, 1000)}", style="bold red"))
+        _show_grid(console, context_lines(workload))
+        return
     _show(console, Text())
     for text in times_lines(workload, console.width - 3):
         _show(console, Padding(text, (0, 0, 0, 3), expand=False))
     _show(console, Text())
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(min_width=10, no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, text in _lines(workload):
-        grid.add_row(label, text)
-    _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
+    _show_grid(console, _lines(workload))
     for chart in outputs(workload)["additive"][:CHARTS]:
         _show(console, Text())
         _show(console, Padding(chart_text(chart), (0, 0, 0, 3), expand=False))
+
+
+def _show_grid(console: Console, lines: Iterable[Line]) -> None:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=10, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in lines:
+        grid.add_row(label, text)
+    _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
 
 
 def _show(console: Console, what: Any) -> None:

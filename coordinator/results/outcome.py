@@ -47,6 +47,8 @@ class WorkloadOutcome:
     begun: bool = True
     #: Why it could not begin: its contexts or arguments failed; "" if they did not.
     error: str = ""
+    #: Why the run ended before it; "" if it did not.
+    not_begun: str = ""
     accounting: Accounting
     warmup: Warmup = field(default_factory=Warmup)
     offered: Offered

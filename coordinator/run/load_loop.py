@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from osbench.common.errors import FleetError, StoreAway, StoreLost
+from osbench.common.errors import ContextError, StoreAway, StoreLost
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover
@@ -83,7 +83,8 @@ class LoadLoop:
     def run(self, turned: Callable[[], None]) -> None:
         """Prepare, load, settle; returns when every iteration has its state.
 
-        `turned` is called after each turn under load. Raises FleetError, StoreLost.
+        `turned` is called after each turn under load. Raises ContextError, FleetError,
+        StoreLost.
         """
         self._prepare()
         if self._status.interruption.drains:
@@ -192,7 +193,7 @@ class LoadLoop:
                     for workload in self._workloads
                     if not workload.workers.ready
                 )
-                raise FleetError(f"within {PREPARE_S:g} s {slow}")
+                raise ContextError(f"within {PREPARE_S:g} s {slow}")
 
     def _await_workers(self) -> None:
         self._receive(max(AWAIT_S, AWAIT_S_PER_WORKER * len(self._present)))

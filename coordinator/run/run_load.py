@@ -93,7 +93,6 @@ class RunLoad:
                 self._assemble(groups, private)
             for group in groups:
                 if self._status.stopped_for:
-                    # what was never begun is not part of the report's sums
                     break
                 try:
                     self._run_group(group)
@@ -117,6 +116,7 @@ class RunLoad:
                 self.cut_off = error
                 self._broken += f"; {self._ways_on()}"
             LOG.error("%s", self._broken)
+        self._add_never_begun()
 
     def end(self) -> RunEnd:
         """How the run ended, by what is known now."""
@@ -286,6 +286,25 @@ class RunLoad:
                 run.abandon(resumable=False)
             LOG.error("%s could not begin: %s", one.name, why)
         self._note()
+
+    def _add_never_begun(self) -> None:
+        """Account for workloads that the run ended before: they stay in the report."""
+        there = {run.plan.number for run in self.workloads}
+        for one in self._plan.workloads:
+            if one.number not in there:
+                run = self._begin(one, dict(one.workload.args), {})
+                run.not_begun = self._why_ended()
+                # a run that is resumed begins with it
+                run.abandon(resumable=True)
+
+    def _why_ended(self) -> str:
+        if self._broken:
+            return "the run could not go on"
+        if self._status.interruption.drains:
+            return "the run was interrupted before"
+        if self._status.breach:
+            return "the run was stopped for a failed SLA before"
+        return "the run ended at a workload that could not begin"
 
     def outcomes(self) -> list[WorkloadOutcome]:
         """What all workloads have come to, with what an earlier coordinator has noted."""

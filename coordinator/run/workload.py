@@ -68,6 +68,8 @@ class WorkloadRun:
     marks: list[Mark] = field(default_factory=list)
     #: Why its contexts or arguments could not be made; "" if they could.
     error: str = ""
+    #: Why the run ended before it; "" if it did not.
+    not_begun: str = ""
     _step: Step = field(default_factory=Step)
     _missing: MissingUsers = field(default_factory=MissingUsers)
     #: When the load began, Redis time in seconds since 1970; 0 before.
@@ -101,7 +103,7 @@ class WorkloadRun:
     def await_workers(self) -> None:
         """See which workers have prepared.
 
-        Raises FleetError where one cannot prepare, or none is left; StoreAway.
+        Raises ContextError if one cannot prepare, FleetError if none is left; StoreAway.
         """
         self._take_over()
         self.workers.note_prepared(strict=True)

@@ -19,7 +19,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     served, ledger = run.workers.served, results.ledger
     refused = services.channel.refused + services.pool.refused + results.refused
     offered = run.offered()
-    verdicts = results.judge()
+    verdicts = () if run.not_begun else results.judge()
     sources = plan.sla_sources if results.trials is None else ()
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     remarks = []
@@ -43,6 +43,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         runner=workload.runner,
         begun=run.begun,
         error=run.error,
+        not_begun=run.not_begun,
         accounting=ledger.accounting(
             duplicates=results.duplicates,
             refused=refused + sum(worker.beat.refused for worker in served),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from osbench.common.errors import FleetError
+from osbench.common.errors import ContextError
 from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 from osbench.coordinator.transport.controls import Controls
@@ -126,7 +126,7 @@ class WorkloadWorkers:
         """Workers that have prepared become ready.
 
         One that cannot prepare is not used, or, where that is `strict`, refused: raises
-        FleetError.
+        ContextError.
         """
         for worker in self.present:
             beat = worker.beat
@@ -139,7 +139,7 @@ class WorkloadWorkers:
                 continue
             text = f"worker {beat.host} (pid {beat.pid}): {beat.problem}"
             if strict:
-                raise FleetError(text)
+                raise ContextError(text)
             LOG.warning("%s; it is not used", text)
             worker.readiness = Readiness.FAILED
 

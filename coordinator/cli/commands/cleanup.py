@@ -22,7 +22,7 @@ from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.dismissal import RunningIterations
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.worker_request import processes
-from osbench.coordinator.report.exit_code import LEFT_BEHIND
+from osbench.coordinator.report.exit_code import AROUND
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -128,5 +128,5 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
 
 def _left(message: str) -> ContextError:
     error = ContextError(message)
-    error.exit_code = LEFT_BEHIND
+    error.exit_code = AROUND
     return error

@@ -240,7 +240,7 @@ def resume(
 
 def end(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> NoReturn:
     """Export and print a run that has ended."""
-    exports.write(summary)
+    summary = exports.write(summary)
     if as_json:
         echo(json.dumps(summary))
     else:

@@ -80,7 +80,7 @@ def run_single(
     finally:
         # also what explains why a run could not begin
         progress.print_log()
-    exports.write(summary)
+    summary = exports.write(summary)
     if progress.not_started:
         summary = {
             **summary,

@@ -215,7 +215,7 @@ def test_a_run_without_results_is_a_failed_test(invoke: Invoke, tmp_path: Path) 
 
     assert found.exit_code == 0, found.output
     suite = ElementTree.parse("r.xml").getroot()
-    error = suite.find("testcase[@name='the run']/error")
+    error = suite.find("testcase[@name='Weekly']/error")
     assert error is not None
     assert (suite.get("name"), suite.get("errors"), suite.get("tests")) == ("Weekly", "1", "1")
     assert (error.get("type"), error.text) == ("exit code 2", "no worker is free")

@@ -29,7 +29,7 @@ from osbench.coordinator.exporters import hdr, openmetrics
 from osbench.coordinator.exporters.csv import write
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.summary_json import to_json
-from osbench.coordinator.results.totals import Accounting, Warmup
+from osbench.coordinator.results.totals import Accounting, Bound, Warmup
 
 WIDEST_NS = 864 * 10**12
 
@@ -159,9 +159,9 @@ def test_junit_of_a_run_that_is_well(tmp_path: Path) -> None:
 
     cases = suite.findall("testcase")
     assert suite.tag == "testsuite"
-    assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["2", "0", "0"]
-    assert [case.get("name") for case in cases] == ["Dummy.dummy [0]", "the run"]
-    assert [list(case) for case in cases] == [[], []]
+    assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["1", "0", "0"]
+    assert [case.get("name") for case in cases] == ["Dummy.dummy [0]"]
+    assert [list(case) for case in cases] == [[]]
 
 
 def test_junit_fails_a_workload_by_its_sla(tmp_path: Path) -> None:
@@ -176,18 +176,17 @@ def test_junit_fails_a_workload_by_its_sla(tmp_path: Path) -> None:
     assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
 
 
-def test_junit_has_errors_for_what_was_lost_and_for_the_run(tmp_path: Path) -> None:
+def test_junit_has_an_error_for_what_was_lost_and_the_notes_of_the_run(tmp_path: Path) -> None:
     report = run_report(rps_workload(), exit_code=3, notes=("a worker vanished",))
 
     suite = suite_of(report, tmp_path)
 
-    case, run = (one.find("error") for one in suite.findall("testcase"))
+    (case,) = (one.find("error") for one in suite.findall("testcase"))
     assert case is not None
-    assert run is not None
     assert case.get("message") == "1 iterations lost, 2 not started"
     assert "failure_rate: 6 of 998" in (case.text or "")
-    assert "a worker vanished" in (run.text or "")
-    assert (suite.get("failures"), suite.get("errors")) == ("0", "2")
+    assert suite.findtext("system-err") == "a worker vanished"
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
 
 
 def test_junit_has_the_errors_of_iterations(tmp_path: Path) -> None:
@@ -213,14 +212,56 @@ def test_junit_has_the_soft_checks(tmp_path: Path) -> None:
 
 
 def test_junit_tells_that_the_generator_was_the_limit(tmp_path: Path) -> None:
-    note = "Dummy.dummy: iterations started late"
+    late = Bound(cause="late", fault="generator", sentence="the event loops were late")
+    slow = Bound(cause="service", fault="service", sentence="the service did not answer")
+    limited = replace(constant_workload(), bounds=(late,))
+    overloaded = replace(constant_workload(), bounds=(slow,))
 
-    suite = suite_of(run_report(constant_workload(), exit_code=4, notes=(note,)), tmp_path)
+    suite = suite_of(run_report(limited, overloaded, exit_code=4), tmp_path)
 
-    error = suite.find("testcase[@name='the run']/error")
-    assert error is not None
-    assert error.get("type") == "exit code 4"
-    assert note in (error.text or "")
+    (error,) = suite.findall("testcase/error")
+    assert (error.get("type"), error.text) == ("load", "the event loops were late")
+
+
+def test_junit_has_workloads_that_were_never_begun_with_their_plan(tmp_path: Path) -> None:
+    never = replace(
+        constant_workload(),
+        begun=False,
+        not_begun="the run was interrupted before",
+        accounting=Accounting(planned=8, not_started=8),
+    )
+
+    suite = suite_of(run_report(constant_workload(), never, exit_code=130), tmp_path)
+
+    (error,) = suite.findall("testcase/error")
+    assert error.get("type") == "not begun"
+    assert error.text == "not begun, 8 iterations planned: the run was interrupted before"
+
+
+def test_junit_has_a_hook_that_failed(tmp_path: Path) -> None:
+    workload = rps_workload()
+    calm = replace(
+        workload, accounting=Accounting(planned=8, ok=8), verdicts=(), hooks=workload.hooks
+    )
+
+    suite = suite_of(run_report(calm, exit_code=5), tmp_path)
+
+    (error,) = suite.findall("testcase/error")
+    assert error.get("type") == "around"
+    assert (error.text or "").startswith("hook ")
+
+
+def test_junit_shows_what_is_of_no_workload_at_the_last(tmp_path: Path) -> None:
+    report = run_report(constant_workload(), constant_workload(), exit_code=5, notes=("no csv",))
+
+    suite = suite_of(report, tmp_path)
+
+    first, last = suite.findall("testcase")
+    assert (first.find("error"), last.findtext("error")) == (
+        None,
+        "all is well but for a hook or export that failed, or a context that could not be undone\n"
+        "no csv",
+    )
 
 
 def test_junit_is_well_formed_whatever_a_message_holds(tmp_path: Path) -> None:

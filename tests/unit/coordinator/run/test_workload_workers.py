@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.memberships import handle
-from osbench.common.errors import FleetError
+from osbench.common.errors import ContextError
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 
@@ -83,12 +83,12 @@ def test_workers_are_ready_once_they_report_this_workload_of_this_run():
     assert desk.workers.delay() == "A.b was not prepared on h"
 
 
-def test_a_worker_that_cannot_prepare_ends_the_run_before_the_load_and_is_unused_under_it():
+def test_a_worker_that_cannot_prepare_ends_the_workload_before_the_load_and_is_unused_under_it():
     desk = Desk(worker("w1"))
     desk.workers.begin()
     desk.hear("w1", prepared=0, problem="no such plug-in")
 
-    with pytest.raises(FleetError, match=r"worker h \(pid 7\): no such plug-in"):
+    with pytest.raises(ContextError, match=r"worker h \(pid 7\): no such plug-in"):
         desk.workers.note_prepared(strict=True)
     desk.workers.note_prepared(strict=False)
 
