@@ -126,6 +126,11 @@ class Runner:
         return None
 
     @property
+    def planned_s(self) -> float | None:
+        """Seconds in which the plan's iterations start, if time or a number of them ends it."""
+        return self.lasts_s
+
+    @property
     def ramp_up_s(self) -> float:
         """Seconds in which a closed runner adds its virtual users."""
         return 0.0

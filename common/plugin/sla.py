@@ -64,6 +64,11 @@ class Statistics(Protocol):
         ...
 
     @property
+    def ok_per_s(self) -> float | None:
+        """Successful iterations per second of the load's window; None of a single iteration."""
+        ...
+
+    @property
     def first_start(self) -> int | None:
         """When the first iteration started, nanoseconds after t0; None while there is none."""
         ...

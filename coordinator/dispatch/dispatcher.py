@@ -28,14 +28,24 @@ class Dispatcher:
         max_lag_s: float,
         data: DataFile | None = None,
         warmup_ns: int = 0,
+        planned_s: float | None = None,
     ) -> None:
-        """Arrivals of an open load that move are dropped when later than `max_lag_s`."""
+        """Arrivals of an open load that move are dropped when later than `max_lag_s`.
+
+        `planned_s`: when the plan of an open load ends, seconds after t0, if that is known.
+        """
         self._ledger = ledger
         rows = {"rows_of": data.sealed} if data is not None else {}
         self._batches = Batches(port, ledger, workload, **rows)
         self._load: OpenLoad | ClosedLoad
         if is_open:
-            self._load = OpenLoad(self._batches, ledger, max_lag_s=max_lag_s, warmup_ns=warmup_ns)
+            self._load = OpenLoad(
+                self._batches,
+                ledger,
+                max_lag_s=max_lag_s,
+                warmup_ns=warmup_ns,
+                planned_s=planned_s,
+            )
         else:
             limit = data.batch_limit if data is not None else None
             self._load = ClosedLoad(self._batches, ledger, limit)

@@ -26,6 +26,7 @@ from osbench.coordinator.dispatch.arrivals import (
 from osbench.coordinator.dispatch.batches import Batches, Grant
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
+from osbench.coordinator.results.load_profile import arrival_window
 
 #: Arrivals are given out in parts that span this many seconds: each is a message to each worker.
 PART_S = 0.2
@@ -38,9 +39,19 @@ class OpenLoad:
     """The load of an open runner."""
 
     def __init__(
-        self, batches: Batches, ledger: Ledger, *, max_lag_s: float, warmup_ns: int
+        self,
+        batches: Batches,
+        ledger: Ledger,
+        *,
+        max_lag_s: float,
+        warmup_ns: int,
+        planned_s: float | None = None,
     ) -> None:
-        """Arrivals that no worker can be given are dropped when later than `max_lag_s`."""
+        """Arrivals that no worker can be given are dropped when later than `max_lag_s`.
+
+        `planned_s`: when the plan ends, seconds after t0.
+        """
+        self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         self._batches = batches
         self._ledger = ledger
         self._max_lag_s = max_lag_s
@@ -60,10 +71,10 @@ class OpenLoad:
 
     @property
     def rate_planned(self) -> float | None:
-        """Arrivals a second from the first due instant after the warm-up to the last."""
-        if self._arrivals < 2 or self._last_due <= self._first_due:
-            return None
-        return (self._arrivals - 1) / ((self._last_due - self._first_due) / 1e9)
+        """Arrivals a second of their window, without the warm-up."""
+        arrivals = self._arrivals
+        window = arrival_window(self._first_due, self._last_due, arrivals, self._planned_ns)
+        return arrivals * 1e9 / window if window else None
 
     def restore(self, first: int, dues: Ints) -> None:
         """Arrivals that were given out before this coordinator began, from number `first` on."""

@@ -313,15 +313,11 @@ def _threads(statistics: WorkloadStatistics) -> dict[str, Any] | None:
 
 
 def _throughput(statistics: WorkloadStatistics) -> Mapping[str, float | None]:
-    span_s = 0.0
-    if statistics.first_start is not None and statistics.last_end is not None:
-        span_s = (statistics.last_end - statistics.first_start) / 1e9
-    if span_s <= 0:
-        return {"span_s": 0.0, "ok_per_s": None, "ran_per_s": None}
+    span_s = statistics.span_s
     return {
-        "span_s": span_s,
-        "ok_per_s": statistics.count("ok") / span_s,
-        "ran_per_s": statistics.ran / span_s,
+        "span_s": span_s or 0.0,
+        "ok_per_s": statistics.ok_per_s,
+        "ran_per_s": statistics.ran / span_s if span_s else None,
     }
 
 

@@ -14,7 +14,26 @@ BINS = 4096
 #: Bins begin 2**24 ns (17 ms) wide: powers of two turn a division into a shift.
 _FINEST_BITS = 24
 
+#: Mean gaps after which the end of a load is too far from its last arrival to be its end.
+FAR = 3
+
 _ARRAYS = ("starts", "ends", "failures", "_start_offsets", "_end_offsets")
+
+
+def arrival_window(
+    first: int, last: int, count: int, planned_ns: int | None = None
+) -> float | None:
+    """Nanoseconds that arrivals stand for: from the first to the last, and the gap behind that.
+
+    `planned_ns` is when the next arrival would have been due; if that is not known, or far away
+    because the load was cut short, the gap is a mean one. None for fewer than two arrivals.
+    """
+    if count < 2 or last <= first:
+        return None
+    gap = (last - first) / (count - 1)
+    if planned_ns is not None and 0 < planned_ns - last <= FAR * gap:
+        gap = planned_ns - last
+    return last - first + gap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +90,14 @@ class LoadProfile:
         """Most iterations that were running at once, as the mean of a bin; 0 without any."""
         running = self.running_ns()
         return float(running.max()) / (1 << self._bits) if len(running) else 0.0
+
+    def ended_well(self, until_ns: float) -> float:
+        """Iterations that ended well before an instant, ns after t0; a bin counts in part."""
+        well = self.ends - self.failures
+        place, width = int(until_ns) >> self._bits, 1 << self._bits
+        if place >= self._used:
+            return float(well.sum())
+        return float(well[:place].sum() + well[place] * (until_ns / width - place))
 
     def series(self, bins: int) -> Series:
         """The profile in at most `bins` bins."""

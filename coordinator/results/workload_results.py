@@ -52,9 +52,10 @@ class WorkloadResults:
         abort: AbortRule | None = None,
         stages: StageStatistics | None = None,
         trials: Trials | None = None,
+        statistics: WorkloadStatistics | None = None,
     ) -> None:
         self.ledger = Ledger(idempotent=idempotent)
-        self.statistics = WorkloadStatistics()
+        self.statistics = statistics or WorkloadStatistics()
         self.stages = StageStatistics() if stages is None else stages
         self.sla = sla
         #: When the load ends before its time; None where the task does not say.

@@ -16,7 +16,7 @@ from osbench.coordinator.results.error_groups import ErrorGroups
 from osbench.coordinator.results.examples.exemplars import Exemplars
 from osbench.coordinator.results.examples.failed_iterations import ErrorExample
 from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
-from osbench.coordinator.results.load_profile import LoadProfile
+from osbench.coordinator.results.load_profile import LoadProfile, arrival_window
 from osbench.coordinator.results.requests.workload_requests import WorkloadRequests
 from osbench.coordinator.results.users.soft_checks import SoftChecks
 from osbench.coordinator.results.users.user_lives import UserLives
@@ -62,7 +62,10 @@ class Timings:
 class WorkloadStatistics:
     """What the iterations of a workload add up to. Memory does not grow with their number."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_open: bool = False, planned_s: float | None = None) -> None:
+        """`planned_s`: seconds in which the iterations of an open load are planned to start."""
+        self._is_open = is_open
+        self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         #: Rows by outcome code.
         self._outcomes = [0] * _OUTCOMES
         #: Service time (ended - started - idle) and response time (ended - due - idle).
@@ -95,6 +98,7 @@ class WorkloadStatistics:
         #: Nanoseconds after t0; None before the first iteration.
         self.first_start: int | None = None
         self.last_start: int | None = None
+        self.first_end: int | None = None
         self.last_end: int | None = None
 
     def count(self, state: str) -> int:
@@ -124,11 +128,48 @@ class WorkloadStatistics:
 
     @property
     def rate_started(self) -> float | None:
-        """Iterations started per second between the first start and the last."""
+        """Iterations started per second of the window of their starts."""
+        window = self._starts_window
+        return self.ran * 1e9 / window if window else None
+
+    @property
+    def _starts_window(self) -> float | None:
         if self.first_start is None or self.last_start is None:
             return None
-        span = self.last_start - self.first_start
-        return (self.ran - 1) * 1e9 / span if span else None
+        return arrival_window(self.first_start, self.last_start, self.ran, self._planned_ns)
+
+    @property
+    def starts_until_s(self) -> float | None:
+        """End of the window of an open load's starts, seconds after t0; None of a closed load."""
+        window = self._starts_window if self._is_open else None
+        return ((self.first_start or 0) + window) / 1e9 if window else None
+
+    @property
+    def span_s(self) -> float | None:
+        """Length of the window that throughput is counted in, seconds; None for one iteration.
+
+        A closed load's window lasts from its first start to its last end. That of an open load is
+        as long as its starts are planned for and begins with the first end, so that neither the
+        first answers nor those that come after the load change its rate.
+        """
+        if self._is_open:
+            window = self._starts_window
+            return window / 1e9 if window else None
+        if self.ran < 2 or self.first_start is None or self.last_end is None:
+            return None
+        return (self.last_end - self.first_start) / 1e9 or None
+
+    @property
+    def ok_per_s(self) -> float | None:
+        """Iterations that ended well per second of the load's window; None for one iteration."""
+        span_s = self.span_s
+        if span_s is None or self.first_end is None or self.last_end is None:
+            return None
+        ok: float = self.count("ok")
+        until = self.first_end + span_s * 1e9
+        if self._is_open and self.last_end > until:
+            ok = min(ok, self.profile.ended_well(until))
+        return ok / span_s
 
     @property
     def busy_s(self) -> float:
@@ -204,6 +245,7 @@ class WorkloadStatistics:
         self._extend(
             int(np.minimum.reduce(started)),
             int(np.maximum.reduce(started)),
+            int(np.minimum.reduce(ended)),
             int(np.maximum.reduce(ended)),
         )
 
@@ -258,12 +300,19 @@ class WorkloadStatistics:
             timings = self.actions.setdefault(path, Timings())
         return timings
 
-    def _extend(self, first_start: int, last_start: int, last_end: int) -> None:
-        if self.first_start is None or self.last_start is None or self.last_end is None:
-            self.first_start, self.last_start, self.last_end = first_start, last_start, last_end
+    def _extend(self, first_start: int, last_start: int, first_end: int, last_end: int) -> None:
+        if (
+            self.first_start is None
+            or self.last_start is None
+            or self.first_end is None
+            or self.last_end is None
+        ):
+            self.first_start, self.last_start = first_start, last_start
+            self.first_end, self.last_end = first_end, last_end
         else:
             self.first_start = min(self.first_start, first_start)
             self.last_start = max(self.last_start, last_start)
+            self.first_end = min(self.first_end, first_end)
             self.last_end = max(self.last_end, last_end)
 
 

@@ -30,6 +30,7 @@ from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stages.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.run import disturbances, release
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunInterface, RunPlan, WorkloadPlan
@@ -226,4 +227,5 @@ def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
         abort=AbortRule(workload.abort) if workload.abort else None,
         stages=StageStatistics(runner.asked(), is_open=runner.OPEN, lasts_s=runner.lasts_s),
         trials=trials,
+        statistics=WorkloadStatistics(is_open=runner.OPEN, planned_s=runner.planned_s),
     )

@@ -360,6 +360,7 @@ class RunLoad:
                 max_lag_s=specification.max_lag_s,
                 data=one.data,
                 warmup_ns=results.warmup_ns,
+                planned_s=one.runner.planned_s,
             ),
             workers=WorkloadWorkers(
                 services.pool,

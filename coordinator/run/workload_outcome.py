@@ -6,6 +6,7 @@ from typing import Any
 
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
+from osbench.coordinator.formatting import duration
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Tracing, Warmup
 from osbench.coordinator.run.workload import WorkloadRun
@@ -22,7 +23,14 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     verdicts = () if run.not_begun else results.judge()
     sources = plan.sla_sources if results.trials is None else ()
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
+    # answers that come after the load belong to no stage
+    until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s
     remarks = []
+    if workload.warmup_s and results.warmup_rows and not statistics.ran:
+        remarks.append(
+            f"the warm-up of {duration(workload.warmup_s)} is longer than the load: none of its "
+            f"{results.warmup_rows} iterations is in any statistic; shorten it or lengthen the load"
+        )
     if run.rules.cut_short == "abort":
         assert results.abort is not None
         remarks.append(f"aborted: {results.abort.reason}")
@@ -66,7 +74,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         marks=marks_of(run),
         t0_at=results.t0_at,
         elapsed_s=elapsed_s,
-        stages=tuple(results.stages.figures(elapsed_s)),
+        stages=tuple(results.stages.figures(until_s)),
         search=results.trials.outcome() if results.trials is not None else None,
         remarks=tuple(remarks),
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
 
 from osbench.coordinator.runners.rates import Ramp, exact, points
 from osbench.coordinator.runners.runner_schema import (
@@ -106,6 +109,13 @@ class Rps(runner.Runner):
     def planned(self) -> int:
         """Equal to `times`."""
         return int(self.config["times"])
+
+    @property
+    def planned_s(self) -> float:
+        """When one arrival more than `times` would be due, if arrivals are even."""
+        times = Fraction(self.planned)
+        segment = self.ramp.segment(self.ramp.position(times))
+        return float(segment.instants(times - segment.before, np.zeros(1))[0])
 
     @cached_property
     def ramp(self) -> Ramp:

@@ -11,7 +11,11 @@ from osbench.plugin.statistics import OVER_S, Window, Windows
 
 
 class Throughput(sla.Sla):
-    """Successful iterations per second, from the first start to the last end.
+    """Successful iterations per second of the load's window.
+
+    A closed load's window lasts from its first start to its last end. That of an open load is as
+    long as its arrivals are planned for, and begins with the first end. A single iteration has no
+    rate: the criterion fails.
 
     With `over_s`, it holds in every window of that length from the start of the load to the last
     start of an iteration.
@@ -55,8 +59,9 @@ class Throughput(sla.Sla):
             worst = self._windows.least(first, self._last_start)
             if worst is not None:
                 return self._judged(worst)
-        rate = statistics.count("ok") * 1e9 / max(last - first, 1)
-        least = self.config["min"]
+        rate, least = statistics.ok_per_s, self.config["min"]
+        if rate is None:
+            return self.verdict(False, "a single iteration has no rate")
         return self.verdict(
             rate >= least,
             f"{three_digits(rate)} successful iterations/s, at least {least:g}/s asked for",

@@ -239,7 +239,7 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
 
 
 def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
-    lasts_s = runner.lasts_s
+    lasts_s = runner.planned_s
     if workload.warmup_s and lasts_s is not None and workload.warmup_s >= lasts_s:
         yield Problem(
             inside(workload.place, "warmup"),
