@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from helpers.driven import DRIVERS, LoopDriven, driven
-from osbench.worker.http.curl_client import CurlClient
+from osbench.worker.http.other_clients.curl_client import CurlClient
 from osbench.worker.http.socket_client import SocketClient
 from servers.child import PATIENCE_S
 from servers.hostile_http import ANSWERS, BODY, FINE, HostileServer, hostile_server

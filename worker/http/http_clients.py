@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from osbench.common.plugin.atomic import Recorder
-from osbench.worker.http.curl_client import CurlClient
 from osbench.worker.http.on_loop.loop_client import LoopClient
-from osbench.worker.http.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.curl_client import CurlClient
+from osbench.worker.http.other_clients.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
-from osbench.worker.http.requests_client import RequestsClient
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.user.asked_request import AskedRequest
 from osbench.worker.http.user.http_response import WholeAnswer

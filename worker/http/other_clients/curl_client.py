@@ -11,8 +11,9 @@ from typing import Any
 
 import pycurl
 
+from osbench.common.network.environment_proxy import no_connection, proxy_of, shown_proxy
 from osbench.worker.http import addresses
-from osbench.worker.http.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.outgoing_request import OutgoingRequest, unable
 from osbench.worker.http.sent_again import IDEMPOTENT, not_again
 from osbench.worker.http.tls_contexts import default_bundle
@@ -22,6 +23,10 @@ from osbench.worker.http.wire.prepared_request import AGENT
 
 # variable parts of curl's messages: similar failures would not be grouped
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
+
+
+#: The addresses of a host in any order; pycurl has no name for it.
+_DNS_SHUFFLE_ADDRESSES = 275
 
 
 class _Handle(threading.local):
@@ -124,6 +129,10 @@ def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, A
     setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
+    # not left to curl: it does not know the variables in capitals, and reads no_proxy otherwise
+    setopt(pycurl.PROXY, proxy_of(request.url))
+    setopt(pycurl.NOPROXY, "")
+    setopt(_DNS_SHUFFLE_ADDRESSES, 1)
     repeatable = request.verb in IDEMPOTENT
     if request.verb == "HEAD":
         setopt(pycurl.NOBODY, 1)
@@ -163,7 +172,7 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
     try:
         curl.perform()
     except pycurl.error as error:
-        raise _translated(error, request.verb, request.url) from error
+        raise _translated(error, request, curl) from error
     code: int = curl.getinfo(pycurl.RESPONSE_CODE)
     exchange.false_body |= answer.is_false(code)
     return code
@@ -197,10 +206,20 @@ def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
     curl.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - hot
 
 
-def _translated(error: pycurl.error, method: str, url: str) -> Exception:
+def _translated(error: pycurl.error, request: OutgoingRequest, curl: pycurl.Curl) -> Exception:
     code, text = error.args
-    said = not_again(method.upper()) if code == pycurl.E_SEND_FAIL_REWIND else text
-    message = f"{method.upper()} {addresses.shown(url)}: {_VARYING.sub('', said)}"
+    place, proxy = f"{request.verb} {addresses.shown(request.url)}", proxy_of(request.url)
+    said = _VARYING.sub("", text)
+    if code == pycurl.E_SEND_FAIL_REWIND:
+        said = not_again(request.verb)
+    elif proxy and code == pycurl.E_COULDNT_CONNECT:
+        number = curl.getinfo(pycurl.OS_ERRNO)
+        said = no_connection(proxy, os.strerror(number) if number else said)
+    elif proxy and code == pycurl.E_COULDNT_RESOLVE_PROXY:
+        said = no_connection(proxy, "its name is not known")
+    elif proxy:
+        said = f"through the proxy {shown_proxy(proxy)}: {said}"
+    message = f"{place}: {said}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

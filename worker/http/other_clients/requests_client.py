@@ -11,9 +11,10 @@ import requests
 import urllib3.exceptions
 from requests.cookies import RequestsCookieJar
 
-from osbench.common.causes import root_cause
+from osbench.common.network.causes import root_cause
 from osbench.worker.http import addresses
-from osbench.worker.http.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 from osbench.worker.http.wire.answer_head import PARTIAL
 from osbench.worker.http.wire.content_codings import CONTENT_LIMIT, UnkeptBody, decoded
 from osbench.worker.http.wire.cookies import Cookies
@@ -104,9 +105,9 @@ class RequestsClient:
             with session.request(method, url, headers={**ours, **given}, **more) as answer:
                 return OtherAnswer(answer)
         except requests.Timeout as error:
-            raise TimeoutError(_message(method, url, error)) from error
+            raise TimeoutError(_message(method, url, options, error)) from error
         except requests.ConnectionError as error:
-            raise ConnectionError(_message(method, url, error)) from error
+            raise ConnectionError(_message(method, url, options, error)) from error
 
 
 class OtherAnswer:
@@ -131,6 +132,11 @@ class _Session(requests.Session):
 
     #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__()
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, TurnedAdapter())
 
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
@@ -172,5 +178,6 @@ def _read(
     response._content, response._content_consumed = content, True  # type: ignore[attr-defined]
 
 
-def _message(method: str, url: str, error: BaseException) -> str:
-    return f"{method.upper()} {addresses.shown(url)}: {root_cause(error)}"
+def _message(method: str, url: str, options: Mapping[str, Any], error: BaseException) -> str:
+    said = root_cause(error, options.get("proxies"))
+    return f"{method.upper()} {addresses.shown(url)}: {said}"
