@@ -297,6 +297,11 @@ class WorkerHandle:
         """Its speed is known so well that its stock is bounded by that alone."""
         return self.stock is not None and self.stock >= self._full_stock()
 
+    @property
+    def scant(self) -> bool:
+        """Its iterations are so long that it has few: if they become short, they are soon over."""
+        return self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.share
+
     def _full_stock(self) -> int:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
 
@@ -304,15 +309,19 @@ class WorkerHandle:
         """Nothing was reported for a while: it needs no more than two iterations a user."""
         self.stock = self.stock or 0
 
-    def measured(self, rows: int, busy_s: float) -> None:
+    def measured(self, rows: int, busy_s: float, *, dry: bool = False) -> None:
         """Results arrived, of `rows` iterations that took `busy_s` user-seconds.
 
         The rate is that of a worker with enough to do, whenever its blocks arrive: users divided
-        by the length of an iteration.
+        by the length of an iteration. A worker that is `dry`, so that some of its users have
+        nothing to do, has become as fast as it says: the memory of slow iterations, such as the
+        first ones of a service, would have it wait again and again.
         """
         if not rows:
             return
         wall_s = max(busy_s, 1e-9) / max(1, self.share)
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
+        if dry:
+            self.rate = max(self.rate, rows / wall_s)
         self.stock = min(GROWTH * self.room(), self._full_stock())
