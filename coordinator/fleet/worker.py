@@ -112,6 +112,8 @@ class WorkerHandle:
     stock: int | None = None
     #: Its first batches were granted at this instant, seconds after t0.
     blind_s: float | None = None
+    #: `Heartbeat.clock_set_s` when it was heard first.
+    clock_set_s: list[float] | None = None
 
     @property
     def incarnation(self) -> str:
@@ -172,6 +174,14 @@ class WorkerHandle:
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)
 
+    @property
+    def clock_moved_s(self) -> tuple[float, float]:
+        """How far the wall clock of its host was set back and forward since it was heard first."""
+        if self.clock_set_s is None:
+            return 0.0, 0.0
+        back, forward = self.clock_set_s
+        return self.beat.clock_set_s[0] - back, self.beat.clock_set_s[1] - forward
+
     def age_s(self, now: float) -> float:
         """Seconds since its last sign of life; `now` is monotonic."""
         return now - self.alive_at
@@ -200,6 +210,8 @@ class WorkerHandle:
             self._leave(LeaveReason.GONE)
             return False
         self.beat = beat
+        if self.clock_set_s is None:
+            self.clock_set_s = beat.clock_set_s
         if beat.session != self.session:
             # under an earlier coordinator: it is asked to follow this one
             return False
