@@ -18,6 +18,8 @@ from osbench.coordinator.fleet.membership import Membership
 RATE_MEMORY_S = 1.0
 #: A worker whose speed is not known well gets at most this many times more with each report.
 GROWTH = 16
+#: One that has run dry gets this much work at least, seconds, by the speed of its last report.
+DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
@@ -334,6 +336,9 @@ class WorkerHandle:
         wall_s = max(busy_s, 1e-9) / max(1, self.share)
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
+        most = GROWTH * self.room()
         if dry:
             self.rate = max(self.rate, rows / wall_s)
-        self.stock = min(GROWTH * self.room(), self._full_stock())
+            # until the report after the next one, so that it does not run dry for each of them
+            most = max(most, int(self.rate * DRY_S))
+        self.stock = min(most, self._full_stock())

@@ -10,7 +10,7 @@ import pytest
 from helpers.memberships import handle
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Heartbeat
-from osbench.coordinator.fleet.worker import GROWTH, LeaveReason, WorkerHandle, WorkerState
+from osbench.coordinator.fleet.worker import DRY_S, GROWTH, LeaveReason, WorkerHandle, WorkerState
 
 
 def beat(worker: WorkerHandle, number: int, **fields: Any) -> Heartbeat:
@@ -204,6 +204,16 @@ def test_a_worker_that_has_run_dry_is_as_fast_as_it_says_at_once():
     # no more than a report may bring: the service may be slow after all
     assert follows.room() == GROWTH * timers.STOCK_PER_USER * 10
     assert not follows.scant
+
+
+def test_a_fast_worker_that_has_run_dry_has_work_until_it_has_reported_again():
+    worker = handle(share=10)
+    worker.measured(10, 30.0)
+
+    worker.measured(20, 0.02, dry=True)
+
+    assert worker.rate == pytest.approx(10_000.0)
+    assert worker.room() == int(worker.rate * DRY_S)
 
 
 def test_a_worker_that_has_run_dry_is_not_taken_for_slower_than_it_was():
