@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client import CollectorRegistry, Metric, start_http_server
 
 from osbench.common.errors import UsageError
-from osbench.common.listen_address import parse_listen_address
+from osbench.common.network.listen_address import parse_listen_address
 
 
 class _Source:

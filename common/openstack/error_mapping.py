@@ -6,8 +6,8 @@ import re
 
 from keystoneauth1 import exceptions
 
-from osbench.common.causes import root_cause
 from osbench.common.deployment.record import Credential
+from osbench.common.network.causes import root_cause
 
 # different each time; similar failures would not be grouped
 _REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")

@@ -30,23 +30,21 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
-def scenarios(module: ModuleType) -> Iterator[tuple[str, type[Scenario], str]]:
-    """Name, class and method of each scenario that `module` defines.
+def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
+    """Name and method of each scenario that a class of a file defines.
 
     Raises PluginError for a marked class that cannot be a scenario.
     """
-    for cls in _classes(module):
-        mark = vars(cls).get(MARK)
-        if isinstance(mark, Configuration):
-            if not issubclass(cls, Scenario) or not callable(getattr(cls, "run", None)):
-                raise errors.PluginError(
-                    f"{module.__file__}: class {cls.__name__} is marked as a scenario but is not "
-                    "a subclass of osbench.plugin.scenario.Scenario with a method run"
-                )
-            _refuse_uncallable(cls, "run", str(module.__file__))
-            yield mark.name or f"{cls.__name__}.run", cls, "run"
-        for name, method in marked_methods(cls, str(module.__file__)):
-            yield name, cls, method
+    mark = vars(cls).get(MARK)
+    if isinstance(mark, Configuration):
+        if not issubclass(cls, Scenario) or not callable(getattr(cls, "run", None)):
+            raise errors.PluginError(
+                f"{file}: class {cls.__name__} is marked as a scenario but is not "
+                "a subclass of osbench.plugin.scenario.Scenario with a method run"
+            )
+        _refuse_uncallable(cls, "run", file)
+        yield mark.name or f"{cls.__name__}.run", "run"
+    yield from marked_methods(cls, file)
 
 
 def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
@@ -130,7 +128,7 @@ def unmarked(module: ModuleType) -> Iterator[str]:
 
     Base classes of others, and classes whose name begins with "_", are left out.
     """
-    for cls in _classes(module):
+    for cls in classes(module):
         if not issubclass(cls, Scenario) or cls.__name__.startswith("_") or cls.__subclasses__():
             continue
         marks = [vars(cls).get(MARK), *(getattr(v, MARK, None) for v in vars(cls).values())]
@@ -154,7 +152,7 @@ def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple
 
     Those are subclasses of an interface with a NAME of their own.
     """
-    for cls in _classes(module):
+    for cls in classes(module):
         name: Any = vars(cls).get("NAME")
         if not name:
             continue
@@ -163,7 +161,8 @@ def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple
                 yield kind, str(name), cls
 
 
-def _classes(module: ModuleType) -> list[type]:
+def classes(module: ModuleType) -> list[type]:
+    """The classes that a module defines, in their order."""
     # a class under two names, or one imported from elsewhere, is not defined twice
     found = [v for v in vars(module).values() if isinstance(v, type)]
     return list(dict.fromkeys(c for c in found if c.__module__ == module.__name__))

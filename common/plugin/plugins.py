@@ -50,6 +50,9 @@ INTERFACES: Mapping[str, type] = {
     "exporter": Exporter,
 }
 
+#: Plug-ins of a file that a message names.
+HELD_TOLD = 5
+
 #: Values by name.
 Args = dict[str, Any]
 
@@ -128,8 +131,8 @@ class Plugins:
 
     An entry point is imported when its plug-in is requested, files on the first call, Rally when
     a name is not native. `prefer` decides between a native plug-in and one of Rally's with the
-    same name. `remedy` is the advice for an unknown name, in place of similar names. A file that
-    cannot be imported is logged; a name that is then missing is refused with the reason. Every
+    same name. `remedy` is the advice for an unknown name, not similar names. A file or class
+    that cannot be used is a fault: `warn` logs it, or a missing name is refused with it. Every
     method raises PluginError where a path is none or a name is defined twice.
     """
 
@@ -144,6 +147,8 @@ class Plugins:
         self._scenarios: dict[str, ScenarioPlugin] = {}
         self._notes: list[str] = []
         self._faults: list[str] = []
+        #: What each file of osbench holds, as in "scenario Queue.work".
+        self._held: dict[str, list[str]] = {}
         self._bridge = Bridge()
 
     @property
@@ -171,6 +176,16 @@ class Plugins:
         """Why files of the paths cannot be used; those of Rally once it is loaded."""
         self.import_files()
         return [*self._faults, *self._bridge.faults]
+
+    def reasons(self, kind: str = "") -> list[str]:
+        """Why plug-ins, or those of a kind, may be missing: faults, and classes without a name."""
+        return [*self.faults(), *self._bridge.remedies(kind)]
+
+    def warn(self, said: str = "") -> None:
+        """Log the faults, but for those that messages have `said`."""
+        for fault in self.faults():
+            if fault not in said:
+                LOG.warning("plug-in file %s", escaped(fault))
 
     def names(self, kind: str) -> list[str]:
         """Names of all native plug-ins of a kind, sorted."""
@@ -303,11 +318,11 @@ class Plugins:
                     f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
                 )
             known = rally_names.names(kind)
-        faults = self.faults()
-        if faults:
+        reasons = self.reasons(kind)
+        if reasons:
             return errors.PluginError(
                 f"there is no {word} {name!r}, and not all plug-in files can be used: "
-                f"{'; '.join(faults)}"
+                f"{'; '.join(reasons)}"
             )
         if self._remedy:
             return errors.PluginError(f"there is no {word} {name!r} here: {self._remedy}")
@@ -316,8 +331,21 @@ class Plugins:
             if kind == "scenario"
             else self._table(kind)
         )
-        near = signature.near(name, known.union(ours)) or "; your own need --plugin-path"
+        near = signature.near(name, known.union(ours)) or self._contents()
         return errors.PluginError(f"there is no {word} {name!r}{near}")
+
+    def _contents(self) -> str:
+        """The end of a message about an unknown name: what the plug-in paths hold."""
+        if not self._paths:
+            return "; your own need --plugin-path"
+        held = {**self._held, **self._bridge.held()}
+        said = [
+            f"{file} holds {', '.join(names[:HELD_TOLD])}"
+            + (f" and {len(names) - HELD_TOLD} more" if len(names) > HELD_TOLD else "")
+            for file, names in held.items()
+            if names
+        ]
+        return f"; {'; '.join(said) or 'there is no plug-in in ' + ', '.join(self._paths)}"
 
     def import_files(self) -> None:
         """Import the files under the paths, if that is not done, and log those that cannot be."""
@@ -332,11 +360,13 @@ class Plugins:
         imports = PluginImport()
         for file in dict.fromkeys(ours):
             try:
-                module, found = _definitions(file, imports)
+                module = imports.load(file)
             except errors.PluginError as error:
                 self._faults.append(str(error))
-                LOG.warning("plug-in file %s", escaped(str(error)))
                 continue
+            found, faults = _definitions(module)
+            self._faults += [*imports.faults[file], *faults]
+            self._held[str(file)] = [f"{kind} {name}" for kind, name, _ in found]
             for kind, name, definition in found:
                 if kind == "scenario":
                     scenarios.add(name, definition)
@@ -368,20 +398,23 @@ class Plugins:
         return ours, for_rally
 
 
-def _definitions(
-    file: Path, imports: PluginImport
-) -> tuple[ModuleType, list[tuple[str, str, Definition]]]:
-    """Import a file; kind, name and definition of its plug-ins. Raises PluginError."""
-    module = imports.load(file)
-    found = [
-        ("scenario", name, _loaded(module.__file__, cls, method))
-        for name, cls, method in plugin_files.scenarios(module)
-    ]
+def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]], list[str]]:
+    """Kind, name and definition of the plug-ins of a file; why classes of it are none."""
+    found, faults = [], []
+    for cls in plugin_files.classes(module):
+        try:
+            named = list(plugin_files.scenarios(cls, str(module.__file__)))
+        except errors.PluginError as error:
+            faults.append(str(error))
+            continue
+        found += [
+            ("scenario", name, _loaded(module.__file__, cls, method)) for name, method in named
+        ]
     found += [
         (kind, name, _loaded(module.__file__, cls, ""))
         for kind, name, cls in plugin_files.others(module, INTERFACES)
     ]
-    return module, found
+    return found, faults
 
 
 def _loaded(file: str | None, cls: type, method: str) -> Definition:

@@ -43,11 +43,13 @@ def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> li
     instance = "".join(p.name for p in parameters[:1])
     parameters = parameters[1:]
     named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    found = [
-        f"argument {key!r} of {name} is missing"
-        for key, parameter in named.items()
-        if parameter.default is parameter.empty and key not in args
-    ]
+    found = []
+    for key, parameter in named.items():
+        if parameter.default is parameter.empty and key not in args:
+            old = f"{key}_id"
+            # as in early releases of Rally
+            why = f": write {key}: {{id: ...}} instead of {old}" if old in args else ""
+            found.append(f"argument {key!r} of {name} is missing{why}")
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for key in args:
             if key not in named:

@@ -22,7 +22,8 @@ PHASES = ("lookup", "connect", "tls", "wait", "rest")
 #: A request. `action`: position of the innermost open action in its iteration, -1 for none.
 #: `client`: `OWN`, `OWN_TWICE`, or the number among the names of actions of "libcurl: why" and the
 #: like; then nothing was measured. `sent`, `received`: bytes. `status`: code of the answer, 0
-#: without one.
+#: without one; with `FALSE_BODY`, of any client, if the body was cut short or not in the content
+#: codings that its head names.
 EXCHANGE = np.dtype(
     [
         ("action", "<i4"),
@@ -40,6 +41,9 @@ EXCHANGE_BYTES = EXCHANGE.itemsize
 OWN = -1
 OWN_TWICE = -2
 
+#: A bit beside the status code.
+FALSE_BODY = 1 << 12
+
 #: Packs the fields of a request, in their order; the same of one over a kept connection, without
 #: the phases of opening one.
 pack_exchange = struct.Struct("<ii5f2qh").pack
@@ -52,9 +56,9 @@ _MOST_BYTES = 2**42
 _LAST_STATUS = 999
 
 
-def pack_other(action: int, client: int) -> bytes:
+def pack_other(action: int, client: int, *, false_body: bool = False) -> bytes:
     """A request that another client makes, which measures nothing."""
-    return pack_kept(action, client, 0, 0, 0, 0, 0)
+    return pack_kept(action, client, 0, 0, 0, 0, FALSE_BODY if false_body else 0)
 
 
 def read_exchanges(
@@ -86,7 +90,7 @@ def read_exchanges(
     for way in ("sent", "received"):
         if not 0 <= found[way].min() <= found[way].max() < _MOST_BYTES:
             raise ValueError("a request with an impossible number of bytes")
-    status = found["status"]
+    status = found["status"] & ~FALSE_BODY
     if not 0 <= status.min() <= status.max() <= _LAST_STATUS:
         raise ValueError("a request with an impossible status code")
     return found, rows

@@ -163,6 +163,8 @@ class Heartbeat(Message):
     #: Redis time minus this host's wall clock, seconds, and its uncertainty.
     offset_s: float = 0.0
     uncertainty_s: float = 0.0
+    #: How far the host's wall clock was set back and forward since the process began, seconds.
+    clock_set_s: list[float] = field(default_factory=lambda: [0.0, 0.0])
     #: Threads that are still running after their iteration timed out.
     stuck: int = 0
     #: Messages refused since the start, by reason.

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import PluginError
-from osbench.common.escaping import escaped
 from osbench.common.rally import importing, plugin_hints, plugin_registry
 
 if TYPE_CHECKING:
     from osbench.common.plugin.plugins import ScenarioPlugin
-
-LOG = logging.getLogger(__name__)
 
 #: Module that adapts each kind, and its function from a name to a class.
 _ADAPTED = {
@@ -38,14 +34,11 @@ class Bridge:
     def ready(self) -> bool:
         """Load Rally and the plug-ins of the paths; False where it is not installed.
 
-        Files that cannot be loaded are logged, once.
         Raises PluginError where it is not installed and the paths contain plug-ins for it.
         """
         if importing.load(self._paths):
             if not self.faults:
-                self.faults = importing.faults(self._paths)
-                for fault in self.faults:
-                    LOG.warning("%s", escaped(fault))
+                self.faults = [said for one in importing.own(self._paths) for said in one.faults]
             return True
         if self._paths:
             raise PluginError(
@@ -53,6 +46,24 @@ class Bridge:
                 f" {plugin_hints.INSTALL}"
             )
         return False
+
+    def held(self) -> dict[str, list[str]]:
+        """What each file of the paths holds, as in "scenario Queue.work", once Rally is loaded."""
+        return {
+            file: [f"{one.kind} {one.name}" for one in classes if one.name]
+            for path in importing.own(self._paths)
+            for file, classes in path.classes.items()
+        }
+
+    def remedies(self, kind: str) -> list[str]:
+        """What to write for classes without a name, of a kind or of all, once Rally is loaded."""
+        return [
+            one.remedy
+            for path in importing.own(self._paths)
+            for classes in path.classes.values()
+            for one in classes
+            if one.remedy and kind in ("", one.kind)
+        ]
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
         """The scenario that Rally calls `name`, or None."""

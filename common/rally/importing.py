@@ -5,14 +5,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import os
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 from osbench.common.errors import PluginError
+from osbench.common.plugin.loading.class_guard import execute
+from osbench.common.plugin.loading.plugin_import import place, reason
+from osbench.common.rally import own_classes
+from osbench.common.rally.own_classes import OwnClass
 
 #: What Rally logs of the docstring of a scenario: users cannot change it.
 _OF_DOCSTRINGS = "documents an argument that run() does not accept"
@@ -25,14 +31,26 @@ FILES = (
 )
 
 
+class OwnPath:
+    """What a plug-in path holds for Rally."""
+
+    def __init__(self) -> None:
+        #: Why files or classes cannot be used.
+        self.faults: list[str] = []
+        #: Classes by file.
+        self.classes: dict[str, list[OwnClass]] = {}
+
+
 class _Loaded:
     """What this process has imported so far."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.plugins = False
-        #: Import errors by plug-in path; "" where there are none.
-        self.paths: dict[Path, str] = {}
+        #: What was found by plug-in path.
+        self.paths: dict[Path, OwnPath] = {}
+        #: Rally knows classes only as long as there is somebody else who does.
+        self.modules: list[ModuleType] = []
 
 
 _LOADED = _Loaded()
@@ -63,11 +81,10 @@ def load(paths: Sequence[str] = ()) -> bool:
     return True
 
 
-def faults(paths: Sequence[str]) -> list[str]:
-    """Why files of `paths`, which were loaded, cannot be used."""
+def own(paths: Sequence[str]) -> list[OwnPath]:
+    """What each of `paths` that was loaded holds."""
     wanted = [Path(path).expanduser().resolve() for path in paths]
-    found = ((path, _LOADED.paths.get(path)) for path in wanted)
-    return [f"plug-in path {path}: {said}" for path, said in found if said]
+    return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
 
 
 def configuration_file() -> Path | None:
@@ -99,32 +116,36 @@ def _load() -> None:
         ) from error
 
 
-def _load_from(path: Path) -> str:
-    """Import a plug-in path; returns the import errors, which Rally only logs."""
-    discover = importlib.import_module("rally.common.plugin.discover")
-    logger, errors = logging.getLogger(discover.__name__), _LoadErrors()
-    logger.addHandler(errors)
-    # logged by the caller, in one line
-    before, logger.propagate = logger.propagate, False
+def _load_from(path: Path) -> OwnPath:
+    """Import the files of a plug-in path, in the order and with the search path of Rally."""
+    found = OwnPath()
+    with _quiet():
+        if path.is_file():
+            _load_file(path, found)
+        for root, _, files in os.walk(path, followlinks=True):
+            if root not in sys.path:
+                sys.path.append(root)
+            for name in files:
+                if name.endswith(".py"):
+                    _load_file(Path(root, name), found)
+    return found
+
+
+def _load_file(file: Path, found: OwnPath) -> None:
+    """Import a file; Rally itself would pass over all of it for one class."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None:
+        found.faults.append(f"{file}: not importable as Python")
+        return
+    module = importlib.util.module_from_spec(spec)
     try:
-        with _quiet():
-            discover.load_plugins(str(path))
-    finally:
-        logger.removeHandler(errors)
-        logger.propagate = before
-    return "; ".join(errors.messages)
-
-
-class _LoadErrors(logging.Handler):
-    """Collects messages logged at WARNING or above."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the message, in one line."""
-        self.messages.append(" ".join(record.getMessage().split()))
+        bad = execute(file.read_bytes(), str(file), module.__dict__)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises
+        found.faults.append(f"{place(error, str(file))}: {reason(error)}")
+        return
+    _LOADED.modules.append(module)
+    found.faults += [own_classes.fault(str(file), one) for one in bad]
+    found.classes[str(file)] = list(own_classes.own_classes(module))
 
 
 @contextmanager

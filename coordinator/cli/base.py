@@ -132,8 +132,13 @@ def echo(text: str, *, err: bool = False) -> None:
         let_go(sys.stderr if err else sys.stdout)
 
 
-def warn_of_plugins(plugins: Plugins) -> Plugins:
-    """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError."""
+def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
+    """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError.
+
+    Without `faults`, what cannot be used is left to those who check a task with them.
+    """
+    if faults:
+        plugins.warn()
     for note in plugins.notes():
         echo(escaped(f"Warning: {note}"), err=True)
     return plugins

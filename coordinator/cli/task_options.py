@@ -121,7 +121,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
     """Plug-ins of the configured paths and of the command line. Raises PluginError."""
     paths = (*conf.coordinator.plugin_path, *options.plugin_path)
-    return warn_of_plugins(Plugins(paths, options.prefer))
+    return warn_of_plugins(Plugins(paths, options.prefer), faults=False)
 
 
 def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from osbench.common.listen_address import is_listen_address
+from osbench.common.network.listen_address import is_listen_address
 from osbench.coordinator.web.address import Address
 
 #: The option, and what it means without a value.

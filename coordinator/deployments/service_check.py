@@ -19,9 +19,9 @@ import requests
 from keystoneauth1 import exceptions
 from osprofiler import profiler, web
 
-from osbench.common.causes import root_cause
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import DeploymentError, StoreError
+from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.error_mapping import AuthenticationFailed

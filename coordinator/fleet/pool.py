@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from osbench.common.clock_steps import ClockSteps
 from osbench.common.errors import FleetError, StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
@@ -79,6 +80,8 @@ class WorkerPool:
         #: Runs that hold other workers, when workers were last read.
         self._holders: set[str] = set()
         self._polled_at = time.monotonic()
+        #: Of this host's wall clock, since the run began.
+        self.clock_steps = ClockSteps()
         #: Seconds of successful polls so far, at most `LONGEST_POLL_S` for each: waits count by it,
         #: so that they do not end because this process slept or Redis was away.
         self.watched_s = 0.0
@@ -273,6 +276,7 @@ class WorkerPool:
         Raises StoreAway: then no worker's silence grows. Raises Superseded where another
         coordinator has resumed this run.
         """
+        self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}
         now = time.monotonic()
         since_s = min(now - self._polled_at, LONGEST_POLL_S)

@@ -18,6 +18,8 @@ from osbench.coordinator.fleet.membership import Membership
 RATE_MEMORY_S = 1.0
 #: A worker whose speed is not known well gets at most this many times more with each report.
 GROWTH = 16
+#: One that has run dry gets this much work at least, seconds, by the speed of its last report.
+DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
@@ -112,6 +114,8 @@ class WorkerHandle:
     stock: int | None = None
     #: Its first batches were granted at this instant, seconds after t0.
     blind_s: float | None = None
+    #: `Heartbeat.clock_set_s` when it was heard first.
+    clock_set_s: list[float] | None = None
 
     @property
     def incarnation(self) -> str:
@@ -172,6 +176,14 @@ class WorkerHandle:
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)
 
+    @property
+    def clock_moved_s(self) -> tuple[float, float]:
+        """How far the wall clock of its host was set back and forward since it was heard first."""
+        if self.clock_set_s is None:
+            return 0.0, 0.0
+        back, forward = self.clock_set_s
+        return self.beat.clock_set_s[0] - back, self.beat.clock_set_s[1] - forward
+
     def age_s(self, now: float) -> float:
         """Seconds since its last sign of life; `now` is monotonic."""
         return now - self.alive_at
@@ -200,6 +212,8 @@ class WorkerHandle:
             self._leave(LeaveReason.GONE)
             return False
         self.beat = beat
+        if self.clock_set_s is None:
+            self.clock_set_s = beat.clock_set_s
         if beat.session != self.session:
             # under an earlier coordinator: it is asked to follow this one
             return False
@@ -297,6 +311,11 @@ class WorkerHandle:
         """Its speed is known so well that its stock is bounded by that alone."""
         return self.stock is not None and self.stock >= self._full_stock()
 
+    @property
+    def scant(self) -> bool:
+        """Its iterations are so long that it has few: if they become short, they are soon over."""
+        return self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.share
+
     def _full_stock(self) -> int:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
 
@@ -304,15 +323,22 @@ class WorkerHandle:
         """Nothing was reported for a while: it needs no more than two iterations a user."""
         self.stock = self.stock or 0
 
-    def measured(self, rows: int, busy_s: float) -> None:
+    def measured(self, rows: int, busy_s: float, *, dry: bool = False) -> None:
         """Results arrived, of `rows` iterations that took `busy_s` user-seconds.
 
         The rate is that of a worker with enough to do, whenever its blocks arrive: users divided
-        by the length of an iteration.
+        by the length of an iteration. A worker that is `dry`, so that some of its users have
+        nothing to do, has become as fast as it says: the memory of slow iterations, such as the
+        first ones of a service, would have it wait again and again.
         """
         if not rows:
             return
         wall_s = max(busy_s, 1e-9) / max(1, self.share)
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
-        self.stock = min(GROWTH * self.room(), self._full_stock())
+        most = GROWTH * self.room()
+        if dry:
+            self.rate = max(self.rate, rows / wall_s)
+            # until the report after the next one, so that it does not run dry for each of them
+            most = max(most, int(self.rate * DRY_S))
+        self.stock = min(most, self._full_stock())

@@ -13,7 +13,7 @@ from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.report.load_bounds import GENERATOR, load_bounds
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.requests.requests_summary import other_clients
+from osbench.coordinator.results.requests.requests_summary import false_bodies, other_clients
 from osbench.coordinator.results.search.trials import GROWN
 from osbench.coordinator.results.totals import Accounting, Bound
 from osbench.coordinator.sizing.planned_figures import compared_with_plan
@@ -81,6 +81,8 @@ class ReportBuilder:
             for name, one in named
             for said in other_clients(one.statistics.requests)
         ]
+        falsehoods = [(name, false_bodies(one.statistics.requests)) for name, one in named]
+        notes += [f"{name}: {said}" for name, said in falsehoods if said]
         return RunReport(
             run_id=self.run_id,
             title=self.task.title,

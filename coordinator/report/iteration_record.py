@@ -7,7 +7,7 @@ from typing import Any
 
 from osbench.common.plugin.exporter import IterationRow
 from osbench.common.protocol.blocks import Columns
-from osbench.common.protocol.exchanges import OWN_TWICE, PHASES
+from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES
 from osbench.common.rally.adapters.records import outputs
 from osbench.coordinator.report.iterations import one_iteration, worker_names
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -119,6 +119,7 @@ def _requests(columns: Columns) -> Iterator[dict[str, Any]]:
             "client": None if measured else columns.names[client],
             "phases_s": {name: float(one[name]) / 1e9 for name in PHASES} if measured else None,
             "sent_twice": client == OWN_TWICE,
+            "false_body": bool(one["status"] & FALSE_BODY),
             "sent_bytes": int(one["sent"]),
             "received_bytes": int(one["received"]),
         }

@@ -196,6 +196,8 @@ def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
         text += f"; {count(requests['unanswered'])} without an answer"
     if requests.get("sent_twice"):
         text += f"; {count(requests['sent_twice'])} sent twice"
+    if requests.get("false_bodies"):
+        text += f"; {count(requests['false_bodies'])} with a false body"
     sent, received = size(requests["sent_bytes"]), size(requests["received_bytes"])
     yield "requests", Text(f"{text}; {sent} sent, {received} received")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -35,6 +36,7 @@ def remarks_of(services: RunServices) -> Iterator[str]:
         often = "once" if lost == 1 else f"{lost} times"
         yield f"Redis had lost what was written to it {often}; the run went on with what it knew"
     yield from _undelivered(services)
+    yield from _clocks(services)
     refused = Counter(refusals_of(services))
     for worker in services.pool.workers.values():
         refused.update(worker.beat.refusals)
@@ -55,6 +57,28 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     if late:
         many = "1 iteration" if late == 1 else f"{late} iterations"
         yield f"{many} started after the lease to start them had ended: their worker was held up"
+
+
+def _clocks(services: RunServices) -> Iterator[str]:
+    """Wall clocks that were set during the run, a sentence for each host and direction."""
+    steps = services.pool.clock_steps
+    set_s = {socket.gethostname(): (steps.back_s, steps.forward_s)}
+    for worker in services.pool.workers.values():
+        host, moved = worker.beat.host, worker.clock_moved_s
+        known = set_s.get(host, (0.0, 0.0))
+        # all processes of a host have seen the same steps
+        set_s[host] = max(known[0], moved[0]), max(known[1], moved[1])
+    for host, (back_s, forward_s) in sorted(set_s.items()):
+        if back_s:
+            yield (
+                f"the wall clock of {plain(host)} was set back by {back_s:,.1f} s during the run: "
+                "dates of the report, of logs and of spans may be out of order; durations are right"
+            )
+        if forward_s:
+            yield (
+                f"the wall clock of {plain(host)} was set forward by {forward_s:,.1f} s during the "
+                "run, or the host slept: dates lie further apart than durations say"
+            )
 
 
 def _undelivered(services: RunServices) -> Iterator[str]:

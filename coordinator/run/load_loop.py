@@ -212,8 +212,7 @@ class LoadLoop:
                 return
 
     def _turn(self, running: Sequence[WorkloadRun]) -> None:
-        hungry = any(workload.hungry for workload in running)
-        self._receive(EAGER_S if hungry else READ_S if running[0].elapsed() > 0 else 0.02)
+        self._receive(self._between_reads_s(running))
         poll = time.monotonic() - self._polled >= timers.POLL_S
         if poll:
             self._poll()
@@ -222,6 +221,15 @@ class LoadLoop:
                 search.look()
         for workload in running:
             workload.turn(poll=poll)
+
+    def _between_reads_s(self, running: Sequence[WorkloadRun]) -> float:
+        if any(workload.hungry for workload in running):
+            return EAGER_S
+        if running[0].elapsed() <= 0:
+            return 0.02
+        # where iterations are long, blocks are few: each can be read at once, if workers are few
+        scant = sum(workload.scant for workload in running)
+        return min(READ_S, EAGER_S * scant) if scant else READ_S
 
     def _receive(self, wait_s: float) -> None:
         """Read results, not more often than is of use: each read is a command to Redis."""
@@ -241,7 +249,9 @@ class LoadLoop:
                 LOG.warning("worker %s: %s", worker.name, arrival.problem)
                 worker.unreadable()
             elif arrival.workload == worker.workload:
-                worker.measured(arrival.ran, arrival.busy_s)
+                ledger = services.accounts.results[arrival.workload].ledger
+                dry = ledger.outstanding(worker.name) < worker.share
+                worker.measured(arrival.ran, arrival.busy_s, dry=dry)
 
     def _wait_for_store(self, error: StoreAway, running: Sequence[WorkloadRun]) -> None:
         if not self._status.store_away:

@@ -211,6 +211,14 @@ class WorkloadRun:
         some_left = self.results.ledger.available(self._step.budget) != 0
         return some_left and any(one.share and not one.known for one in self.workers.takers)
 
+    @property
+    def scant(self) -> int:
+        """Workers, all if one of them has few iterations in hand for each user; else 0."""
+        if self._phase != "running" or self.plan.runner.OPEN or self.elapsed() < 0:
+            return 0
+        takers = self.workers.takers
+        return len(takers) if any(one.share and one.scant for one in takers) else 0
+
     def record_lost(self, worker: WorkerHandle) -> None:
         """A worker was declared lost: its users were missing since it fell silent."""
         if worker.workload != self.plan.number or worker.gone or self.results.ledger.closed:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
+from osbench.common.masking import mask_url
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
@@ -48,13 +49,26 @@ def checked(
         value, problems = override(value, overrides)
         if problems:
             raise TaskError(source, problems)
-    plugins.import_files()  # reports a broken plug-in file once, not once per workload
     parsed = selection.of(parse(value, source))
     task = semantics.in_seconds(parsed, plugins)
     problems = semantics.check(task, plugins) + semantics.without_criteria(parsed, plugins)
+    plugins.warn(said="".join(problem.message for problem in problems))
     if problems:
-        raise TaskError(source, problems)
+        raise TaskError(source, list(_said_once(problems, plugins.reasons())))
     return semantics.describe(task, plugins)
+
+
+def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[Problem]:
+    """The problems: what is wrong with a plug-in file is in the first of those that it makes."""
+    said: set[str] = set()
+    for problem in problems:
+        message = problem.message
+        for reason in map(mask_url, reasons):
+            if reason in said:
+                message = message.replace(reason, "as said above")
+            elif reason in message:
+                said.add(reason)
+        yield Problem(problem.place, message)
 
 
 def read(source: str, args: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import psutil
 
 from osbench.common.errors import UsageError
-from osbench.common.listen_address import LOOPBACK, parse_listen_address
+from osbench.common.network.listen_address import LOOPBACK, parse_listen_address
 
 #: Where it listens unless told otherwise; another port where this one is taken.
 PORT = 8089

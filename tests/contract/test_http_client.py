@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from helpers.driven import DRIVERS, LoopDriven, driven
-from osbench.worker.http.curl_client import CurlClient
+from osbench.worker.http.other_clients.curl_client import CurlClient
 from osbench.worker.http.socket_client import SocketClient
 from servers.child import PATIENCE_S
 from servers.hostile_http import ANSWERS, BODY, FINE, HostileServer, hostile_server
@@ -24,6 +24,10 @@ DIFFERENT = {
     "bare-line-feeds": (("failed", 0), ("ok", 200)),
     "half-a-head": (("failed", 0), ("ok", 200)),
     "hints": (("ok", 200), ("ok", 103)),
+    "gzip-cut": (("failed", 0), ("ok", 200)),
+    "gzip-cut-chunks": (("failed", 0), ("ok", 200)),
+    "deflate-cut": (("failed", 0), ("ok", 200)),
+    "gzip-part": (("failed", 0), ("failed", 0)),
 }
 
 #: Limits, in seconds, that no answer here comes near to.
@@ -73,12 +77,19 @@ def theirs(method: str, url: str, **options: Any) -> tuple[str, int, bytes]:
 
 
 #: Requests knows zstd by other libraries than we do, and not everywhere.
-SAME = sorted({*ANSWERS, "reset", "hang-up"} - {*DIFFERENT, "zstd"})
+#: A POST is not sent twice, so that it may fail where the server closes without saying so.
+SAME = sorted({*ANSWERS, "reset", "hang-up"} - {*DIFFERENT, "zstd", "zstd-cut"})
 
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [(name, method) for name in SAME for method in ("GET", "HEAD", "POST")] + [("drip", "GET")],
+    [
+        (name, method)
+        for name in SAME
+        for method in ("GET", "HEAD", "POST")
+        if (name, method) != ("hang-up", "POST")
+    ]
+    + [("drip", "GET")],
 )
 def test_the_outcome_is_that_of_requests(server, client, name, method):
     url = f"{server.url}/{name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -31,7 +32,7 @@ def test_what_rally_is_called_here_runs_as_the_page_says(machine: Machine) -> No
     for name, text in files(page).items():
         (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
 
-    first, again, reports = (
+    first, again, reports, random_times = (
         " ".join(machine.run(step).split()) for step in blocks("coming-from-rally", page)
     )
 
@@ -41,6 +42,7 @@ def test_what_rally_is_called_here_runs_as_the_page_says(machine: Machine) -> No
     assert again.count(" passed ") == 4
     assert again.count("20 = 20 + 0") == 2
     assert reports.count("From Rally") == 3
+    assert re.search(r"(1\d|20) = \1 \+ 0", random_times)
     assert (machine.folder / "report.html").exists()
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
 
 import zstandard
 
@@ -67,6 +68,21 @@ ANSWERS: dict[str, tuple[bytes, bool]] = {
         False,
     ),
     "gzip-broken": (_sized(b"no gzip at all", b"Content-Encoding: gzip"), False),
+    "gzip-cut": (_sized(gzip.compress(BODY)[:-12], b"Content-Encoding: gzip"), False),
+    "gzip-cut-chunks": (
+        _CHUNKED[:-2]
+        + b"Content-Encoding: gzip\r\n\r\nA\r\n%b\r\n0\r\n\r\n" % gzip.compress(BODY)[:10],
+        False,
+    ),
+    "gzip-empty": (_sized(b"", b"Content-Encoding: gzip"), False),
+    "gzip-part": (
+        b"HTTP/1.1 206 Partial Content\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n"
+        + gzip.compress(BODY)[20:29],
+        False,
+    ),
+    "deflate-cut": (_sized(zlib.compress(BODY)[:-9], b"Content-Encoding: deflate"), False),
+    "deflate-raw": (_sized(zlib.compress(BODY)[2:-4], b"Content-Encoding: deflate"), False),
+    "zstd-cut": (_sized(zstandard.compress(BODY)[:-9], b"Content-Encoding: zstd"), False),
     "zstd": (_sized(zstandard.compress(BODY), b"Content-Encoding: zstd"), False),
     "coding-unknown": (_sized(b"as it is", b"Content-Encoding: strange"), False),
 }
@@ -172,7 +188,8 @@ def _asked(connection: socket.socket) -> tuple[str, int]:
             return "", 0
         head += data
     head, _, body = head.partition(b"\r\n\r\n")
-    path = head.split(b" ", 2)[1].decode("ascii").split("?")[0][1:]
+    # a proxy is asked for whole addresses
+    path = urlsplit(head.split(b" ", 2)[1].decode("ascii")).path[1:]
     length = re.search(rb"(?i)\r\ncontent-length: *([0-9]+)", head)
     expected = int(length[1]) if length else 0
     got = len(body)

@@ -17,6 +17,10 @@ from osbench.common.masking import mask_url
 #: Limits of what is kept of one failure, characters.
 MESSAGE_LIMIT = 1000
 TRACEBACK_LIMIT = 8000
+#: Characters of a member of a group of exceptions that are kept at least, and the causes of one
+#: that are named at most.
+MEMBER_LEAST = 60
+CAUSES_MOST = 5
 #: Distinct failures of one workload and process; the rest share one entry.
 DISTINCT_LIMIT = 1000
 #: What the process or its host had no more of, by the error number of the system.
@@ -67,15 +71,36 @@ def told(error: BaseException) -> tuple[BaseException, str]:
     """The exception to report for `error`, and its message. Never raises.
 
     A group of one exception, as `asyncio.TaskGroup` raises it, is its member; a larger one says
-    what its members are.
+    what its members are and what caused them, and so does an exception that a group caused: what
+    lies deep in a traceback may be cut.
     """
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        (error,) = error.exceptions
+    while _is_shell(error):
+        (error,) = error.exceptions  # type: ignore[attr-defined] # it is a group
     if isinstance(error, BaseExceptionGroup):
-        kinds = Counter(_members(error))
-        said = [f"{kind} (x {times})" if times > 1 else kind for kind, times in kinds.items()]
-        return error, f"{error.message}: {'; '.join(said)}"
-    return error, message_of(error)
+        return error, _listed_members(error)
+    message = message_of(error)
+    causes = list(_causes(error))
+    if any(isinstance(one, BaseExceptionGroup) for one in causes):
+        message += "".join(f" (from {_named(one)})" for one in causes)
+    return error, message
+
+
+def _is_shell(error: BaseException) -> bool:
+    """Whether it is a group that says no more than its only member."""
+    alone = isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1
+    return alone and error.__cause__ is None
+
+
+def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
+    """The message of a group with what its members are, in an order that does not vary."""
+    kinds = Counter(_members(group))
+    said = [f"{kind} (x {times})" if times > 1 else kind for kind, times in sorted(kinds.items())]
+    if sum(map(len, said)) > MESSAGE_LIMIT // 2:
+        # each has its share: what is cut at the end of the message would be missing
+        most = max(MEMBER_LEAST, MESSAGE_LIMIT // (len(said) + 1))
+        said = [one if len(one) <= most else f"{one[: most - 3]}..." for one in said]
+    cause = "".join(f" (from {_named(one)})" for one in _causes(group))
+    return f"{group.message}: {'; '.join(said)}{cause}"
 
 
 def resource_of(error: BaseException | None) -> str:
@@ -95,10 +120,26 @@ def resource_of(error: BaseException | None) -> str:
 
 def _members(group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
     for one in group.exceptions:
-        if isinstance(one, BaseExceptionGroup):
+        if isinstance(one, BaseExceptionGroup) and one.__cause__ is None:
             yield from _members(one)
         else:
-            yield f"{type(one).__name__}: {message_of(one)}"
+            yield _named(one) + "".join(f" (from {_named(cause)})" for cause in _causes(one))
+
+
+def _named(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return f"{type(error).__name__}: {error.message}: {'; '.join(sorted(_members(error)))}"
+    return f"{type(error).__name__}: {message_of(error)}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What it was raised `from`, and that in turn."""
+    seen = {id(error)}
+    cause = error.__cause__
+    while cause is not None and id(cause) not in seen and len(seen) <= CAUSES_MOST:
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__
 
 
 def printable(text: str) -> str:

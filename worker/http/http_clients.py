@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from osbench.common.plugin.atomic import Recorder
-from osbench.common.protocol.exchanges import pack_other
-from osbench.worker.http.curl_client import CurlClient
 from osbench.worker.http.on_loop.loop_client import LoopClient
+from osbench.worker.http.other_clients.curl_client import CurlClient
+from osbench.worker.http.other_clients.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
-from osbench.worker.http.requests_client import RequestsClient
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.user.asked_request import AskedRequest
 from osbench.worker.http.user.http_response import WholeAnswer
@@ -57,8 +58,10 @@ class HttpClients:
         )
         if answer is not None:
             return answer.status
-        call = partial(self._status_by_others, method, url, own, options, recorder)
-        status: int = await recorder.run_blocking(call)
+        client = "requests" if unable(method, url, options) else "libcurl"
+        with self._noted(client, beyond(method, url, options), recorder) as exchange:
+            call = partial(self._status_by_others, method, url, own, options, exchange)
+            status: int = await recorder.run_blocking(call)
         return status
 
     def blocking_status(
@@ -75,7 +78,9 @@ class HttpClients:
         )
         if answer is not None:
             return answer.status
-        return self._status_by_others(method, url, own, options, recorder)
+        client = "requests" if unable(method, url, options) else "libcurl"
+        with self._noted(client, beyond(method, url, options), recorder) as exchange:
+            return self._status_by_others(method, url, own, options, exchange)
 
     async def answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
@@ -95,8 +100,10 @@ class HttpClients:
         )
         if answer is not None:
             return answer
-        call = partial(self._answer_by_requests, asked, recorder, cookies)
-        other: WholeAnswer = await recorder.run_blocking(call)
+        why = beyond(asked.method, asked.url, asked.options)
+        with self._noted("requests", why, recorder) as exchange:
+            call = partial(self._answer_by_requests, asked, exchange, cookies)
+            other: WholeAnswer = await recorder.run_blocking(call)
         return other
 
     def blocking_answer(
@@ -112,15 +119,23 @@ class HttpClients:
             recorder=recorder,
             cookies=cookies,
         )
-        return answer or self._answer_by_requests(asked, recorder, cookies)
+        if answer is not None:
+            return answer
+        why = beyond(asked.method, asked.url, asked.options)
+        with self._noted("requests", why, recorder) as exchange:
+            return self._answer_by_requests(asked, exchange, cookies)
 
     def _answer_by_requests(
-        self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
+        self, asked: AskedRequest, exchange: OtherExchange, cookies: Cookies
     ) -> WholeAnswer:
-        method, url, options = asked.method, asked.url, asked.options
-        self._note_other("requests", beyond(method, url, options), recorder)
         return self._requests.answer(
-            method, url, asked.own, options, cookies, keep_body=asked.keep_body
+            asked.method,
+            asked.url,
+            asked.own,
+            asked.options,
+            cookies,
+            keep_body=asked.keep_body,
+            exchange=exchange,
         )
 
     def _status_by_others(
@@ -129,18 +144,23 @@ class HttpClients:
         url: str,
         own: Sequence[str],
         options: Mapping[str, Any],
-        recorder: Recorder,
+        exchange: OtherExchange,
     ) -> int:
-        client = "requests" if unable(method, url, options) else "libcurl"
-        self._note_other(client, beyond(method, url, options), recorder)
-        got = self._curl.status(method, url, own, options)
-        return got if got is not None else self._requests.status(method, url, own, options)
+        got = self._curl.status(method, url, own, options, exchange)
+        if got is None:
+            got = self._requests.status(method, url, own, options, exchange)
+        return got
 
-    def _note_other(self, client: str, why: str, recorder: Recorder) -> None:
+    @contextmanager
+    def _noted(self, client: str, why: str, recorder: Recorder) -> Iterator[OtherExchange]:
         """Count a request that another client makes, and log once which and why."""
-        name = f"{client}: {why}"
-        recorder.note_exchange(pack_other(recorder.open, recorder.names.number(name)))
         self._say(client, why)
+        exchange = OtherExchange(recorder.names.number(f"{client}: {why}"))
+        recorder.ask(exchange)
+        try:
+            yield exchange
+        finally:
+            recorder.end_exchange(exchange)
 
     def _say(self, client: str, why: str) -> None:
         """Log once which other client makes requests, and why."""

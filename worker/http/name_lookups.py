@@ -1,8 +1,10 @@
-"""Addresses of hosts: looked up in threads of their own, kept for a while, bounded."""
+"""Addresses of hosts: looked up in threads of their own, kept for a while, taken in turn."""
 
 from __future__ import annotations
 
 import ipaddress
+import logging
+import random
 import socket
 import threading
 import time
@@ -10,6 +12,8 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
 from osbench.worker.http.wire.wire_errors import CannotConnect, ConnectTimedOut
+
+LOG = logging.getLogger(__name__)
 
 #: Seconds for which addresses are kept, as in libcurl.
 KEPT_S = 60.0
@@ -25,17 +29,22 @@ class NameLookups:
     """The addresses of hosts for all threads of a process.
 
     A resolver that does not answer holds one thread a host, whoever asks for it: none of those
-    that wait, and nothing else.
+    that wait, and nothing else. Each new connection begins with the next address of its host: one
+    behind which stand several, such as a headless service, gets its load on all of them.
     """
 
     def __init__(self, kept_s: float = KEPT_S) -> None:
         self._kept_s = kept_s
         self._kept: dict[tuple[str, int], tuple[float, list[Address]]] = {}
         self._pending: dict[tuple[str, int], Future[list[Address]]] = {}
+        #: Connections to a host so far; begins anywhere, so that processes do not all begin alike.
+        self._turns: dict[tuple[str, int], int] = {}
+        #: Addresses that took no connection when they were tried last.
+        self._refused: dict[tuple[str, int], set[Address]] = {}
         self._lock = threading.Lock()
 
     def addresses(self, host: str, port: int, within_s: float | None) -> list[Address]:
-        """The addresses of a host, families by turns.
+        """The addresses of a host for a new connection, in the order in which they are tried.
 
         Raises CannotConnect, and ConnectTimedOut where it takes longer than `within_s` seconds.
         """
@@ -43,16 +52,16 @@ class NameLookups:
         if found is not None:
             return found
         try:
-            return self.look_up(host, port).result(within_s)
+            return self.in_turn(host, port, self.look_up(host, port).result(within_s))
         except FutureTimeout:
             raise ConnectTimedOut(f"name lookup of {host} timed out") from None
 
     def kept(self, host: str, port: int) -> list[Address] | None:
-        """The addresses of a host where they are known."""
+        """As `addresses`, where they are known."""
         key = (host, port)
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
-            return kept[1]
+            return self.in_turn(host, port, kept[1])
         literal = _literal(host, port)
         if literal is None:
             return None
@@ -74,25 +83,62 @@ class NameLookups:
                 ).start()
         return pending
 
-    def prefer(self, host: str, port: int, address: Address) -> None:
-        """Have the address that was reached tried first from now on."""
+    def in_turn(self, host: str, port: int, found: list[Address]) -> list[Address]:
+        """Order the addresses for a new connection, families by turns.
+
+        Those that took no connection come last, until the host is looked up again.
+        """
+        if len(found) == 1:
+            return found
+        key = (host, port)
+        with self._lock:
+            turn = self._turns.get(key)
+            if turn is None:
+                turn = random.randrange(len(found))  # noqa: S311 - load, not secrets
+            self._turns[key] = turn + 1
+            refused = self._refused.get(key, set())
+            healthy = [one for one in found if one not in refused]
+            last = [one for one in found if one in refused]
+        return _by_turns(healthy, turn) + _by_turns(last, turn)
+
+    def refused(self, host: str, port: int, address: Address, why: str) -> None:
+        """Have the others of a host tried before an address that took no connection."""
         kept = self._kept.get((host, port))
-        if kept is not None and kept[1][0] != address:
-            others = [one for one in kept[1] if one != address]
-            self._kept[(host, port)] = (kept[0], [address, *others])
+        if kept is None or len(kept[1]) == 1:
+            return
+        with self._lock:
+            refused = self._refused.setdefault((host, port), set())
+            known = address in refused
+            refused.add(address)
+        if not known:
+            alike = sum(one[0] == address[0] for one in kept[1])
+            # a service that listens on one family alone is nothing to warn of
+            level = logging.WARNING if alike > 1 else logging.INFO
+            said = "%s of %s takes no connection (%s): its other addresses are tried first"
+            LOG.log(level, said, address[1][0], host, why)
+
+    def took(self, host: str, port: int, address: Address) -> None:
+        """Have an address that took a connection tried in turn."""
+        refused = self._refused.get((host, port))
+        if refused:
+            with self._lock:
+                refused.discard(address)
 
     def _keep(self, key: tuple[str, int], found: list[Address]) -> None:
         with self._lock:
             self._kept.pop(key, None)
+            self._refused.pop(key, None)
             while len(self._kept) >= HOSTS:
-                del self._kept[next(iter(self._kept))]
+                oldest = next(iter(self._kept))
+                for known in (self._kept, self._refused, self._turns):
+                    known.pop(oldest, None)
             self._kept[key] = (time.monotonic() + self._kept_s, found)
 
     def _look_up(self, key: tuple[str, int], pending: Future[list[Address]]) -> None:
         host, port = key
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            addresses = _by_turns([(family, at) for family, *_, at in found])  # type: ignore[misc]
+            addresses: list[Address] = [(family, at) for family, *_, at in found]  # type: ignore[misc]
             self._keep(key, addresses)
         except (OSError, UnicodeError) as error:
             said = error.strerror if isinstance(error, OSError) else "not a host name"
@@ -117,9 +163,19 @@ def _literal(host: str, port: int) -> Address | None:
     return (socket.AF_INET6, (host, port, 0, 0)) if "%" not in host else None
 
 
-def _by_turns(found: list[Address]) -> list[Address]:
-    """The order of the resolver, but families by turns: one may not be routed."""
-    first = [one for one in found if one[0] == found[0][0]]
-    second = [one for one in found if one[0] != found[0][0]]
+def _by_turns(found: list[Address], turn: int) -> list[Address]:
+    """Begin with the one whose turn it is of the family that comes first; then the other family.
+
+    The resolver knows which family is the better one, and neither may be routed.
+    """
+    if not found:
+        return []
+    first = _turned([one for one in found if one[0] == found[0][0]], turn)
+    second = _turned([one for one in found if one[0] != found[0][0]], turn)
     mixed = [one for pair in zip(first, second, strict=False) for one in pair]
     return mixed + first[len(second) :] + second[len(first) :]
+
+
+def _turned(family: list[Address], turn: int) -> list[Address]:
+    at = turn % len(family) if family else 0
+    return family[at:] + family[:at]

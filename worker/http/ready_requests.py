@@ -6,8 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from requests.utils import get_environ_proxies
-
+from osbench.common.network.environment_proxy import proxy_of, shown_proxy
 from osbench.worker.http.outgoing_request import OPTIONS, OutgoingRequest, snapshot, unable
 from osbench.worker.http.tls_contexts import trust_of
 from osbench.worker.http.wire.prepared_request import PreparedRequest
@@ -103,9 +102,11 @@ class ReadyRequests:
 
 def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
     """What of a request this client cannot do; "" for nothing."""
-    return unable(method, url, _plain(options), _TAKEN) or (
-        "a proxy of the environment" if get_environ_proxies(url, no_proxy=None) else ""
-    )
+    why = unable(method, url, _plain(options), _TAKEN)
+    if why:
+        return why
+    proxy = proxy_of(url)
+    return f"a proxy of the environment, {shown_proxy(proxy)}" if proxy else ""
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -104,6 +104,7 @@ class SocketClient:
             recorder.ask(phases)
         try:
             answer = self.exchange(request, own, ready.limits, phases, keep_body=keep_body)
+            answer.look_at_body()
             if answer.status in addresses.REDIRECTS and ready.follows:
                 journey = Journey(request, own, ready.trust, cookies)
                 while answer.status in addresses.REDIRECTS and journey.follow(answer):
@@ -117,6 +118,7 @@ class SocketClient:
                     answer = self.exchange(
                         request, journey.own, limits, phases, keep_body=keep_body
                     )
+                    answer.look_at_body()
         except (ConnectionError, TimeoutError) as error:
             place = f"{request.verb} {addresses.shown(request.url)}"
             raise type(error)(f"{place}: {error}") from error

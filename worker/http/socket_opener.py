@@ -83,10 +83,12 @@ class SocketOpener:
             try:
                 sock = _connect(address, left_s)
             except OSError as error:
+                why = error.strerror or "timed out"
+                self._lookups.refused(request.host, request.port, address, why)
                 if last:
                     raise refusal(request, error) from error
             else:
-                self._lookups.prefer(request.host, request.port, address)
+                self._lookups.took(request.host, request.port, address)
                 return sock
         raise CannotConnect(f"{request.host} has no address")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from osbench import __version__
 from osbench.common.clock import ClockOffset, measure
+from osbench.common.clock_steps import ClockSteps
 from osbench.common.errors import OsbenchError, StoreAway, Untrusted
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.messages import Batch, Heartbeat, Offer
@@ -86,6 +87,7 @@ class Agent:
         self._cpu = (time.monotonic(), time.process_time())
         self._host_load = HostLoad()
         self._host_load.measure(self._cpu[0])
+        self._clock_steps = ClockSteps()
         self._log = BeatLog()
         self._beats = BeatSender(
             incarnation=identity.incarnation,
@@ -356,6 +358,8 @@ class Agent:
         cpu = (used - self._cpu[1]) / max(now - self._cpu[0], 1e-6)
         self._cpu = (now, used)
         waiting, cores_used = self._host_load.measure(now)
+        steps = self._clock_steps
+        steps.look()
         identity = self._identity
         return Heartbeat(
             incarnation=identity.incarnation,
@@ -374,6 +378,7 @@ class Agent:
             cores_used=round(cores_used, 3),
             offset_s=offset.wall_s,
             uncertainty_s=offset.uncertainty_ns / 1e9,
+            clock_set_s=[steps.back_s, steps.forward_s],
             stuck=self._stuck_count(),
             refusals=self._refusals.counts(),
             spans=self._equipment.preparation.span_counts(),

@@ -129,8 +129,9 @@ class ShownRequests:
                 self._book.add(SOURCE, "\n".join([f"{lines[0]} -> {error}", *lines[1:]]))
                 raise
             lines[0] += f" -> {_status(answer.status_code, answer.reason, monotonic() - begun_s)}"
-            # what is streamed is left to whoever reads it
-            got = b"" if options.get("stream") else answer.content
+            # what is streamed is left to whoever reads it, where it has not been read
+            unread = options.get("stream") and not getattr(answer, "_content_consumed", False)
+            got = b"" if unread else answer.content
             lines += self._part("<", answer.headers.items(), got)
             self._book.add(SOURCE, "\n".join(lines))
             return answer

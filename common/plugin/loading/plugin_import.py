@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from osbench.common import errors
+from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.exits import exits_refused
 from osbench.common.plugin.loading.neighbours import neighbours
 
@@ -30,6 +31,8 @@ class PluginImport(MetaPathFinder):
 
     def __init__(self) -> None:
         self._modules: dict[Path, ModuleType] = {}
+        #: Classes that could not be made, a sentence each, by file.
+        self.faults: dict[Path, list[str]] = {}
         #: What plug-ins may import from their folders, by name.
         self._neighbours: dict[str, Path] = {}
 
@@ -49,15 +52,16 @@ class PluginImport(MetaPathFinder):
         self._modules[file] = sys.modules[name] = module
         try:
             with exits_refused(), contextlib.redirect_stdout(_LoggedPrints(str(file))):
-                # compiled here and not by the loader: a cached .pyc may be older than the hashed
-                # text
-                exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)  # noqa: S102 - a plug-in is code
+                found = execute(file.read_bytes(), str(file), module.__dict__)
         except (Exception, SystemExit) as error:
             del sys.modules[name], self._modules[file]
             if isinstance(error, errors.PluginError):
                 # of a module that it imports from its folder
                 raise
             raise errors.PluginError(f"{place(error, str(file))}: {reason(error)}") from error
+        self.faults[file] = [
+            f"{place(one.error, str(file))}: class {one.name}: {reason(one.error)}" for one in found
+        ]
         return module
 
     def find_spec(
@@ -137,6 +141,9 @@ def place(error: BaseException, file: str) -> str:
 
 def reason(error: BaseException) -> str:
     """One line that says what was raised."""
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        line = (error.text or "").strip()
+        text = f"{error.msg}: {line}" if line else error.msg
     name = type(error).__name__
     return f"{name}: {text}" if text else name

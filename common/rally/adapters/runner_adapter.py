@@ -15,6 +15,7 @@ from osbench.common.plugin.runner import Runner
 from osbench.common.rally import importing, plugin_registry
 from osbench.common.rally.adapters.hook_adapter import RallyTask
 from osbench.common.rally.adapters.shared import problems
+from osbench.common.rally.own_classes import RUNNER_REMEDY
 
 #: Rally's own runners, which osbench has under the same names: module and class.
 OWN: Mapping[str, tuple[str, str]] = {
@@ -90,7 +91,7 @@ def _refusal(found: Any, why: str) -> str:
     return (
         f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__} "
         f"cannot be run: it {why}, so that it starts iterations itself, in one process; osbench "
-        "has workers start them. Use a runner of osbench, or write one (docs/plugin-guide.md)"
+        f"has workers start them: {RUNNER_REMEDY}"
     )
 
 

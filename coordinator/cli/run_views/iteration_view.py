@@ -120,10 +120,11 @@ def _request_lines(
     for request in requests:
         place = request["action"]
         within = "" if place is None else f"in {plain(actions[place]['name'])}: "
+        false = "; the body is false" if request["false_body"] else ""
         if request["phases_s"] is None:
-            yield f"{within}not measured ({plain(request['client'])})"
+            yield f"{within}not measured ({plain(request['client'])}){false}"
             continue
         phases = [f"{name} {spaced(s)}" for name, s in request["phases_s"].items() if s]
         sent, received = size(request["sent_bytes"]), size(request["received_bytes"])
         twice = " twice" if request["sent_twice"] else ""
-        yield f"{within}{', '.join(phases)}; {sent} sent{twice}, {received} received"
+        yield f"{within}{', '.join(phases)}; {sent} sent{twice}, {received} received{false}"

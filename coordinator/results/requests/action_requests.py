@@ -9,23 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.histogram import Histogram
-from osbench.common.protocol.exchanges import OWN_TWICE, PHASES
+from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES
+
+#: Attributes that are numbers.
+_COUNTS = (
+    "false_bodies",
+    "new",
+    "others",
+    "received",
+    "reused",
+    "sent",
+    "twice",
+    "unanswered",
+)
 
 
 class ActionRequests:
     """What requests add up to; phases and bytes are of those that osbench's client made."""
 
-    __slots__ = (
-        "new",
-        "others",
-        "phases",
-        "received",
-        "reused",
-        "sent",
-        "statuses",
-        "twice",
-        "unanswered",
-    )
+    __slots__ = (*_COUNTS, "phases", "statuses")
 
     def __init__(self) -> None:
         #: By phase, nanoseconds, of the requests in which it took place.
@@ -37,6 +39,8 @@ class ActionRequests:
         self.unanswered = 0
         #: Requests that were sent a second time, because a kept connection ended without an answer.
         self.twice = 0
+        #: Answers, of other clients too, whose body was cut short or not in its content codings.
+        self.false_bodies = 0
         #: Bytes with their heads, without TLS.
         self.sent = 0
         self.received = 0
@@ -52,6 +56,7 @@ class ActionRequests:
 
     def add(self, exchanges: NDArray[Any]) -> None:
         """Add requests (`osbench.common.protocol.exchanges.EXCHANGE`)."""
+        self.false_bodies += int(np.count_nonzero(exchanges["status"] & FALSE_BODY))
         own = exchanges["client"] < 0
         count = int(np.count_nonzero(own))
         if count < len(exchanges):
@@ -65,7 +70,8 @@ class ActionRequests:
         for phase, found in self.phases.items():
             lasted = exchanges[phase]
             found.add(lasted[lasted > 0].astype(np.int64))
-        for code, times in zip(*np.unique(exchanges["status"], return_counts=True), strict=True):
+        statuses = exchanges["status"] & ~FALSE_BODY
+        for code, times in zip(*np.unique(statuses, return_counts=True), strict=True):
             if code:
                 self.statuses[int(code)] += int(times)
         self.sent += int(exchanges["sent"].sum())
@@ -76,5 +82,5 @@ class ActionRequests:
         for phase, found in self.phases.items():
             found.merge(other.phases[phase])
         self.statuses.update(other.statuses)
-        for name in ("new", "others", "received", "reused", "sent", "twice", "unanswered"):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))

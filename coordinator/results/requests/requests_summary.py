@@ -35,6 +35,17 @@ def other_clients(requests: WorkloadRequests) -> list[str]:
     ]
 
 
+def false_bodies(requests: WorkloadRequests) -> str:
+    """A sentence on answers that were not whole, whether or not anything read them; "" for none."""
+    count = sum(one.false_bodies for one in requests.actions.values())
+    if not count:
+        return ""
+    return (
+        f"{count:,} {'answer has' if count == 1 else 'answers have'} a body that is cut short or "
+        "not in the content coding that its head names; an iteration that reads it fails"
+    )
+
+
 def _client(name: str, count: int) -> dict[str, Any]:
     client, _, why = name.partition(": ")
     return {"client": client, "why": why, "requests": count}
@@ -45,6 +56,7 @@ def _summed(requests: ActionRequests) -> dict[str, Any]:
         "requests": requests.own,
         "unanswered": requests.unanswered,
         "sent_twice": requests.twice,
+        "false_bodies": requests.false_bodies,
         "new_connections": requests.new,
         "reused_connections": requests.reused,
         "sent_bytes": requests.sent,

@@ -20,7 +20,7 @@ from helpers.kustomization import Manifest, containers, render
 from helpers.readme import REPOSITORY
 from osbench.common.config.config import load
 from osbench.common.config.options import OPTIONS
-from osbench.common.listen_address import parse_listen_address
+from osbench.common.network.listen_address import parse_listen_address
 from osbench.coordinator.cli import main as coord
 from osbench.worker.main import main as worker
 from osbench.worker.process.worker_metrics import GAUGES

@@ -66,6 +66,7 @@ class LoopClient:
             recorder.ask(phases)
         try:
             answer = await self._exchange(request, own, ready.limits, phases, keep_body)
+            answer.look_at_body()
             if answer.status in addresses.REDIRECTS and ready.follows:
                 journey = Journey(request, own, ready.trust, cookies)
                 while answer.status in addresses.REDIRECTS and journey.follow(answer):
@@ -77,6 +78,7 @@ class LoopClient:
                         recorder.ask(phases)
                     limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
                     answer = await self._exchange(request, journey.own, limits, phases, keep_body)
+                    answer.look_at_body()
         except (ConnectionError, TimeoutError) as error:
             place = f"{request.verb} {addresses.shown(request.url)}"
             raise type(error)(f"{place}: {error}") from error

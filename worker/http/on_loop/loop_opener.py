@@ -84,7 +84,7 @@ class LoopOpener:
                 await found_out
         except TimeoutError:
             raise ConnectTimedOut(f"name lookup of {request.host} timed out") from None
-        return pending.result()
+        return self._lookups.in_turn(request.host, request.port, pending.result())
 
     async def _connected(
         self,
@@ -100,10 +100,12 @@ class LoopOpener:
                 async with asyncio.timeout(left_s):
                     sock = await _connect(loop, address)
             except OSError as error:
+                why = error.strerror or "timed out"
+                self._lookups.refused(request.host, request.port, address, why)
                 if last:
                     raise refusal(request, error) from error
             else:
-                self._lookups.prefer(request.host, request.port, address)
+                self._lookups.took(request.host, request.port, address)
                 return sock
         raise CannotConnect(f"{request.host} has no address")
 

@@ -152,7 +152,8 @@ def shown_body(response: HttpResponse) -> str:
     """The first characters of a body in one line, with secrets masked; "" where there is none."""
     try:
         body = response.body[:_LOOKED_AT]
-    except ValueError:
+    except (ValueError, ConnectionError):
+        # not kept, or not whole: the status is what is wrong
         return ""
     if not body:
         return ""

@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from requests.structures import CaseInsensitiveDict
 
+from osbench.worker.http import addresses
+from osbench.worker.http.wire.wire_errors import BadAnswer
+
 #: Nothing was parsed yet.
 _UNREAD: Any = object()
 
@@ -28,7 +31,7 @@ class WholeAnswer(Protocol):
         """Header names in lower case with their values."""
 
     def content(self) -> bytes:
-        """The body without its content codings. Raises ValueError where it was not kept."""
+        """The body without its content codings. Raises as `HttpResponse.body`."""
 
 
 class HttpResponse:
@@ -61,10 +64,14 @@ class HttpResponse:
     def body(self) -> bytes:
         """The body without its content codings.
 
-        Raises ValueError where it was not kept (`stream=True`) or is not what its codings say.
+        Raises ValueError if it was not kept (`stream=True`) and ConnectionError if it is cut short
+        or not in its content codings.
         """
         if self._body is None:
-            self._body = self._answer.content()
+            try:
+                self._body = self._answer.content()
+            except BadAnswer as error:
+                raise BadAnswer(f"{addresses.shown(self.url)}: {error}") from error
         return self._body
 
     @property

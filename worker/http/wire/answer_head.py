@@ -20,13 +20,18 @@ UNTIL_CLOSE = -2
 #: Status codes of answers that have no body, whatever their head says.
 _WITHOUT_BODY = (204, 304)
 
+#: Status code of an answer with a part of a body, which cannot be decoded.
+PARTIAL = 206
+
 _BEGINNING = b"HTTP/1."
 _VERSIONS = (b"HTTP/1.1 ", b"HTTP/1.0 ")
-_FRAMING_NAMES = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+#: Fields that decide what becomes of the body and the connection.
+_DECIDING_NAMES = frozenset(
+    {b"connection", b"content-encoding", b"content-length", b"transfer-encoding"}
+)
 #: Names that need not be looked at character by character.
-_COMMON = _FRAMING_NAMES | {
+_COMMON = _DECIDING_NAMES | {
     b"cache-control",
-    b"content-encoding",
     b"content-type",
     b"date",
     b"etag",
@@ -47,7 +52,7 @@ _DIGITS_LIMIT = 18
 class AnswerHead:
     """The head of an answer, checked: there is one way to read it."""
 
-    __slots__ = ("_decoded", "_lines", "keep", "length", "raw", "size", "status")
+    __slots__ = ("_decoded", "_lines", "codings", "keep", "length", "raw", "size", "status")
 
     def __init__(self, raw: bytes) -> None:
         """`raw` is the head with its empty line. Raises BadAnswer."""
@@ -70,14 +75,14 @@ class AnswerHead:
         self.status = int(code)
         self._decoded: tuple[tuple[str, str], ...] | None = None
         self._lines = lines
-        # the names that say how long the body is and whether the connection is kept
+        # the names that say how long and how coded the body is, and whether the connection is kept
         framing: dict[bytes, bytes] = {}
         for line in lines[1:-2]:
             name, colon, value = line.partition(b":")
             name = name.lower()
             if not colon or (name not in _COMMON and not _TOKEN.fullmatch(name)):
                 raise BadAnswer("a header line of the answer is malformed")
-            if name in _FRAMING_NAMES:
+            if name in _DECIDING_NAMES:
                 value = value.strip(b" \t").lower()
                 framing[name] = b"%b,%b" % (framing[name], value) if name in framing else value
         connection = framing.get(b"connection", b"")
@@ -90,6 +95,10 @@ class AnswerHead:
         self.length = _length(self.status, framing)
         if self.length == CHUNKED and version != _VERSIONS[0]:
             self.keep = False
+        #: Content codings of the body, whole, as their header has them; "" for none.
+        self.codings = ""
+        if self.status != PARTIAL:
+            self.codings = framing.get(b"content-encoding", b"").decode("latin-1")
 
     def next(self, raw: bytes) -> AnswerHead:
         """The head that comes after this one on a connection: only lines that differ are read.
@@ -105,7 +114,7 @@ class AnswerHead:
                 name = name.lower()
                 if (
                     not colon
-                    or name in _FRAMING_NAMES
+                    or name in _DECIDING_NAMES
                     or not earlier.lower().startswith(name + colon)
                     or (name not in _COMMON and not _TOKEN.fullmatch(name))
                 ):
@@ -116,6 +125,7 @@ class AnswerHead:
         head.status = self.status
         head.keep = self.keep
         head.length = self.length
+        head.codings = self.codings
         head._decoded = None
         head._lines = lines
         return head

@@ -13,6 +13,7 @@ from osbench.worker.http.wire.answer_head import (
     refuse_early,
 )
 from osbench.worker.http.wire.chunks import ChunkDecoder
+from osbench.worker.http.wire.content_codings import UnkeptBody
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, TooLongAnswer
@@ -57,7 +58,7 @@ class AnswerParser:
         self._held = b""
         self._left = _IDLE
         self._bodiless = False
-        self._body: list[bytes] | None = None
+        self._body: list[bytes] | UnkeptBody | None = None
         self._chunks = ChunkDecoder()
         self._interim = 0
         self._limit = sys.maxsize
@@ -103,6 +104,8 @@ class AnswerParser:
                 and not self._bodiless
             ):
                 self._head = known
+                if known.codings and self._body is None:
+                    self._body = UnkeptBody(known.codings)
                 if self._body is not None:
                     self._body.append(data[known.size :])
                 self._left = _IDLE
@@ -194,6 +197,8 @@ class AnswerParser:
 
     def _begin(self, head: AnswerHead) -> None:
         self._head = head
+        if head.codings and self._body is None:
+            self._body = UnkeptBody(head.codings)
         self._interim = 0
         self.in_body = True
         if self._bodiless:

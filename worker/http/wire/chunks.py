@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
 from osbench.worker.http.wire.answer_head import LINES_LIMIT, shown_bytes
 from osbench.worker.http.wire.wire_errors import BadAnswer
@@ -15,6 +16,13 @@ TRAILER_LIMIT = 16 * 1024
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\0]*)?")
 _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+")
+
+
+class BodySink(Protocol):
+    """Takes a body, piece by piece."""
+
+    def append(self, data: bytes, /) -> None:
+        """Take some more of it."""
 
 
 class ChunkDecoder:
@@ -33,7 +41,7 @@ class ChunkDecoder:
         self._trailers = 0
         self.finished = False
 
-    def take(self, data: bytes, kept: list[bytes] | None) -> bytes:
+    def take(self, data: bytes, kept: BodySink | None) -> bytes:
         """Take bytes; adds those of the body to `kept`, if there is one. Raises BadAnswer.
 
         Returns what follows the body, where it is finished.

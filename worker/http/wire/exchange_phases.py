@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from osbench.common.protocol.exchanges import OWN, OWN_TWICE, pack_exchange, pack_kept
+from osbench.common.protocol.exchanges import (
+    FALSE_BODY,
+    OWN,
+    OWN_TWICE,
+    pack_exchange,
+    pack_kept,
+)
 
 if TYPE_CHECKING:
     from osbench.common.plugin.atomic import UnderWay
@@ -22,6 +28,7 @@ class ExchangePhases:
         "begun_ns",
         "connected_ns",
         "ended_ns",
+        "false_body",
         "first_byte_ns",
         "looked_up_ns",
         "over",
@@ -53,16 +60,19 @@ class ExchangePhases:
         self.status = 0
         #: The kept connection ended without an answer: the request was sent again over a new one.
         self.retried = False
+        #: The body is cut short or not in the content codings of its head.
+        self.false_body = False
 
     def packed(self, action: int) -> bytes:
         """As a record of a result block; `action` is the position of the action that asked."""
         first_ns, ended_ns = self.first_byte_ns, self.ended_ns
+        status = self.status | FALSE_BODY if self.false_body else self.status
         sent, received = self.sent_bytes, self.received_bytes
         # a clock that stood still: what took place lasts 1 ns at least
         if ended_ns and not self.connected_ns:
             # over a kept connection, as most are
             wait_ns, rest_ns = first_ns - self.begun_ns or 1, ended_ns - first_ns or 1
-            return pack_kept(action, OWN, wait_ns, rest_ns, sent, received, self.status)
+            return pack_kept(action, OWN, wait_ns, rest_ns, sent, received, status)
         opening = (
             self.looked_up_ns and (self.lookup_ns or 1),
             self.connected_ns and (self.connect_ns or 1),
@@ -71,7 +81,7 @@ class ExchangePhases:
         wait_ns, rest_ns = first_ns and (self.wait_ns or 1), ended_ns and (self.rest_ns or 1)
         times = (*opening, wait_ns, rest_ns)
         client = OWN_TWICE if self.retried else OWN
-        return pack_exchange(action, client, *times, sent, received, self.status)
+        return pack_exchange(action, client, *times, sent, received, status)
 
     @property
     def new_connection(self) -> bool:

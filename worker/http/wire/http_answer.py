@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from osbench.worker.http.wire.answer_head import AnswerHead
-from osbench.worker.http.wire.content_codings import CONTENT_LIMIT, decoded
+from osbench.worker.http.wire.content_codings import CONTENT_LIMIT, UnkeptBody, decoded
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
+from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
 from osbench.worker.http.wire.wire_request import WireRequest
 
 
 class HttpAnswer:
     """The whole answer to a request."""
 
-    __slots__ = ("_body", "_head", "phases", "request", "status")
+    __slots__ = ("_body", "_content", "_head", "phases", "request", "status")
 
     def __init__(
         self,
         request: WireRequest,
         head: AnswerHead,
-        body: list[bytes] | None,
+        body: list[bytes] | UnkeptBody | None,
         phases: ExchangePhases,
     ) -> None:
         self.request = request
@@ -25,6 +26,7 @@ class HttpAnswer:
         self.status = head.status
         self._head = head
         self._body = body
+        self._content: bytes | None = None
 
     @property
     def url(self) -> str:
@@ -60,7 +62,7 @@ class HttpAnswer:
 
         Raises ValueError where the body was not kept.
         """
-        if self._body is None:
+        if not isinstance(self._body, list):
             raise ValueError("the body of the answer was not kept")
         return self._body[0] if len(self._body) == 1 else b"".join(self._body)
 
@@ -70,6 +72,26 @@ class HttpAnswer:
         Raises ValueError where the body was not kept, and BadAnswer where it is not what its
         codings say or would have more than `limit` bytes.
         """
-        raw = self.body()
-        codings = self.values("content-encoding")
-        return decoded(raw, ",".join(codings), limit) if codings and raw else raw
+        if self._content is None or len(self._content) > limit:
+            raw = self.body()
+            codings = self.values("content-encoding")
+            self._content = decoded(raw, ",".join(codings), limit) if codings and raw else raw
+        return self._content
+
+    def look_at_body(self) -> None:
+        """Note in the phases whether the body is cut short or not in the codings of its head.
+
+        Whether or not anything reads it: a fast answer that is not whole is not a good one.
+        """
+        if not self._head.codings:
+            return
+        if isinstance(self._body, UnkeptBody):
+            self.phases.false_body = self._body.is_false()
+            return
+        try:
+            self.content()
+        except TooLongAnswer:
+            # all of it would cost too much, and so far it was right
+            pass
+        except BadAnswer:
+            self.phases.false_body = True

@@ -7,6 +7,7 @@ from urllib.parse import urljoin, urlsplit
 
 from requests.utils import requote_uri
 
+from osbench.common.network.environment_proxy import proxy_of
 from osbench.worker.http import addresses
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.http_answer import HttpAnswer
@@ -39,8 +40,8 @@ class Journey:
     def follow(self, answer: HttpAnswer) -> bool:
         """Turn to where a redirect leads; False where it leads nowhere.
 
-        Raises ConnectionError after too many redirects, and ValueError where one is not HTTP or
-        no address.
+        Raises ConnectionError after too many redirects and for one that needs a proxy, and
+        ValueError for one that is not HTTP or no address.
         """
         request = self.request
         locations = answer.values("location")
@@ -50,7 +51,15 @@ class Journey:
             raise ConnectionError(f"more than {addresses.REDIRECT_LIMIT} redirects")
         self._left -= 1
         outgoing = request.outgoing.with_own(self.own)
-        outgoing.redirect(answer.status, _target(request.url, locations[0]))
+        target = _target(request.url, locations[0])
+        there = addresses.host(target), target.startswith("https")
+        if there != (request.host, request.secure) and proxy_of(target):
+            # the first one goes there directly, and only libcurl knows the other way
+            raise ConnectionError(
+                f"redirects to {addresses.shown(target)}, for which the environment has a proxy: "
+                "name both hosts in no_proxy, or neither"
+            )
+        outgoing.redirect(answer.status, target)
         if self._cookies is None and answer.values("set-cookie"):
             self._cookies = Cookies()
         if self._cookies is not None:

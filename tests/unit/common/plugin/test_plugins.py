@@ -188,6 +188,7 @@ def test_a_file_that_fails_is_logged_and_refuses_only_what_may_be_in_it(
     for look in (plugins.scenario, partial(plugins.get, "sla")):
         with pytest.raises(errors.PluginError, match=r"'Mine.absent', .*bad\.py:1: ModuleNotFound"):
             look("Mine.absent")
+    plugins.warn()
     (said,) = caplog.messages
     assert "bad.py:1: ModuleNotFoundError" in said
 

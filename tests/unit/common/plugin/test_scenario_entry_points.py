@@ -208,7 +208,8 @@ def test_every_scenario_of_ours_has_an_entry_point():
     marked = set()
     for found in pkgutil.iter_modules(osbench.worker.scenarios.__path__):
         module = importlib.import_module(f"osbench.worker.scenarios.{found.name}")
-        marked |= {name for name, _, _ in plugin_files.scenarios(module)}
+        for cls in plugin_files.classes(module):
+            marked |= {name for name, _ in plugin_files.scenarios(cls, str(module.__file__))}
     setup = configparser.ConfigParser()
     setup.read(REPOSITORY / "setup.cfg")
     points = setup["options.entry_points"]["osbench.scenario"].split("\n")

@@ -10,7 +10,7 @@ import pytest
 from helpers.memberships import handle
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Heartbeat
-from osbench.coordinator.fleet.worker import GROWTH, LeaveReason, WorkerHandle, WorkerState
+from osbench.coordinator.fleet.worker import DRY_S, GROWTH, LeaveReason, WorkerHandle, WorkerState
 
 
 def beat(worker: WorkerHandle, number: int, **fields: Any) -> Heartbeat:
@@ -188,6 +188,41 @@ def test_a_worker_that_is_far_away_has_the_work_of_its_round_trips_on_top():
     assert lost.room() == int(lost.rate * (timers.STOCK_S + most))
     assert near.known
     assert far.known
+
+
+def test_a_worker_that_has_run_dry_is_as_fast_as_it_says_at_once():
+    remembers, follows = handle(share=10), handle(share=10)
+    for worker in (remembers, follows):
+        worker.measured(10, 30.0)
+        assert worker.scant
+
+    remembers.measured(10, 0.1)
+    follows.measured(10, 0.1, dry=True)
+
+    assert remembers.rate < 20
+    assert follows.rate == pytest.approx(1000.0)
+    # no more than a report may bring: the service may be slow after all
+    assert follows.room() == GROWTH * timers.STOCK_PER_USER * 10
+    assert not follows.scant
+
+
+def test_a_fast_worker_that_has_run_dry_has_work_until_it_has_reported_again():
+    worker = handle(share=10)
+    worker.measured(10, 30.0)
+
+    worker.measured(20, 0.02, dry=True)
+
+    assert worker.rate == pytest.approx(10_000.0)
+    assert worker.room() == int(worker.rate * DRY_S)
+
+
+def test_a_worker_that_has_run_dry_is_not_taken_for_slower_than_it_was():
+    worker = handle(share=10)
+    worker.measured(10, 0.1)
+
+    worker.measured(1, 1.0, dry=True)
+
+    assert worker.rate > 800
 
 
 def test_a_worker_that_reports_nothing_for_a_while_keeps_two_iterations_a_user():

@@ -7,8 +7,19 @@ import pytest
 
 from helpers.result_rows import MS, block, row
 from osbench.common.protocol.blocks import Columns
-from osbench.common.protocol.exchanges import OWN, OWN_TWICE, pack_exchange, pack_kept, pack_other
-from osbench.coordinator.results.requests.requests_summary import other_clients, requests_summary
+from osbench.common.protocol.exchanges import (
+    FALSE_BODY,
+    OWN,
+    OWN_TWICE,
+    pack_exchange,
+    pack_kept,
+    pack_other,
+)
+from osbench.coordinator.results.requests.requests_summary import (
+    false_bodies,
+    other_clients,
+    requests_summary,
+)
 from osbench.coordinator.results.requests.workload_requests import NO_ACTION, OTHER_CLIENTS
 from osbench.coordinator.results.rows import select
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -60,6 +71,23 @@ def test_requests_that_were_sent_twice_are_counted_by_action():
         "shop > pay": 2,
     }
     assert (found["total"]["sent_twice"], found["total"]["requests"]) == (3, 4)
+
+
+def test_answers_with_a_false_body_are_counted_whoever_made_the_request():
+    ours = pack_kept(0, OWN, 4 * MS, MS, 100, 2000, 200 | FALSE_BODY)
+    others = pack_other(1, 2, false_body=True)
+    statistics = statistics_of(made(ours, kept(0), others))
+
+    found = requests_summary(statistics.requests)
+
+    assert {path: one["false_bodies"] for path, one in found["actions"].items()} == {
+        "shop": 1,
+        "shop > pay": 1,
+    }
+    assert found["actions"]["shop"]["statuses"] == {"200": 2}
+    assert found["total"]["false_bodies"] == 2
+    assert false_bodies(statistics.requests).startswith("2 answers have a body that is cut short")
+    assert false_bodies(statistics_of(made(kept(0))).requests) == ""
 
 
 def test_requests_belong_to_their_innermost_action():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ class Workload:
         self.users_to_end, self.timeout_s = 0, 0.0
         self.lost: list[Any] = []
         self.hungry = self.is_search = False
+        self.scant = 0
         self.wants_workers = True
 
     def prepare(self) -> None:
@@ -100,13 +102,21 @@ class Desk:
             channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
             clock=FixedClock(),
             limits=SimpleNamespace(patience_s=60.0),
-            accounts=SimpleNamespace(memberships={"m-x": "membership"}),
+            accounts=SimpleNamespace(
+                memberships={"m-x": "membership"},
+                results=defaultdict(lambda: SimpleNamespace(ledger=self)),
+            ),
             check=nothing,
             directory=SimpleNamespace(path=Path("no such folder")),
         )
+        #: Iterations that each worker has in hand.
+        self.in_hand = 100
         failover: Any = SimpleNamespace(detect=lambda: self.lost, invite=nothing)
         workload: Any = self.workload
         self.loop = LoadLoop(self.services, self.status, failover, [workload])
+
+    def outstanding(self, worker: str) -> int:
+        return self.in_hand
 
 
 @pytest.mark.parametrize("where", ["prepare", "poll", "start", "turn"])
@@ -197,6 +207,21 @@ def test_a_block_is_a_sign_of_life_and_says_how_fast_a_worker_is():
 
     assert worker.silence_s == 0.0
     assert worker.rate == pytest.approx(4.0)
+
+
+def test_a_worker_with_less_than_an_iteration_a_user_is_as_fast_as_its_last_block_says():
+    speeds = []
+    for in_hand in (2, 1):
+        desk = Desk()
+        desk.in_hand = in_hand
+        worker = desk.workers["m-w"] = handle(share=2, rate=0.1)
+        desk.arrivals = [arrival("m-w")]
+        desk.loop.run(lambda: None)
+        speeds.append(worker.rate)
+
+    remembers, follows = speeds
+    assert remembers < 4.0
+    assert follows == pytest.approx(4.0)
 
 
 def test_a_block_of_an_earlier_workload_says_nothing_of_the_speed():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,10 +25,15 @@ class EndingRun:
         self.told = self.tended = 0
         self.closed = False
         self.checked = 0
+        self.clock_steps = SimpleNamespace(back_s=0.0, forward_s=0.0)
 
     def services(self) -> Any:
         pool = SimpleNamespace(
-            workers={self.worker.mid: self.worker}, invited={}, poll=lambda: None, refused=0
+            workers={self.worker.mid: self.worker},
+            invited={},
+            poll=lambda: None,
+            refused=0,
+            clock_steps=self.clock_steps,
         )
         return SimpleNamespace(
             pool=pool,
@@ -97,3 +104,31 @@ def test_nothing_is_told_where_all_blocks_arrived() -> None:
         worker.membership.note(number)
 
     assert list(remarks_of(EndingRun(worker, failures=0).services())) == []
+
+
+def test_wall_clocks_that_were_set_are_told_once_a_host():
+    worker = handle()
+    for number, set_s in ((2, [7.0, 0.0]), (3, [7.0 + 3600.0, 12.0])):
+        worker.hear(replace(worker.beat, beat=number, host="rack-1", clock_set_s=set_s), 0.5, 1.0)
+    run = EndingRun(worker, failures=0)
+    run.clock_steps.back_s = 60.0
+
+    said = list(remarks_of(run.services()))
+
+    here = [one for one in said if "rack-1" not in one]
+    assert [one for one in said if "of rack-1 was set back by 3,600.0 s during the run" in one]
+    assert [one for one in said if "of rack-1 was set forward by 12.0 s" in one]
+    assert [one.partition(" was ")[2][:18] for one in here] == ["set back by 60.0 s"]
+
+
+def test_processes_of_a_host_and_the_coordinator_on_it_have_seen_the_same_steps():
+    worker = handle()
+    beat = replace(worker.beat, host=socket.gethostname())
+    for number, set_s in ((2, [0.0, 0.0]), (3, [60.0, 0.0])):
+        worker.hear(replace(beat, beat=number, clock_set_s=set_s), 0.5, 1.0)
+    run = EndingRun(worker, failures=0)
+    run.clock_steps.back_s = 60.0
+
+    (said,) = remarks_of(run.services())
+
+    assert "set back by 60.0 s" in said

@@ -14,7 +14,13 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import EngineSetup
-from osbench.worker.engine.failures import DISTINCT_LIMIT, Failures, message_of
+from osbench.worker.engine.failures import (
+    DISTINCT_LIMIT,
+    MESSAGE_LIMIT,
+    Failures,
+    message_of,
+    told,
+)
 from osbench.worker.tracing.profiling import Tracer
 
 ITERATION, OUTCOME, FAILURE, EXTRA = 0, 1, 6, 8
@@ -70,7 +76,7 @@ def test_a_password_in_an_address_is_in_no_failure():
         (MemoryError(), ""),
         (
             ExceptionGroup("several", [ValueError("one"), KeyError("two")]),
-            "several: ValueError: one; KeyError: 'two'",
+            "several: KeyError: 'two'; ValueError: one",
         ),
         (
             ExceptionGroup("all", [ExceptionGroup("some", [OSError("a")]), *[OSError("b")] * 2]),
@@ -341,3 +347,74 @@ def test_a_failing_load_loses_nothing_on_many_threads():
 
     assert set(books.settled().values()) == {1}
     assert sum(row[OUTCOME] == Outcome.FAILED for row in engine.rows) == 4000
+
+
+def raised(error: BaseException, cause: BaseException | None) -> BaseException:
+    """An exception that was raised `from` another."""
+    error.__cause__ = cause
+    return error
+
+
+def test_members_of_nested_groups_are_told_with_what_they_were_raised_from():
+    inner = ExceptionGroup("inner", [raised(ValueError("no id"), KeyError("id")), OSError("gone")])
+    group = ExceptionGroup("outer", [inner, TimeoutError("late")])
+
+    error, message = told(group)
+
+    assert error is group
+    assert message == (
+        "outer: OSError: gone; TimeoutError: late; ValueError: no id (from KeyError: 'id')"
+    )
+
+
+def test_the_same_members_in_another_order_are_the_same_failure():
+    members = [ValueError("a"), OSError("b")]
+
+    first, second = (told(ExceptionGroup("g", order))[1] for order in (members, members[::-1]))
+
+    assert first == second
+
+
+def test_an_exception_that_a_group_caused_says_what_the_group_is():
+    group = ExceptionGroup("unhandled errors", [OSError("a"), raised(OSError("b"), KeyError("k"))])
+    error = raised(RuntimeError("boot failed"), group)
+
+    assert told(error) == (
+        error,
+        "boot failed (from ExceptionGroup: unhandled errors: OSError: a; "
+        "OSError: b (from KeyError: 'k'))",
+    )
+
+
+def test_a_group_of_one_that_has_a_cause_of_its_own_keeps_it():
+    group = raised(ExceptionGroup("g", [ValueError("bad")]), KeyError("k"))
+    outer = ExceptionGroup("outer", [group, OSError("gone")])
+
+    assert told(group) == (group, "g: ValueError: bad (from KeyError: 'k')")
+    assert told(outer)[1] == (
+        "outer: ExceptionGroup: g: ValueError: bad (from KeyError: 'k'); OSError: gone"
+    )
+
+
+def test_an_exception_without_a_group_says_what_it_said():
+    error = raised(ConnectionError("GET /: refused"), OSError("refused"))
+
+    assert told(error) == (error, "GET /: refused")
+
+
+def test_of_many_long_members_each_is_named():
+    group = ExceptionGroup("g", [ValueError(f"{letter}" * 900) for letter in "abcdefgh"])
+
+    _, message = told(group)
+
+    assert len(message) <= MESSAGE_LIMIT
+    assert all(f"ValueError: {letter * 20}" in message for letter in "abcdefgh")
+
+
+def test_exceptions_that_caused_each_other_have_an_end():
+    first, second = ValueError("a"), ValueError("b")
+    first.__cause__, second.__cause__ = second, first
+
+    _, message = told(ExceptionGroup("g", [first, OSError("c")]))
+
+    assert message == "g: OSError: c; ValueError: a (from ValueError: b)"

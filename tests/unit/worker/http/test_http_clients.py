@@ -23,13 +23,14 @@ import requests
 from helpers.certificates import self_signed
 from helpers.driven import LOOP, SOCKETS, LoopDriven, driven
 from helpers.recording_server import RecordingServer, recording_server
+from helpers.resolver import resolving
 from osbench.common.plugin.atomic import Names, Recorder
 from osbench.common.protocol.exchanges import EXCHANGE, OWN_TWICE
 from osbench.common.protocol.exchanges import OWN as OWN_CLIENT
-from osbench.worker.http.curl_client import CurlClient
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.name_lookups import HOSTS, NameLookups
-from osbench.worker.http.requests_client import RequestsClient
+from osbench.worker.http.other_clients.curl_client import CurlClient
+from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.socket_client import KEPT, SocketClient
 from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
@@ -101,7 +102,8 @@ def test_each_request_has_the_client_that_can_make_it_and_the_log_says_why(
     assert seen[4].body == b"x"
     assert caplog.messages == [
         "requests are made by requests, which costs more CPU: option auth",
-        "requests are made by libcurl, which costs more CPU: a proxy of the environment",
+        "requests are made by libcurl, which costs more CPU: a proxy of the environment, "
+        + server.url,
     ]
 
 
@@ -166,7 +168,7 @@ def test_requests_of_other_clients_are_noted_before_they_fail(monkeypatch, in_lo
 
     (found,) = np.frombuffer(clients.recorder.exchanges, EXCHANGE)
     name = clients.recorder.names.names[found["client"]]
-    assert name == "libcurl: a proxy of the environment"
+    assert name == "libcurl: a proxy of the environment, http://127.0.0.1:9"
     assert found["rest"] == found["sent"] == 0
 
 
@@ -226,18 +228,6 @@ def test_after_connection_close_each_request_has_a_connection_of_its_own(server,
     assert len(set(ports)) == 3
 
 
-def resolving(monkeypatch: pytest.MonkeyPatch, *found: tuple[int, tuple[Any, ...]]) -> list[str]:
-    """Have every name resolved to addresses; returns the names that are asked for."""
-    asked = []
-
-    def resolve(host: str, port: int, **_: Any) -> list[Any]:
-        asked.append(host)
-        return [(family, socket.SOCK_STREAM, 6, "", address) for family, address in found]
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    return asked
-
-
 def test_the_next_address_is_tried_where_one_refuses_and_remembered(server, client, monkeypatch):
     port = server.server_port
     here, nowhere = ("127.0.0.1", port), ("::1", port, 0, 0)
@@ -247,20 +237,10 @@ def test_the_next_address_is_tried_where_one_refuses_and_remembered(server, clie
     for _ in range(3):
         assert client.status("GET", f"http://shop.invalid:{port}/a", [], {}) == 200
     lookups.addresses("h", port, None)
-    lookups.prefer("h", port, (socket.AF_INET, here))
+    lookups.refused("h", port, (socket.AF_INET6, nowhere), "Connection refused")
 
     assert asked == ["shop.invalid", "h"]
     assert lookups.addresses("h", port, None)[0] == (socket.AF_INET, here)
-
-
-def test_families_of_addresses_take_turns(monkeypatch):
-    six = [(socket.AF_INET6, (f"::{number}", 1, 0, 0)) for number in (1, 2, 3)]
-    four = [(socket.AF_INET, ("127.0.0.1", 1))]
-    resolving(monkeypatch, *six, *four)
-
-    found = NameLookups().addresses("h", 1, None)
-
-    assert found == [six[0], four[0], six[1], six[2]]
 
 
 def test_a_resolver_that_hangs_holds_one_thread_and_no_request_beyond_its_limit(

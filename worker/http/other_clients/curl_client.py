@@ -11,14 +11,22 @@ from typing import Any
 
 import pycurl
 
+from osbench.common.network.environment_proxy import no_connection, proxy_of, shown_proxy
 from osbench.worker.http import addresses
+from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.outgoing_request import OutgoingRequest, unable
 from osbench.worker.http.sent_again import IDEMPOTENT, not_again
 from osbench.worker.http.tls_contexts import default_bundle
+from osbench.worker.http.wire.answer_head import PARTIAL
+from osbench.worker.http.wire.content_codings import UnkeptBody
 from osbench.worker.http.wire.prepared_request import AGENT
 
 # variable parts of curl's messages: similar failures would not be grouped
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
+
+
+#: The addresses of a host in any order; pycurl has no name for it.
+_DNS_SHUFFLE_ADDRESSES = 275
 
 
 class _Handle(threading.local):
@@ -37,12 +45,18 @@ class CurlClient:
         self._local = _Handle()
 
     def status(
-        self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        exchange: OtherExchange | None = None,
     ) -> int | None:
         """Make a request, read the whole response and return the status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        whole request. `own` are header lines that are only sent to the host of `url`.
+        whole request. `own` are header lines that are only sent to the host of `url`. `exchange`
+        gets what is to be said of the bodies.
         Returns None, and sends nothing, where only requests can make this request.
         Raises TimeoutError, ConnectionError or ValueError.
         """
@@ -53,14 +67,45 @@ class CurlClient:
         _set_up(curl, request, options)
         # curl keeps cookies between requests, even through a reset; requests starts with none
         curl.setopt(pycurl.COOKIELIST, "ALL")
-        code = _send(curl, request)
+        exchange = exchange or OtherExchange()
+        code = _send(curl, request, exchange)
         if code in addresses.REDIRECTS and options.get("allow_redirects", True):
-            return _follow(curl, request, code, options)
+            return _follow(curl, request, code, options, exchange)
         return code
 
 
+class _UnkeptAnswer:
+    """An answer of which nothing is kept but whether its body is what its codings say."""
+
+    def __init__(self) -> None:
+        self._codings: list[str] = []
+        self._body: UnkeptBody | None = None
+
+    def line(self, line: bytes) -> None:
+        """Take a line of the head, or of one before it, as of a proxy."""
+        name, _, value = line.partition(b":")
+        if name.startswith(b"HTTP/"):
+            self._codings = []
+        elif name.lower() == b"content-encoding":
+            self._codings.append(value.decode("latin-1"))
+
+    def append(self, data: bytes) -> None:
+        """Take some more of the body."""
+        if self._body is None:
+            self._body = UnkeptBody(",".join(self._codings))
+        self._body.append(data)
+
+    def is_false(self, code: int) -> bool:
+        """Whether the body, which is over, is cut short or not coded like that."""
+        return code != PARTIAL and self._body is not None and self._body.is_false()
+
+
 def _follow(
-    curl: pycurl.Curl, request: OutgoingRequest, code: int, options: Mapping[str, Any]
+    curl: pycurl.Curl,
+    request: OutgoingRequest,
+    code: int,
+    options: Mapping[str, Any],
+    exchange: OtherExchange,
 ) -> int:
     first = f"{request.verb} {addresses.shown(request.url)}"
     left = addresses.REDIRECT_LIMIT
@@ -70,7 +115,7 @@ def _follow(
         left -= 1
         request.redirect(code, location)
         _set_up(curl, request, options)
-        code = _send(curl, request)
+        code = _send(curl, request, exchange)
     return code
 
 
@@ -84,8 +129,10 @@ def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, A
     setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
-    # discards the body: returns the size of each chunk without running Python code
-    setopt(pycurl.WRITEFUNCTION, len)
+    # not left to curl: it does not know the variables in capitals, and reads no_proxy otherwise
+    setopt(pycurl.PROXY, proxy_of(request.url))
+    setopt(pycurl.NOPROXY, "")
+    setopt(_DNS_SHUFFLE_ADDRESSES, 1)
     repeatable = request.verb in IDEMPOTENT
     if request.verb == "HEAD":
         setopt(pycurl.NOBODY, 1)
@@ -117,13 +164,17 @@ def _set_body(curl: pycurl.Curl, body: bytes, *, repeatable: bool) -> None:
     setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
 
 
-def _send(curl: pycurl.Curl, request: OutgoingRequest) -> int:
+def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) -> int:
     curl.setopt(pycurl.HTTPHEADER, _lines(request))
+    answer = _UnkeptAnswer()
+    curl.setopt(pycurl.HEADERFUNCTION, answer.line)
+    curl.setopt(pycurl.WRITEFUNCTION, answer.append)
     try:
         curl.perform()
     except pycurl.error as error:
-        raise _translated(error, request.verb, request.url) from error
+        raise _translated(error, request, curl) from error
     code: int = curl.getinfo(pycurl.RESPONSE_CODE)
+    exchange.false_body |= answer.is_false(code)
     return code
 
 
@@ -155,10 +206,20 @@ def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
     curl.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - hot
 
 
-def _translated(error: pycurl.error, method: str, url: str) -> Exception:
+def _translated(error: pycurl.error, request: OutgoingRequest, curl: pycurl.Curl) -> Exception:
     code, text = error.args
-    said = not_again(method.upper()) if code == pycurl.E_SEND_FAIL_REWIND else text
-    message = f"{method.upper()} {addresses.shown(url)}: {_VARYING.sub('', said)}"
+    place, proxy = f"{request.verb} {addresses.shown(request.url)}", proxy_of(request.url)
+    said = _VARYING.sub("", text)
+    if code == pycurl.E_SEND_FAIL_REWIND:
+        said = not_again(request.verb)
+    elif proxy and code == pycurl.E_COULDNT_CONNECT:
+        number = curl.getinfo(pycurl.OS_ERRNO)
+        said = no_connection(proxy, os.strerror(number) if number else said)
+    elif proxy and code == pycurl.E_COULDNT_RESOLVE_PROXY:
+        said = no_connection(proxy, "its name is not known")
+    elif proxy:
+        said = f"through the proxy {shown_proxy(proxy)}: {said}"
+    message = f"{place}: {said}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from osbench.common.errors import UsageError
-from osbench.common.listen_address import is_listen_address, parse_listen_address
+from osbench.common.network.listen_address import is_listen_address, parse_listen_address
 
 
 @pytest.mark.parametrize(

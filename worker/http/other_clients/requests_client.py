@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import requests
 import urllib3.exceptions
 from requests.cookies import RequestsCookieJar
 
-from osbench.common.causes import root_cause
+from osbench.common.network.causes import root_cause
 from osbench.worker.http import addresses
+from osbench.worker.http.other_clients.other_exchange import OtherExchange
+from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
+from osbench.worker.http.wire.answer_head import PARTIAL
+from osbench.worker.http.wire.content_codings import CONTENT_LIMIT, UnkeptBody, decoded
 from osbench.worker.http.wire.cookies import Cookies
+from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
 
 #: Options that requests wants as tuples; task files only have lists.
 TUPLES = ("auth", "cert", "timeout")
+
+#: Attribute of a response: why its body cannot be decoded.
+_FAULT = "_osbench_fault"
 
 #: Bytes of a response that are read at once.
 CHUNK_BYTES = 1 << 16
@@ -29,15 +38,23 @@ class RequestsClient:
         self._of_run = of_run
         self._local = threading.local()
 
-    def status(self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]) -> int:
+    def status(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        exchange: OtherExchange | None = None,
+    ) -> int:
         """Make a request, read the whole response and return the status code.
 
         `options` are those of `requests.request`. `own` are header lines that are only sent to the
-        host of `url`. Raises TimeoutError and ConnectionError for network errors, and the
-        exceptions of requests for wrong arguments.
+        host of `url`. `exchange` gets what is to be said of the bodies. Raises TimeoutError and
+        ConnectionError for network errors, and the exceptions of requests for wrong arguments.
         """
-        status, _ = self._answered(method, url, own, options, None, keep_body=False)
-        return status
+        exchange = exchange or OtherExchange()
+        answer = self._answered(method, url, own, options, None, keep_body=False, exchange=exchange)
+        return answer.status
 
     def answer(
         self,
@@ -48,10 +65,13 @@ class RequestsClient:
         cookies: Cookies,
         *,
         keep_body: bool,
+        exchange: OtherExchange | None = None,
     ) -> OtherAnswer:
         """`status`, with the whole answer; `cookies` are sent, and get those that are set."""
-        _, answer = self._answered(method, url, own, options, cookies, keep_body=keep_body)
-        return answer
+        exchange = exchange or OtherExchange()
+        return self._answered(
+            method, url, own, options, cookies, keep_body=keep_body, exchange=exchange
+        )
 
     def _answered(
         self,
@@ -62,7 +82,8 @@ class RequestsClient:
         cookies: Cookies | None,
         *,
         keep_body: bool,
-    ) -> tuple[int, OtherAnswer]:
+        exchange: OtherExchange,
+    ) -> OtherAnswer:
         more: dict[str, Any] = {
             name: tuple(value) if name in TUPLES and isinstance(value, list) else value
             for name, value in options.items()
@@ -73,19 +94,20 @@ class RequestsClient:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
-        session.hooks["response"] = [] if keep_body else [_read]
+        session.hooks["response"] = [partial(_read, keep_body=keep_body, exchange=exchange)]
         # each user has a jar of its own; threads share the session's connections alone
         session.cookies = cookies.jar if cookies is not None else RequestsCookieJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
         try:
-            more["stream"] = not keep_body
+            # `_read` reads it
+            more["stream"] = True
             with session.request(method, url, headers={**ours, **given}, **more) as answer:
-                return answer.status_code, OtherAnswer(answer)
+                return OtherAnswer(answer)
         except requests.Timeout as error:
-            raise TimeoutError(_message(method, url, error)) from error
+            raise TimeoutError(_message(method, url, options, error)) from error
         except requests.ConnectionError as error:
-            raise ConnectionError(_message(method, url, error)) from error
+            raise ConnectionError(_message(method, url, options, error)) from error
 
 
 class OtherAnswer:
@@ -95,10 +117,13 @@ class OtherAnswer:
         self.status = answer.status_code
         self.fields = tuple((name.lower(), value) for name, value in answer.headers.items())
         self.url = str(answer.url)
+        self._fault: BadAnswer | None = vars(answer).get(_FAULT)
         self._body: bytes = answer.content
 
     def content(self) -> bytes:
-        """The body without its content codings."""
+        """The body without its content codings. Raises BadAnswer if it is not in them."""
+        if self._fault is not None:
+            raise self._fault
         return self._body
 
 
@@ -107,6 +132,11 @@ class _Session(requests.Session):
 
     #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__()
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, TurnedAdapter())
 
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
@@ -117,20 +147,37 @@ class _Session(requests.Session):
                 del prepared_request.headers[name]
 
 
-def _read(response: requests.Response, **_: object) -> None:
-    """Read a response to its end and keep nothing of it, also of those that redirect.
+def _read(
+    response: requests.Response, keep_body: bool, exchange: OtherExchange, **_: object
+) -> None:
+    """Read a response to its end, also of those that redirect, and look whether it is whole.
 
-    requests would unpack it into memory, and the service decides how large that is.
+    urllib3 passes over a coded body that is cut short; and of one that is not to be kept, it would
+    unpack all into memory, and the service decides how large that is.
     """
+    codings = response.headers.get("content-encoding", "")
+    body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings)
     try:
-        while response.raw.read(CHUNK_BYTES, decode_content=False):
-            pass
+        while piece := response.raw.read(CHUNK_BYTES, decode_content=False):
+            body.append(piece)
     except urllib3.exceptions.ReadTimeoutError as error:
         raise requests.Timeout(error) from error
     except urllib3.exceptions.HTTPError as error:
         raise requests.ConnectionError(error) from error
-    response._content, response._content_consumed = b"", True  # type: ignore[attr-defined]
+    content, false = b"", False
+    if isinstance(body, UnkeptBody):
+        false = body.is_false()
+    else:
+        content = raw = b"".join(body)
+        try:
+            content = decoded(raw, codings, CONTENT_LIMIT) if raw else raw
+        except BadAnswer as error:
+            false = not isinstance(error, TooLongAnswer)
+            vars(response)[_FAULT] = error
+    exchange.false_body |= false and response.status_code != PARTIAL
+    response._content, response._content_consumed = content, True  # type: ignore[attr-defined]
 
 
-def _message(method: str, url: str, error: BaseException) -> str:
-    return f"{method.upper()} {addresses.shown(url)}: {root_cause(error)}"
+def _message(method: str, url: str, options: Mapping[str, Any], error: BaseException) -> str:
+    said = root_cause(error, options.get("proxies"))
+    return f"{method.upper()} {addresses.shown(url)}: {said}"

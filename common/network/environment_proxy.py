@@ -1,0 +1,50 @@
+"""The proxy that the environment names for a URL: one decision for all clients and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit, urlunsplit
+
+from requests.utils import get_environ_proxies, select_proxy
+
+#: libcurl has 1080 where a proxy has no port, requests that of the scheme.
+_PORTS = {"http": 80, "https": 443}
+
+
+def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
+    """URL of the proxy for a URL, with its scheme and port; "" for none.
+
+    As in requests: `given` proxies by scheme, then the variables of the environment in small
+    letters or capitals, and no_proxy. Raises ValueError for a proxy that is no URL.
+    """
+    found = select_proxy(url, {**get_environ_proxies(url, no_proxy=None), **(given or {})})
+    return _whole(found) if found else ""
+
+
+def shown_proxy(proxy: str) -> str:
+    """The URL of a proxy for messages, without user and password."""
+    parts = urlsplit(proxy)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
+
+
+def no_connection(proxy: str, why: str) -> str:
+    """What to say where a proxy takes no connection: it is not the target that does not."""
+    return f"cannot connect to the proxy {shown_proxy(proxy)}: {why}"
+
+
+def _whole(proxy: str) -> str:
+    url = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    if not parts.hostname or port == 0:
+        # nothing of it is shown: a part of a password may be in any place
+        raise ValueError(
+            "the proxy that the environment names is no URL: correct http_proxy, https_proxy or "
+            "all_proxy"
+        )
+    if port is None and parts.scheme in _PORTS:
+        return f"{parts.scheme}://{parts.netloc.rstrip(':')}:{_PORTS[parts.scheme]}"
+    return url

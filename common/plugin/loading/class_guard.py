@@ -1,0 +1,69 @@
+"""Runs the text of a plug-in file: a class that cannot be made is left out, and the others stay."""
+
+from __future__ import annotations
+
+import ast
+from types import TracebackType
+from typing import Any, NamedTuple
+
+#: Name under which the guard stands in the file while it runs.
+_GUARD = "__osbench_guard__"
+
+
+class ClassFault(NamedTuple):
+    """A class at the top of a file that could not be made."""
+
+    name: str
+    error: Exception
+    #: Its text as Python reads it.
+    node: ast.ClassDef
+
+
+def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFault]:
+    """Run a file in a namespace; returns the classes that could not be made.
+
+    Those that only lack such a class are left out of the list. Raises what the rest of the file
+    raises, and SyntaxError.
+    """
+    tree = ast.parse(source, file)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    tree.body = [_guarded(node) if isinstance(node, ast.ClassDef) else node for node in tree.body]
+    found: dict[str, Exception] = {}
+    namespace[_GUARD] = lambda name: _Guard(name, found)
+    try:
+        # compiled here and not by a loader: a cached .pyc may be older than the hashed text
+        code = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+        exec(code, namespace)  # noqa: S102 - a plug-in is code
+    finally:
+        namespace.pop(_GUARD, None)
+    return [
+        ClassFault(name, error, classes[name])
+        for name, error in found.items()
+        if not (isinstance(error, NameError) and error.name in found)
+    ]
+
+
+def _guarded(node: ast.ClassDef) -> ast.stmt:
+    call = ast.Call(ast.Name(_GUARD, ast.Load()), [ast.Constant(node.name)], [])
+    guarded = ast.With(items=[ast.withitem(context_expr=call)], body=[node])
+    return ast.copy_location(guarded, node)
+
+
+class _Guard:
+    def __init__(self, name: str, found: dict[str, Exception]) -> None:
+        self._name = name
+        self._found = found
+
+    def __enter__(self) -> None:
+        """The class is made in the block."""
+
+    def __exit__(
+        self,
+        etype: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._found[self._name] = error
+        return True

@@ -1,0 +1,1 @@
+"""Clients for requests that our own one does not make: libcurl and requests."""

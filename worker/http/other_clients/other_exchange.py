@@ -1,0 +1,26 @@
+"""A request that another client than osbench's own makes."""
+
+from __future__ import annotations
+
+from osbench.common.plugin.atomic import UnderWay
+from osbench.common.protocol.exchanges import pack_other
+
+
+class OtherExchange:
+    """What is known of such a request, for its iteration (`UnderWay`); nothing is measured."""
+
+    __slots__ = ("_client", "action", "before", "false_body", "over")
+
+    action: int
+    before: UnderWay | None
+    over: bool
+
+    def __init__(self, client: int = 0) -> None:
+        """`client` is the number of the client's name among the names of actions."""
+        self._client = client
+        #: A body is cut short or not in the content codings of its head; also of a redirect.
+        self.false_body = False
+
+    def packed(self, action: int) -> bytes:
+        """As a record of a result block."""
+        return pack_other(action, self._client, false_body=self.false_body)

@@ -1,0 +1,63 @@
+"""Connections of requests that take the addresses of a host in turn, as our own client does."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+
+from osbench.common.network.causes import root_cause
+from osbench.worker.http.name_lookups import NameLookups
+from osbench.worker.http.wire.wire_errors import CannotConnect
+
+#: Of all threads of the process.
+_LOOKUPS = NameLookups()
+
+
+class _Turned(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        name, host, port = self._dns_host, self.host, self.port
+        try:
+            found = _LOOKUPS.addresses(host, port, None)
+        except CannotConnect as error:
+            raise NameResolutionError(host, self, socket.gaierror(str(error))) from error
+        for number, address in enumerate(found, 1):
+            # urllib3 connects to it; what TLS verifies is the name again
+            self._dns_host = str(address[1][0])
+            try:
+                sock = super()._new_conn()
+            except (ConnectTimeoutError, NewConnectionError) as error:
+                _LOOKUPS.refused(host, port, address, root_cause(error))
+                if number == len(found) or not isinstance(error, NewConnectionError):
+                    raise
+            else:
+                _LOOKUPS.took(host, port, address)
+                return sock
+            finally:
+                self._dns_host = name
+        raise NewConnectionError(self, f"{host} has no address")
+
+
+class _TurnedTls(_Turned, HTTPSConnection):
+    pass
+
+
+class _TurnedPool(HTTPConnectionPool):
+    ConnectionCls = _Turned
+
+
+class _TurnedTlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TurnedTls
+
+
+class TurnedAdapter(HTTPAdapter):
+    """An adapter without a proxy; one with a proxy has the connections of urllib3."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        """Make the pools of connections."""
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _TurnedPool, "https": _TurnedTlsPool}
