@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.report.interval_words import has_bounds
 from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Columns: heading, key, whether it is a percentile.
@@ -21,7 +22,8 @@ _COLUMNS = (
     ("max", "max", False),
     ("mean", "mean", False),
 )
-_DOUBT = "* too few iterations, or too short a load, to be sure of this percentile"
+#: Of percentiles without upper bound in a row that has others with both bounds.
+_MARK = "*"
 #: Least width of the column of names.
 _NAMES = 13
 
@@ -29,8 +31,8 @@ _NAMES = 13
 def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
     """The lines; a name that leaves no room for its times in `width` has a line of its own."""
     rows = [(name, _cells(times)) for name, times in _rows(workload)]
-    # the mark of doubt is outside the column, so that digits stay aligned
-    heads = ["count", *(f"{head} " if doubt else head for head, _, doubt in _COLUMNS)]
+    # the mark of an exception is outside the column, so that digits stay aligned
+    heads = ["count", *(f"{head} " if marked else head for head, _, marked in _COLUMNS)]
     columns = zip(heads, *(cells for _, cells in rows), strict=True)
     widths = [max(map(cell_len, column)) for column in columns]
     room = max(_NAMES, width - sum(widths) - len(widths))
@@ -40,8 +42,10 @@ def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
         if cell_len(name) > names:
             yield Text(name)
         yield Text(_line("" if cell_len(name) > names else name, names, cells, widths))
-    if _doubtful(workload):
-        yield Text(_DOUBT, style="italic")
+    note = next((note for _, times in _rows(workload) if (note := times.get("ci_note"))), None)
+    if note:
+        marked = any(cell.endswith(_MARK) for _, cells in rows for cell in cells)
+        yield Text(f"{_MARK} {note}" if marked else note, style="italic")
 
 
 def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) -> str:
@@ -70,21 +74,17 @@ def _state_rows(name: str, timings: Mapping[str, Any]) -> Iterator[tuple[str, Ma
 
 
 def _cells(times: Mapping[str, Any]) -> list[str]:
-    return [count(times["count"]), *(_cell(times, key, doubt) for _, key, doubt in _COLUMNS)]
+    return [count(times["count"]), *(_cell(times, key, percent) for _, key, percent in _COLUMNS)]
 
 
 def _cell(times: Mapping[str, Any], key: str, is_percentile: bool) -> str:
     text = duration(times[key])
     if not is_percentile:
         return text
-    doubtful = times["count"] and times["ci"][key] is None
-    return f"{text}{'*' if doubtful else ' '}"
+    return f"{text}{_MARK if _is_exception(times, key) else ' '}"
 
 
-def _doubtful(workload: Mapping[str, Any]) -> bool:
-    return any(
-        times["count"] and times["ci"][key] is None
-        for _, times in _rows(workload)
-        for _, key, is_percentile in _COLUMNS
-        if is_percentile
-    )
+def _is_exception(times: Mapping[str, Any], key: str) -> bool:
+    if not times["count"] or has_bounds(times, key):
+        return False
+    return any(has_bounds(times, other) for _, other, percentile in _COLUMNS if percentile)
