@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from osbench.coordinator.statistics.interval_doubt import Cause, Doubt
+from osbench.coordinator.statistics.interval_doubt import Doubt, DoubtCause
 
 
 def interval_note(found: Doubt | None) -> str | None:
     """Why percentiles have no interval or no upper bound, as a sentence without full stop."""
     if found is None:
         return None
-    if found.cause is Cause.SHORT:
+    if found.cause is DoubtCause.SHORT:
         return "no intervals: iterations were due over less than 5 s"
     which = []
     if found.missing:

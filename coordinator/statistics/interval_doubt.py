@@ -22,7 +22,7 @@ _DEVIATES, _MOST_TIMES = 2.1, 1000.0
 Ranks = tuple[float, float] | None
 
 
-class Cause(Enum):
+class DoubtCause(Enum):
     """What a run lacks."""
 
     SHORT = "the load was too short"
@@ -36,7 +36,7 @@ class Cause(Enum):
 class Doubt:
     """What a run does not say of its percentiles."""
 
-    cause: Cause
+    cause: DoubtCause
     #: Percentiles without an interval.
     missing: tuple[float, ...] = ()
     #: Percentiles without an upper bound.
@@ -51,7 +51,7 @@ def doubt(
     """What `ranks` (by percent, of `total` iterations) do not say; None if all have both bounds."""
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:
-        return Doubt(cause=Cause.SHORT, missing=missing)
+        return Doubt(cause=DoubtCause.SHORT, missing=missing)
     unbounded = tuple(percent for percent, found in ranks.items() if found and math.isinf(found[1]))
     drift = _drift(division)
     if drift is not None:
@@ -61,14 +61,14 @@ def doubt(
     share = min(unbounded or missing) / 100
     lasting = correlation(division.deviations(share)) >= _DEPENDS
     return Doubt(
-        cause=Cause.STRETCHES if lasting else Cause.FEW,
+        cause=DoubtCause.STRETCHES if lasting else DoubtCause.FEW,
         missing=missing,
         unbounded=unbounded,
         bounded_by_s=_bounded_by_s(division, total, span_s, share) if unbounded else None,
     )
 
 
-def _drift(division: Division) -> Cause | None:
+def _drift(division: Division) -> DoubtCause | None:
     if division.blocks < COARSE:
         return None
     levels = coarser(division.deviations(0.5)) / np.maximum(coarser(division.sizes), 1.0)
@@ -76,7 +76,7 @@ def _drift(division: Division) -> Cause | None:
         return None
     by = float(np.corrcoef(levels, np.arange(COARSE))[0, 1])
     # more iterations below the median of the run mean lower latencies
-    return None if abs(by) < _DRIFTS else Cause.FELL if by > 0 else Cause.ROSE
+    return None if abs(by) < _DRIFTS else DoubtCause.FELL if by > 0 else DoubtCause.ROSE
 
 
 def _bounded_by_s(division: Division, total: int, span_s: float, share: float) -> float | None:

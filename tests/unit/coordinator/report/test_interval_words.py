@@ -1,29 +1,29 @@
 import pytest
 
 from osbench.coordinator.report.interval_words import interval_note
-from osbench.coordinator.statistics.interval_doubt import Cause, Doubt
+from osbench.coordinator.statistics.interval_doubt import Doubt, DoubtCause
 
 
 @pytest.mark.parametrize(
     ("doubt", "note"),
     [
         (None, None),
-        (Doubt(cause=Cause.SHORT), "no intervals: iterations were due over less than 5 s"),
+        (Doubt(cause=DoubtCause.SHORT), "no intervals: iterations were due over less than 5 s"),
         (
-            Doubt(cause=Cause.FEW, unbounded=(99.0,), bounded_by_s=180),
+            Doubt(cause=DoubtCause.FEW, unbounded=(99.0,), bounded_by_s=180),
             "no upper bound of p99: too few separate moments were that slow; p99 takes a load of"
             " about 3 min",
         ),
         (
-            Doubt(cause=Cause.STRETCHES, unbounded=(50.0, 95.0, 99.0)),
+            Doubt(cause=DoubtCause.STRETCHES, unbounded=(50.0, 95.0, 99.0)),
             "no upper bound of p50, p95 and p99: latency kept its level for long stretches",
         ),
         (
-            Doubt(cause=Cause.ROSE, missing=(50.0,), unbounded=(95.0,)),
+            Doubt(cause=DoubtCause.ROSE, missing=(50.0,), unbounded=(95.0,)),
             "no interval of p50 and no upper bound of p95: latency rose through the load",
         ),
         (
-            Doubt(cause=Cause.FELL),
+            Doubt(cause=DoubtCause.FELL),
             "latency fell through the load: percentiles depend on when it began and ended",
         ),
     ],

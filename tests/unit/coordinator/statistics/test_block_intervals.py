@@ -5,7 +5,7 @@ import pytest
 
 from helpers.queue_runs import Queue
 from osbench.coordinator.statistics.block_intervals import block_intervals, rank_bounds
-from osbench.coordinator.statistics.interval_doubt import Cause
+from osbench.coordinator.statistics.interval_doubt import DoubtCause
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 
 PERCENTS = (50.0, 95.0, 99.0)
@@ -54,7 +54,7 @@ def test_a_run_of_less_than_four_seconds_has_no_interval():
 
     assert (found.blocks, found.block_s) == (0, 0)
     assert {one.interval_ns for one in found.estimates} == {None}
-    assert found.doubt.cause is Cause.SHORT
+    assert found.doubt.cause is DoubtCause.SHORT
     assert found.doubt.missing == PERCENTS
 
 
@@ -72,7 +72,7 @@ def test_latency_that_keeps_its_level_for_long_stretches_has_a_wide_interval():
     assert low < 0.008e9
     assert high > 0.013e9
     assert found.estimates[1].interval_ns[1] == math.inf
-    assert found.doubt.cause is Cause.STRETCHES
+    assert found.doubt.cause is DoubtCause.STRETCHES
     assert found.doubt.bounded_by_s > 120
 
 
@@ -104,12 +104,12 @@ def test_the_length_that_would_bound_a_percentile_bounds_it():
     again = run(1.5 * found.doubt.bounded_by_s)
 
     assert found.estimates[0].interval_ns[1] == math.inf
-    assert found.doubt.cause is Cause.FEW
+    assert found.doubt.cause is DoubtCause.FEW
     assert 6 < found.doubt.bounded_by_s < 30
     assert again.doubt is None
 
 
-@pytest.mark.parametrize(("grows", "cause"), [(0.5, Cause.ROSE), (-0.4, Cause.FELL)])
+@pytest.mark.parametrize(("grows", "cause"), [(0.5, DoubtCause.ROSE), (-0.4, DoubtCause.FELL)])
 def test_latency_that_drifts_through_the_load_is_named(grows, cause):
     random = np.random.default_rng(8)
     instants = np.arange(0, 120, 0.01)
