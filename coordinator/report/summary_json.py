@@ -19,7 +19,6 @@ from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import instant
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
-from osbench.coordinator.report.interval_words import interval_note
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.staircase.stage_steps import staircase_json
 from osbench.coordinator.results.error_groups import ErrorGroup
@@ -309,7 +308,7 @@ def _interval(bounds: list[float]) -> list[float | None] | None:
 
 def _blocks(found: BlockIntervals) -> dict[str, Any]:
     return {
-        "ci_note": interval_note(found.doubt),
+        "ci_note": found.doubt.note if found.doubt else None,
         "blocks": found.blocks,
         "block_s": found.block_s,
     }

@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain
-from osbench.coordinator.report.interval_words import has_bounds
 from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Columns: heading, key, whether it is a percentile.
@@ -42,8 +41,10 @@ def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
         if cell_len(name) > names:
             yield Text(name)
         yield Text(_line("" if cell_len(name) > names else name, names, cells, widths))
-    note = next((note for _, times in _rows(workload) if (note := times.get("ci_note"))), None)
+    notes = [(name, times.get("ci_note")) for name, times in _rows(workload)]
+    of, note = next((one for one in notes if one[1]), ("", None))
     if note:
+        note = note if of == notes[0][0] else f"{of.strip()}: {note}"
         marked = any(cell.endswith(_MARK) for _, cells in rows for cell in cells)
         yield Text(f"{_MARK} {note}" if marked else note, style="italic")
 
@@ -85,6 +86,11 @@ def _cell(times: Mapping[str, Any], key: str, is_percentile: bool) -> str:
 
 
 def _is_exception(times: Mapping[str, Any], key: str) -> bool:
-    if not times["count"] or has_bounds(times, key):
+    if not times["count"] or _has_bounds(times, key):
         return False
-    return any(has_bounds(times, other) for _, other, percentile in _COLUMNS if percentile)
+    return any(_has_bounds(times, other) for _, other, percentile in _COLUMNS if percentile)
+
+
+def _has_bounds(times: Mapping[str, Any], key: str) -> bool:
+    interval = times["ci"][key]
+    return interval is not None and interval[1] is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,7 +25,7 @@ Ranks = tuple[float, float] | None
 class DoubtCause(Enum):
     """What a run lacks."""
 
-    SHORT = "the load was too short"
+    SHORT = "iterations were due over less than 5 s"
     ROSE = "latency rose through the load"
     FELL = "latency fell through the load"
     STRETCHES = "latency kept its level for long stretches"
@@ -43,6 +43,25 @@ class Doubt:
     unbounded: tuple[float, ...] = ()
     #: Seconds of a load that would bound the least of these; None: not known.
     bounded_by_s: float | None = None
+
+    @property
+    def note(self) -> str:
+        """The same as a sentence without full stop."""
+        if self.cause is DoubtCause.SHORT:
+            return f"no intervals: {self.cause.value}"
+        which = []
+        if self.missing:
+            which.append(f"no interval of {_names(self.missing)}")
+        if self.unbounded:
+            which.append(f"no upper bound of {_names(self.unbounded)}")
+        if not which:
+            return f"{self.cause.value}: percentiles depend on when it began and ended"
+        advice = ""
+        if self.bounded_by_s is not None:
+            advice = (
+                f"; p{min(self.unbounded):g} takes a load of about {_length(self.bounded_by_s)}"
+            )
+        return f"{' and '.join(which)}: {self.cause.value}{advice}"
 
 
 def doubt(
@@ -84,3 +103,15 @@ def _bounded_by_s(division: Division, total: int, span_s: float, share: float) -
     variance = max(total * share * (1 - share), *(one for one, _ in division.variances(share)))
     times = ((_DEVIATES * math.sqrt(variance) + 1) / (total * (1 - share))) ** 2
     return times * span_s if 1 < times <= _MOST_TIMES else None
+
+
+def _length(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _names(percents: Sequence[float]) -> str:
+    *first, last = (f"p{percent:g}" for percent in sorted(percents))
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,13 +1,11 @@
 import pytest
 
-from osbench.coordinator.report.interval_words import interval_note
 from osbench.coordinator.statistics.interval_doubt import Doubt, DoubtCause
 
 
 @pytest.mark.parametrize(
     ("doubt", "note"),
     [
-        (None, None),
         (Doubt(cause=DoubtCause.SHORT), "no intervals: iterations were due over less than 5 s"),
         (
             Doubt(cause=DoubtCause.FEW, unbounded=(99.0,), bounded_by_s=180),
@@ -29,4 +27,4 @@ from osbench.coordinator.statistics.interval_doubt import Doubt, DoubtCause
     ],
 )
 def test_what_a_run_does_not_say_is_one_sentence(doubt, note):
-    assert interval_note(doubt) == note
+    assert doubt.note == note
