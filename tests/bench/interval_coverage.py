@@ -42,6 +42,12 @@ class Coverage:
         """The share of runs whose interval has both bounds."""
         return sum(map(math.isfinite, self.widths)) / self.runs if self.runs else 0.0
 
+    @property
+    def bounded_share(self) -> float:
+        """The share of those with both bounds that hold the truth."""
+        of = [held for held, width in zip(self.held, self.widths, strict=True) if width < math.inf]
+        return float(np.mean(of)) if of else math.nan
+
     def wrong(self, process: Process) -> bool:
         """Whether more, or fewer, hold the truth than may."""
         if process.unjudged or not self.held:
@@ -78,7 +84,8 @@ def coverage_of(process: Process, runs: int, seed: int = 1) -> dict[float, Cover
 def coverage() -> Iterator[str]:
     """The table; its last line begins with "wrong" if any share is out of bounds."""
     yield f"95 % intervals of one run: of {RUNS} runs those with an interval, with both of its"
-    yield "bounds, how many intervals hold the truth, and their median half width"
+    yield "bounds, how many intervals hold the truth, how many of those with both bounds do, and"
+    yield "their median half width"
     wrong = []
     for process in PROCESSES:
         for percent, found in coverage_of(process, RUNS).items():
@@ -89,7 +96,7 @@ def coverage() -> Iterator[str]:
             says = says or (f" not judged: {process.unjudged}" if process.unjudged else "")
             yield (
                 f"{process.name:58} p{percent:<3g} {printed:5.0%} {found.bounded:5.0%}"
-                f" {found.share:7.1%} {width:>6}{says}"
+                f" {found.share:7.1%} {found.bounded_share:7.1%} {width:>6}{says}"
             )
             if bad:
                 wrong.append(f"p{percent:g} of {process.name}")
