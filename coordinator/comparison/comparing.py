@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.comparison.compared_run import ComparedRun
@@ -19,6 +18,7 @@ from osbench.coordinator.comparison.comparison_result import (
     WorkloadChanges,
 )
 from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.odd_runs import odd_runs
 from osbench.coordinator.comparison.run_checks import caveats, failed_share
 from osbench.coordinator.comparison.run_series import (
     COMPARED,
@@ -29,6 +29,7 @@ from osbench.coordinator.comparison.run_series import (
 )
 from osbench.coordinator.comparison.slower_calls import changed_calls
 from osbench.coordinator.formatting import three_digits
+from osbench.coordinator.statistics.rank_test import family_p, shift_interval
 from osbench.coordinator.statistics.two_samples import Shifted, holm
 
 #: Families of tests err in so many cases at most.
@@ -40,10 +41,26 @@ class _Measured:
     """A row before anything is concluded."""
 
     key: SeriesKey
-    before: float
-    after: float
+    #: Logarithms of the runs' percentiles.
+    before: Sequence[float]
+    after: Sequence[float]
     shifted: Shifted | None
     within: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class _Chance:
+    """How likely a difference is without a change."""
+
+    #: Corrected for the number of tests; None without a test.
+    p: float | None
+    #: What the test of this row alone has to fall below.
+    level: float = _SIGNIFICANT
+    #: It is the ranks that say so.
+    by_rank: bool = False
+
+
+_UNTESTED = _Chance(None)
 
 
 def compare_sides(
@@ -72,7 +89,7 @@ def compare_sides(
             " With --anyway they are compared in spite of that"
         )
     keys = [key for name in workloads for key in common_keys(runs, name)]
-    rows = _concluded([_measure(evidence, key) for key in keys], margin)
+    rows = _rows(evidence, keys, margin)
     changes = tuple(_workload(evidence, name, rows) for name in workloads)
     verdict = _overall(rows)
     return ComparisonResult(
@@ -85,8 +102,12 @@ def compare_sides(
         grounds=evidence.grounds,
         margin=margin,
         caveats=found,
+        apart_in_time=evidence.apart_in_time,
         workloads=changes,
-        remarks=_remarks(workloads, keys, rows),
+        remarks=(
+            *_without_odd_runs(evidence, keys, margin),
+            *_remarks(evidence, workloads, keys, rows),
+        ),
     )
 
 
@@ -97,51 +118,73 @@ def _check_distinct(before: Sequence[ComparedRun], after: Sequence[ComparedRun])
         raise UsageError(f"{', '.join(twice)} is given twice: a run can be on one side only")
 
 
-def _measure(evidence: Evidence, key: SeriesKey) -> _Measured:
-    before, after = (log_values(side, key) for side in (evidence.before, evidence.after))
-    return _Measured(
-        key=key,
-        before=float(np.mean(before)),
-        after=float(np.mean(after)),
-        shifted=evidence.shifted(key),
-        within=evidence.within(key),
-    )
-
-
-def _concluded(measured: Sequence[_Measured], margin: float | None) -> list[ChangeRow]:
+def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -> list[ChangeRow]:
     """The rows with their verdicts, which hold for all of them together."""
+    measured = [
+        _Measured(
+            key=key,
+            before=log_values(evidence.before, key),
+            after=log_values(evidence.after, key),
+            shifted=evidence.shifted(key),
+            within=evidence.within(key),
+        )
+        for key in keys
+    ]
     tests = [one.shifted for one in measured if one.shifted is not None]
-    corrected = iter(holm([test.p for test in tests]))
-    same = [1.0] * len(tests)
-    if margin is not None:
-        log_margin = math.log1p(margin)
-        raw = [test.equivalence_p(log_margin) for test in tests]
-        # that all are equivalent is one statement, which needs no correction
-        same = raw if max(raw, default=1.0) < _SIGNIFICANT else holm(raw)
-    equal = iter(same)
+    chances = iter(_chances(evidence, measured, holm([test.p for test in tests])))
+    same = iter(_same(tests, margin))
     return [
-        _row(one, next(corrected), next(equal)) if one.shifted else _row(one, None, 1.0)
+        _row(one, next(chances), next(same)) if one.shifted else _row(one, _UNTESTED, 1.0)
         for one in measured
     ]
 
 
-def _row(one: _Measured, p: float | None, same_p: float) -> ChangeRow:
-    by = one.after - one.before
+def _chances(
+    evidence: Evidence, measured: Sequence[_Measured], by_spread: Sequence[float]
+) -> list[_Chance]:
+    """By test: how likely its difference is by chance, from spreads and, if it can be, ranks."""
+    level = _SIGNIFICANT / max(len(by_spread), 1)
+    if not evidence.by_rank or len(by_spread) < len(measured):
+        return [_Chance(p, level) for p in by_spread]
+    by_rank = family_p([one.before for one in measured], [one.after for one in measured])
+    # two tests, each at half the level
+    return [
+        _Chance(min(1.0, 2 * min(spread, rank)), level / 2, rank < spread)
+        for spread, rank in zip(by_spread, by_rank, strict=True)
+    ]
+
+
+def _same(tests: Sequence[Shifted], margin: float | None) -> list[float]:
+    """p-values of the changes being as great as the margin."""
+    if margin is None or not tests:
+        return [1.0] * len(tests)
+    raw = [test.equivalence_p(math.log1p(margin)) for test in tests]
+    # that all are equivalent is one statement, which needs no correction
+    return raw if max(raw) < _SIGNIFICANT else holm(raw)
+
+
+def _row(one: _Measured, chance: _Chance, same_p: float) -> ChangeRow:
+    middle = statistics.median if chance.by_rank else statistics.fmean
+    before, after = middle(one.before), middle(one.after)
     verdict = ChangeVerdict.NO_EVIDENCE
     if same_p < _SIGNIFICANT:
         verdict = ChangeVerdict.EQUIVALENT
-    elif p is not None and p < _SIGNIFICANT:
-        verdict = ChangeVerdict.WORSE if by > 0 else ChangeVerdict.BETTER
+    elif chance.p is not None and chance.p < _SIGNIFICANT:
+        verdict = ChangeVerdict.WORSE if after > before else ChangeVerdict.BETTER
     bounds = one.shifted.interval if one.shifted else one.within
+    if chance.by_rank:
+        bounds = shift_interval(one.before, one.after)
+    findable = one.shifted.findable(chance.level) if one.shifted else None
     return ChangeRow(
         workload=one.key.workload,
         action=one.key.action,
         percent=one.key.percent,
-        before_s=math.exp(one.before),
-        after_s=math.exp(one.after),
-        ratio=math.exp(by),
+        before_s=math.exp(before),
+        after_s=math.exp(after),
+        ratio=math.exp(after - before),
         interval=_ratios(bounds),
-        p=p,
+        p=chance.p,
+        findable=None if findable is None else math.expm1(min(findable, 30.0)),
         verdict=verdict,
     )
 
@@ -216,8 +259,20 @@ def _sentence(
         )
     return (
         "No evidence of a change; the greatest difference is that"
-        f" {widest.label} {changed(widest)}."
+        f" {widest.label} {changed(widest)}.{_findable(rows)}"
     )
+
+
+def _findable(rows: Sequence[ChangeRow]) -> str:
+    """What change the runs could have found, as a sentence."""
+    known = sorted((row.findable, row.label) for row in rows if row.findable)
+    if not known:
+        return ""
+    (least, surest), (most, vaguest) = known[0], known[-1]
+    found = f" A change of {signed_percent(1 + least)[1:]} of {surest}"
+    if len(known) > 1:
+        found += f", and of {signed_percent(1 + most).lstrip('+')} of {vaguest},"
+    return f"{found} would have been found in 80 % of such comparisons."
 
 
 def changed(row: ChangeRow) -> str:
@@ -238,8 +293,37 @@ def signed_percent(ratio: float) -> str:
     return f"{change:+.1f} %" if abs(change) < 9.95 else f"{change:+.0f} %"
 
 
+def _without_odd_runs(
+    evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None
+) -> list[str]:
+    """Runs unlike the others of their side, and what would be said without them."""
+    odd = odd_runs(evidence, keys)
+    if not odd:
+        return []
+    names = {one.run_id for one in odd}
+    rest = replace(
+        evidence,
+        before=[run for run in evidence.before if run.run_id not in names],
+        after=[run for run in evidence.after if run.run_id not in names],
+    )
+    rows = _rows(rest, keys, margin)
+    said = _sentence(_overall(rows), rows, rest.basis, margin).removesuffix(".")
+    which = "; ".join(
+        f"run {one.run_id} is unlike the others of its side: {one.label}"
+        f" {signed_percent(one.ratio)}"
+        for one in odd
+    )
+    found = [f"{which[:1].upper()}{which[1:]}. Without {'it' if len(odd) == 1 else 'them'}: {said}"]
+    if not evidence.by_rank:
+        found.append("With five runs a side a single odd run neither hides a change nor makes one")
+    return found
+
+
 def _remarks(
-    workloads: Sequence[str], keys: Sequence[SeriesKey], rows: Sequence[ChangeRow]
+    evidence: Evidence,
+    workloads: Sequence[str],
+    keys: Sequence[SeriesKey],
+    rows: Sequence[ChangeRow],
 ) -> tuple[str, ...]:
     found = []
     present = {(key.workload, key.percent) for key in keys if not key.action}
@@ -250,10 +334,12 @@ def _remarks(
                 f"{' and '.join(gone)} of {name} left out: a run has too few iterations beyond"
             )
     if rows and all(row.interval is None for row in rows):
-        found.append("No intervals: the runs are too short for ten independent blocks of time")
+        found.append("No intervals: the runs do not bound their percentiles")
     if any(row.p is not None for row in rows):
+        unless = " and nothing changed around the service" if evidence.apart_in_time else ""
         found.append(
-            f"The verdicts allow for {len(rows)} percentiles at once: where nothing changed, 5 % of"
-            " comparisons at most name a change. Each interval is that of its row alone"
+            f"The verdicts allow for {len(rows)} percentiles at once: if it did not change"
+            f"{unless}, 5 % of comparisons at most name a change. Each interval is that of its row"
+            " alone"
         )
     return tuple(found)

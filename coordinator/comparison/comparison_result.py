@@ -44,7 +44,8 @@ class ChangeRow:
     #: Path of the atomic action; "" for the iteration as a whole.
     action: str
     percent: float
-    #: Seconds; with several runs a side, the geometric mean of the runs' percentiles.
+    #: Seconds; with several runs a side, the geometric mean of the runs' percentiles, or their
+    #: median if it is ranks that the verdict is from.
     before_s: float
     after_s: float
     ratio: float
@@ -52,6 +53,8 @@ class ChangeRow:
     interval: tuple[float, float] | None
     #: p-value, corrected for the number of rows; None where there is no test.
     p: float | None
+    #: Change, as a share, that such runs would have shown in 80 % of cases; None without a test.
+    findable: float | None
     verdict: ChangeVerdict
 
     @property
@@ -99,6 +102,8 @@ class ComparisonResult:
     #: Change that is taken as none, as a share: 0.03; None where none was given.
     margin: float | None
     caveats: tuple[Caveat, ...]
+    #: All runs of one side ended before those of the other began.
+    apart_in_time: bool
     workloads: tuple[WorkloadChanges, ...]
-    #: Rows left out, as sentences.
+    #: Rows left out, runs unlike the others, and what verdicts allow for, as sentences.
     remarks: tuple[str, ...] = ()

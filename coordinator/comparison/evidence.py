@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.comparison_result import Basis
@@ -17,6 +18,8 @@ from osbench.coordinator.statistics.two_samples import Shifted, paired, pooled, 
 
 #: Runs a side from which each side says how much its own runs differ.
 _OWN_SPREAD = 3
+#: Runs a side from which ranks alone can tell sides apart at half the level.
+_RANKED = 5
 #: Degrees of freedom from which a spread of other runs counts as known: five runs of a kind.
 _KNOWN = 4
 
@@ -49,14 +52,39 @@ class Evidence:
         return Basis.TIME_BLOCKS
 
     @property
+    def by_rank(self) -> bool:
+        """Whether ranks of the runs are tested, too."""
+        enough = min(len(self.before), len(self.after)) >= _RANKED
+        return enough and self.basis is Basis.REPLICATES
+
+    @property
+    def apart_in_time(self) -> bool:
+        """Whether all runs of one side ended before those of the other began."""
+        if self.basis is Basis.PAIRS:
+            return False
+        first, second = ([run.summary for run in side] for side in (self.before, self.after))
+        return _ended_first(first, second) or _ended_first(second, first)
+
+    @property
     def grounds(self) -> str:
-        """The same as a sentence."""
+        """The same as a sentence, with what it cannot tell."""
+        if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
+            return self._grounds
+        return (
+            f"{self._grounds}. All runs of one side lie before those of the other: what changed"
+            " around the service in that time looks like a change of the service; `duel` lets both"
+            " take turns"
+        )
+
+    @property
+    def _grounds(self) -> str:
         before, after = count(len(self.before), "run"), count(len(self.after), "run")
         match self.basis:
             case Basis.PAIRS:
                 return f"{count(len(self.before), 'pair')} of runs made in turn"
             case Basis.REPLICATES:
-                return f"{before} before and {after} after: their own spread is what is tested with"
+                ranks = " and their ranks are" if self.by_rank else " is"
+                return f"{before} before and {after} after: their own spread{ranks} what is tested"
             case Basis.HISTORY:
                 return (
                     f"{before} before and {after} after, with the spread of"
@@ -89,7 +117,7 @@ class Evidence:
         if len(self.before) != 1 or len(self.after) != 1:
             return None
         found = [_estimate(side[0], key) for side in (self.before, self.after)]
-        if any(one is None or one.interval_ns is None for one in found):
+        if not all(map(_is_bounded, found)):
             return None
         (first, low_1, high_1), (second, low_2, high_2) = map(_logarithms, found)
         # each end takes the arms that point its way: Zou and Donner, Statistics in Medicine 27,
@@ -114,6 +142,15 @@ class Evidence:
         return sum(max(len(group) - 1, 0) for group in groups)
 
 
+def _ended_first(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> bool:
+    ends = [one.get("finished_at") for one in first]
+    begins = [one.get("started_at") for one in second]
+    if not all(ends) or not all(begins):
+        return False
+    # instants of one format and time zone are in the order of their text
+    return max(map(str, ends)) <= min(map(str, begins))
+
+
 def _estimate(run: ComparedRun, key: SeriesKey) -> BlockEstimate | None:
     workload = run.times.get(key.workload)
     if workload is None:
@@ -123,6 +160,11 @@ def _estimate(run: ComparedRun, key: SeriesKey) -> BlockEstimate | None:
         return None
     found = block_intervals(LatencyMatrix.from_dict(document), (key.percent,))
     return found.estimates[0] if found else None
+
+
+def _is_bounded(estimate: BlockEstimate | None) -> bool:
+    interval = estimate.interval_ns if estimate else None
+    return interval is not None and math.isfinite(interval[1])
 
 
 def _logarithms(estimate: BlockEstimate | None) -> tuple[float, float, float]:

@@ -33,7 +33,7 @@ from osbench.coordinator.results.workload_statistics import (
     WorkloadStatistics,
 )
 from osbench.coordinator.statistics.action_paths import NESTED
-from osbench.coordinator.statistics.block_intervals import block_intervals
+from osbench.coordinator.statistics.block_intervals import BlockIntervals, block_intervals
 from osbench.coordinator.statistics.histogram_times import times_of
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.statistics.percentiles import REPORTED
@@ -96,6 +96,8 @@ def percentile_key(percent: float) -> str:
 
 
 _NAMES = tuple(percentile_key(percent) for percent in REPORTED)
+#: Of durations that are not kept over time.
+_NO_BLOCKS: Mapping[str, Any] = {"ci_note": None, "blocks": 0, "block_s": 0.0}
 
 
 def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
@@ -272,15 +274,15 @@ def _timings(timings: Timings, ok: LatencyMatrix | None) -> dict[str, Any]:
 def _times(histogram: Histogram, over_time: LatencyMatrix | None) -> dict[str, Any]:
     if not histogram.count:
         empty = dict.fromkeys(("min", "mean", "max", *_NAMES))
-        return {"count": 0, **empty, "ci": dict.fromkeys(_NAMES), "blocks": 0, "block_s": 0.0}
+        return {"count": 0, **empty, "ci": dict.fromkeys(_NAMES), **_NO_BLOCKS}
     found = block_intervals(over_time) if over_time is not None else None
     bounds = [one.interval_ranks for one in found.estimates] if found else [None] * len(_NAMES)
     ranks = [rank(histogram.count, percent) for percent in REPORTED]
     # one pass over the counts for all of them
-    wanted = [place for pair in bounds if pair for place in (int(pair[0]), math.ceil(pair[1]))]
+    wanted = [place for pair in bounds if pair for place in _whole(pair)]
     values = iter(histogram.at_ranks(ranks + wanted))
     at = [next(values) / 1e9 for _ in ranks]
-    intervals = [[next(values) / 1e9, next(values) / 1e9] if pair else None for pair in bounds]
+    intervals = [_interval([next(values) / 1e9 for _ in _whole(pair)]) for pair in bounds]
     return {
         "count": histogram.count,
         "min": histogram.min / 1e9,
@@ -288,8 +290,27 @@ def _times(histogram: Histogram, over_time: LatencyMatrix | None) -> dict[str, A
         "max": histogram.max / 1e9,
         **dict(zip(_NAMES, at, strict=True)),
         "ci": dict(zip(_NAMES, intervals, strict=True)),
-        "blocks": found.blocks if found else 0,
-        "block_s": found.block_s if found else 0.0,
+        **(_blocks(found) if found else _NO_BLOCKS),
+    }
+
+
+def _whole(ranks: tuple[float, float] | None) -> list[int]:
+    """Ranks of samples that bound an interval; none above if it has no upper bound."""
+    if ranks is None:
+        return []
+    low, high = ranks
+    return [int(low)] if math.isinf(high) else [int(low), math.ceil(high)]
+
+
+def _interval(bounds: list[float]) -> list[float | None] | None:
+    return [bounds[0], bounds[1] if len(bounds) > 1 else None] if bounds else None
+
+
+def _blocks(found: BlockIntervals) -> dict[str, Any]:
+    return {
+        "ci_note": found.doubt.note if found.doubt else None,
+        "blocks": found.blocks,
+        "block_s": found.block_s,
     }
 
 

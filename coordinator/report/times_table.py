@@ -21,7 +21,8 @@ _COLUMNS = (
     ("max", "max", False),
     ("mean", "mean", False),
 )
-_DOUBT = "* too few iterations, or too short a load, to be sure of this percentile"
+#: Of percentiles without upper bound in a row that has others with both bounds.
+_MARK = "*"
 #: Least width of the column of names.
 _NAMES = 13
 
@@ -29,8 +30,8 @@ _NAMES = 13
 def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
     """The lines; a name that leaves no room for its times in `width` has a line of its own."""
     rows = [(name, _cells(times)) for name, times in _rows(workload)]
-    # the mark of doubt is outside the column, so that digits stay aligned
-    heads = ["count", *(f"{head} " if doubt else head for head, _, doubt in _COLUMNS)]
+    # the mark of an exception is outside the column, so that digits stay aligned
+    heads = ["count", *(f"{head} " if marked else head for head, _, marked in _COLUMNS)]
     columns = zip(heads, *(cells for _, cells in rows), strict=True)
     widths = [max(map(cell_len, column)) for column in columns]
     room = max(_NAMES, width - sum(widths) - len(widths))
@@ -40,8 +41,12 @@ def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
         if cell_len(name) > names:
             yield Text(name)
         yield Text(_line("" if cell_len(name) > names else name, names, cells, widths))
-    if _doubtful(workload):
-        yield Text(_DOUBT, style="italic")
+    notes = [(name, times.get("ci_note")) for name, times in _rows(workload)]
+    of, note = next((one for one in notes if one[1]), ("", None))
+    if note:
+        note = note if of == notes[0][0] else f"{of.strip()}: {note}"
+        marked = any(cell.endswith(_MARK) for _, cells in rows for cell in cells)
+        yield Text(f"{_MARK} {note}" if marked else note, style="italic")
 
 
 def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) -> str:
@@ -70,21 +75,22 @@ def _state_rows(name: str, timings: Mapping[str, Any]) -> Iterator[tuple[str, Ma
 
 
 def _cells(times: Mapping[str, Any]) -> list[str]:
-    return [count(times["count"]), *(_cell(times, key, doubt) for _, key, doubt in _COLUMNS)]
+    return [count(times["count"]), *(_cell(times, key, percent) for _, key, percent in _COLUMNS)]
 
 
 def _cell(times: Mapping[str, Any], key: str, is_percentile: bool) -> str:
     text = duration(times[key])
     if not is_percentile:
         return text
-    doubtful = times["count"] and times["ci"][key] is None
-    return f"{text}{'*' if doubtful else ' '}"
+    return f"{text}{_MARK if _is_exception(times, key) else ' '}"
 
 
-def _doubtful(workload: Mapping[str, Any]) -> bool:
-    return any(
-        times["count"] and times["ci"][key] is None
-        for _, times in _rows(workload)
-        for _, key, is_percentile in _COLUMNS
-        if is_percentile
-    )
+def _is_exception(times: Mapping[str, Any], key: str) -> bool:
+    if not times["count"] or _has_bounds(times, key):
+        return False
+    return any(_has_bounds(times, other) for _, other, percentile in _COLUMNS if percentile)
+
+
+def _has_bounds(times: Mapping[str, Any], key: str) -> bool:
+    interval = times["ci"][key]
+    return interval is not None and interval[1] is not None

@@ -83,6 +83,21 @@ def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
     return found
 
 
+def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[float, float]:
+    """The nanoseconds of a rank, from and to: equal where buckets tell ranks `apart` from it.
+
+    Where in a bucket its durations lie is not known. Taking them as evenly spread is right
+    enough, unless the bucket holds more than twice as many as there are ranks `apart`.
+    """
+    sums = np.cumsum(counts)
+    column = min(int(np.searchsorted(sums, rank)), len(sums) - 1)
+    if counts[column] > 2 * apart:
+        low, high = bounds_of(np.array([lowest + column]))
+        return float(low[0]), float(high[0])
+    value = float(latencies_at(counts, lowest, np.array([rank]))[0])
+    return value, value
+
+
 def percentiles_of(counts: Ints, lowest: int, percents: Sequence[float]) -> list[float]:
     """Percentiles in nanoseconds of the durations of some buckets; as `latencies_at`."""
     ranks = int(counts.sum()) * np.array(percents, np.float64) / 100

@@ -39,6 +39,14 @@ class Shifted:
             return 0.0 if self.by else 1.0
         return two_sided_p(self.by / self.error, self.freedom)
 
+    def findable(self, level: float, power: float = 0.8) -> float:
+        """The difference that a two-sided test of that level finds with that probability."""
+        deviates = quantile(1 - level / 2, self.freedom) + quantile(power, self.freedom)
+        # a standard deviation of few comes out too low
+        half = self.freedom / 2
+        low = math.exp(math.lgamma(half + 0.5) - math.lgamma(half)) / math.sqrt(half)
+        return deviates * self.error / low
+
     def equivalence_p(self, margin: float) -> float:
         """p-value of the difference being as great as `margin`, upwards or downwards."""
         if self.error <= 0:

@@ -49,8 +49,7 @@ class Queue:
         number = int((before_s + self.duration_s) * self.rate * 1.1) + 100
         arrivals = np.cumsum(random.exponential(1 / self.rate, number))
         services = random.exponential(slower / self.service_rate, number)
-        steps = np.concatenate(([0.0], np.cumsum(services[:-1] - np.diff(arrivals))))
-        latencies = steps - np.minimum.accumulate(steps) + services
+        latencies = lindley(arrivals, services)
         kept = (arrivals >= before_s) & (arrivals < before_s + self.duration_s)
         instants = ((arrivals[kept] - before_s) * 1e9).astype(np.int64)
         return instants, (latencies[kept] * 1e9).astype(np.int64)
@@ -60,6 +59,13 @@ class Queue:
         found = LatencyMatrix()
         found.add(*self.run(random, slower))
         return found
+
+
+def lindley(arrivals: Floats, services: Floats) -> Floats:
+    """Waiting time plus service time in a queue that begins empty (Lindley's recursion)."""
+    steps = np.concatenate(([0.0], np.cumsum(services[:-1] - np.diff(arrivals))))
+    found: Floats = steps - np.minimum.accumulate(steps) + services
+    return found
 
 
 def compared_run(

@@ -141,7 +141,7 @@ def _percentile_row(
         found=found,
         asked=f"at most {limit_text(most)}",
         ok=ok,
-        close=bool(ok and interval and interval[0] <= most <= interval[1]),
+        close=bool(ok and _contains(interval, most)),
         share=value / most if value is not None else None,
         basis=_interval_words(interval) if value is not None else "",
         key=key if is_main and key else "",
@@ -166,7 +166,7 @@ def _start_lag(
         found=time_text(value),
         asked=f"at most {limit_text(most)}",
         ok=bool(verdict["success"]),
-        close=bool(verdict["success"] and interval and interval[0] <= most <= interval[1]),
+        close=bool(verdict["success"] and _contains(interval, most)),
         share=value / most,
         basis=_interval_words(interval),
         key="start_lag" if percent == 99 else "",
@@ -209,9 +209,18 @@ def _mean(
     )
 
 
+def _contains(interval: Any, limit_s: float) -> bool:
+    if not interval:
+        return False
+    low, high = interval
+    return low <= limit_s and (high is None or limit_s <= high)
+
+
 def _interval_words(interval: Any) -> str:
     if not interval:
-        return "too few iterations for an interval"
+        return "no interval"
+    if interval[1] is None:
+        return f"at least {time_text(interval[0])} (95{NARROW}%), no upper bound"
     return f"95{NARROW}% interval {time_text(interval[0])} to {time_text(interval[1])}"
 
 

@@ -133,7 +133,10 @@ def _intervals(times: Mapping[str, Any]) -> list[list[Any]]:
     for key, share in _CURVE_KEYS:
         value, interval = times.get(key), (times.get("ci") or {}).get(key)
         if value is not None and times["count"] * (1 - share) >= _BEYOND:
-            bounds = [round(1e3 * bound, 4) for bound in interval] if interval else None
+            bounds = None
+            # without upper bound there is no bar to shade
+            if interval and interval[1] is not None:
+                bounds = [round(1e3 * bound, 4) for bound in interval]
             found.append([share, bounds, round(1e3 * value, 4)])
     return found
 

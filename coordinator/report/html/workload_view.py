@@ -40,6 +40,8 @@ from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 SHOWN = 20
 #: p95 at its worst counts as a finding from this multiple of its usual value on.
 _BURST = 1.6
+#: Events of a Poisson process of which 95 of 100 loads see one at least (the rule of three).
+_SEEN = 3
 _TEXT = 20_000
 _FOLDERS = re.compile(r'File "/[^"\n]*?/(site-packages|osbench|python3\.\d+)/')
 
@@ -123,6 +125,19 @@ class WorkloadView:
         """The criterion of a key figure; the one that failed before the others."""
         found = [row for row in self.criteria if row.key == key]
         return min(found, key=lambda row: (row.ok, not row.close), default=None)
+
+    @property
+    def interval_note(self) -> str:
+        """Why percentiles have no interval or no upper bound; "" if none of the times says it."""
+        notes = (times.get("ci_note") for _, _, times in self.times)
+        found = next((str(note) for note in notes if note), "")
+        return found[:1].upper() + found[1:]
+
+    @property
+    def seldom_s(self) -> float:
+        """Seconds between events that one load in twenty misses all of; 0 without intervals."""
+        times = self.facts.main_times
+        return float(times.get("blocks", 0) * times.get("block_s", 0.0)) / _SEEN
 
     @property
     def spoilt_s(self) -> float:

@@ -101,21 +101,46 @@ def test_a_sum_that_does_not_hold_is_shown_as_such():
     assert "9 !=  8 + " in file.getvalue()
 
 
-def test_no_footnote_where_every_percentile_is_sound():
+def times_text(**changed):
+    """The table of times of a workload whose service times are `changed`."""
     summary = to_json(run_report(rps_workload()))
     workload = summary["workloads"][0]
     ok = workload["latency"]["service"]["ok"]
-    sound = {**ok, "ci": {name: [ok[name], ok[name]] for name in ok["ci"]}}
+    sound = {**ok, "ci": {name: [ok[name], ok[name]] for name in ok["ci"]}, "ci_note": None}
     empty = {**sound, "count": 0}
-    states = {"ok": sound, "failed": empty, "timed_out": empty}
-    workload["latency"] = {"service": states, "response": states}
+    states = {"ok": {**sound, **changed}, "failed": empty, "timed_out": empty}
+    workload["latency"] = {"service": states, "response": {**states, "ok": sound}}
     workload["actions"] = {}
-    workload["start_lag"] = sound
     file = io.StringIO()
+    render(summary, Console(file=file, width=100))
+    return file.getvalue(), sound["ci"]
 
-    render(summary, Console(file=file, width=80))
 
-    assert "too few" not in file.getvalue()
+def test_percentiles_with_both_bounds_have_no_mark_and_no_footnote():
+    text, _ = times_text()
+
+    assert "*" not in text
+    assert "bound" not in text
+
+
+def test_a_percentile_without_upper_bound_is_marked_among_others_that_have_one():
+    _, bounds = times_text()
+
+    text, _ = times_text(ci={**bounds, "p99": [0.1, None]}, ci_note="no upper bound of p99: so")
+
+    (marked,) = [line for line in text.splitlines() if "ms*" in line]
+    assert "service time" in marked
+    assert marked.count("*") == 1
+    assert "* no upper bound of p99: so" in text
+
+
+def test_a_row_without_any_interval_has_no_marks_and_the_reason_once():
+    _, bounds = times_text()
+
+    text, _ = times_text(ci=dict.fromkeys(bounds), ci_note="no intervals: too short")
+
+    assert "*" not in text
+    assert text.count("no intervals: too short") == 1
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,16 @@ def test_equivalence_needs_an_interval_within_the_margin():
     assert Shifted(by=0.2, error=0.002, freedom=8).equivalence_p(0.03) > 0.99
 
 
+def test_a_difference_that_is_findable_is_found_in_80_of_100_cases():
+    random = np.random.default_rng(5)
+    known = Shifted(by=0.0, error=math.sqrt(2 / 8), freedom=14)
+
+    shift = known.findable(0.05)
+
+    found = [welch(random.normal(0, 1, 8), random.normal(shift, 1, 8)).p < 0.05 for _ in range(500)]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.05)
+
+
 def test_holm_multiplies_the_least_p_value_by_their_number_and_keeps_the_order():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0]

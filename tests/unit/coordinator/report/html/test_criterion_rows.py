@@ -47,6 +47,17 @@ def test_each_limit_of_a_percentile_is_a_row(tmp_path: Path) -> None:
     assert (other.key, other.limit_s) == ("", None)
 
 
+def test_a_limit_above_an_interval_without_upper_bound_is_close(tmp_path: Path) -> None:
+    limit = {"p": 99, "max_s": 0.15, "of": "response"}
+    workload = first(tmp_path, {"percentile": limit}, verdict("percentile", ""))
+    workload.summary["latency"]["response"]["ok"]["ci"]["p99"] = [0.12, None]
+
+    (row,) = criterion_rows(workload)
+
+    assert row.close
+    assert row.basis == "at least 120\u202fms (95\u202f%), no upper bound"
+
+
 def test_a_limit_within_the_interval_is_close(tmp_path: Path) -> None:
     limit = {"p": 99, "max_s": 0.15, "of": "response"}
     workload = first(tmp_path, {"percentile": limit}, verdict("percentile", ""))

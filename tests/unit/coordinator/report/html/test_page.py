@@ -158,6 +158,22 @@ def test_all_three_times_with_their_intervals_are_there(tmp_path: Path) -> None:
     for name in ("Response time", "Service time", "Start lag"):
         assert name in html
     assert "from due to end" in html
+    assert "Below each percentile its 95\u202f% interval." in html
+
+
+def test_why_a_percentile_has_no_upper_bound_stands_once(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    times = facts.summary["workloads"][0]["latency"]
+    for kind in ("response", "service"):
+        times[kind]["ok"]["ci"]["p99"] = [0.1, None]
+        times[kind]["ok"]["ci_note"] = "no upper bound of p99: too few moments"
+        times[kind]["ok"].update(blocks=40, block_s=3.0)
+
+    html = render_report(facts)
+
+    assert html.count("No upper bound of p99: too few moments.") == 1
+    assert html.count('<div class="ci">at least</div>') == 2
+    assert "do not allow for trouble rarer than every 40\u202fs: this load may have missed" in html
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""Single runs that are unlike the others of their side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from osbench.coordinator.comparison.comparison_result import Basis
+from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.run_series import SeriesKey, log_values
+
+#: Runs a side from which two that agree show a third to be odd.
+_FEWEST = 3
+#: Standard deviations of the other runs, and share, from which a run is odd in a percentile.
+_DEVIATIONS, _SHARE = 6.0, 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddRun:
+    """A run that is odd in half of the percentiles or more."""
+
+    run_id: str
+    #: The percentile in which it is most so, and how many times the median of its side that is.
+    label: str
+    ratio: float
+
+
+def odd_runs(evidence: Evidence, keys: Sequence[SeriesKey]) -> list[OddRun]:
+    """Odd runs of both sides; none of pairs, where a difference tells nothing of one run."""
+    sides = (evidence.before, evidence.after)
+    if evidence.basis is Basis.PAIRS or min(map(len, sides)) < _FEWEST or not keys:
+        return []
+    apart = [np.array([log_values(side, key) for key in keys]).T for side in sides]
+    apart = [one - np.median(one, axis=0) for one in apart]
+    found = []
+    for number, side in enumerate(sides):
+        other = apart[1 - number]
+        for at, run in enumerate(side):
+            rest = np.concatenate([np.delete(apart[number], at, axis=0), other])
+            # each side has given one of its numbers to its median
+            spread = np.sqrt((rest**2).sum(axis=0) / max(len(rest) - 2, 1))
+            own = np.abs(apart[number][at])
+            if np.mean((own > _DEVIATIONS * spread) & (own > math.log1p(_SHARE))) >= 0.5:
+                most = int(own.argmax())
+                found.append(
+                    OddRun(
+                        run_id=run.run_id,
+                        label=f"p{keys[most].percent:g} of"
+                        f" {keys[most].action or keys[most].workload}",
+                        ratio=math.exp(float(apart[number][at][most])),
+                    )
+                )
+    return found
