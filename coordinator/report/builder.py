@@ -10,7 +10,8 @@ from typing import Any
 from osbench.common.task import Task
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import exit_code
-from osbench.coordinator.report.load_bounds import GENERATOR, load_bounds
+from osbench.coordinator.report.findings.load_bounds import GENERATOR, load_bounds
+from osbench.coordinator.report.findings.observations import observations
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.requests.requests_summary import false_bodies, other_clients
@@ -76,6 +77,7 @@ class ReportBuilder:
         notes += failed_hooks
         notes += left_behind(self.run_id, end.left_behind)
         notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
+        notes += [f"{name}: {said}" for name, one in named for said in observations(one)]
         notes += [
             f"{name}: {said}"
             for name, one in named

@@ -19,6 +19,7 @@ from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import instant
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
+from osbench.coordinator.report.findings.own_lateness import own_lateness
 from osbench.coordinator.report.run_report import RunReport
 from osbench.coordinator.report.staircase.stage_steps import staircase_json
 from osbench.coordinator.results.error_groups import ErrorGroup
@@ -141,6 +142,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
             for name, (held, failed) in statistics.checks.items()
         },
         "offered": dataclasses.asdict(outcome.offered),
+        "own_lateness": own_lateness(outcome),
         "bounds": [dataclasses.asdict(bound) for bound in outcome.bounds],
         "throughput": _throughput(statistics),
         "tracing": dataclasses.asdict(outcome.tracing),

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.report.findings.own_lateness import lateness_note
 from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Columns: heading, key, whether it is a percentile.
@@ -23,13 +24,17 @@ _COLUMNS = (
 )
 #: Of percentiles without upper bound in a row that has others with both bounds.
 _MARK = "*"
+#: Of percentiles that hold lateness of the generator.
+_LATE = "~"
 #: Least width of the column of names.
 _NAMES = 13
 
 
 def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
     """The lines; a name that leaves no room for its times in `width` has a line of its own."""
-    rows = [(name, _cells(times)) for name, times in _rows(workload)]
+    own = workload.get("own_lateness") or {}
+    late = {f"{own['of']} time": own} if own else {}
+    rows = [(name, _cells(times, late.get(name, {}))) for name, times in _rows(workload)]
     # the mark of an exception is outside the column, so that digits stay aligned
     heads = ["count", *(f"{head} " if marked else head for head, _, marked in _COLUMNS)]
     columns = zip(heads, *(cells for _, cells in rows), strict=True)
@@ -47,6 +52,8 @@ def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
         note = note if of == notes[0][0] else f"{of.strip()}: {note}"
         marked = any(cell.endswith(_MARK) for _, cells in rows for cell in cells)
         yield Text(f"{_MARK} {note}" if marked else note, style="italic")
+    if own_note := lateness_note(workload):
+        yield Text(f"{_LATE} {own_note}", style="italic")
 
 
 def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) -> str:
@@ -74,14 +81,17 @@ def _state_rows(name: str, timings: Mapping[str, Any]) -> Iterator[tuple[str, Ma
             yield f"{indent}  {state.replace('_', ' ')}", timings[state]
 
 
-def _cells(times: Mapping[str, Any]) -> list[str]:
-    return [count(times["count"]), *(_cell(times, key, percent) for _, key, percent in _COLUMNS)]
+def _cells(times: Mapping[str, Any], late: Mapping[str, Any]) -> list[str]:
+    cells = [_cell(times, key, percent, late) for _, key, percent in _COLUMNS]
+    return [count(times["count"]), *cells]
 
 
-def _cell(times: Mapping[str, Any], key: str, is_percentile: bool) -> str:
+def _cell(times: Mapping[str, Any], key: str, is_percentile: bool, late: Mapping[str, Any]) -> str:
     text = duration(times[key])
     if not is_percentile:
         return text
+    if late.get(key) is not None:
+        return f"{text}{_LATE}"
     return f"{text}{_MARK if _is_exception(times, key) else ' '}"
 
 

@@ -88,7 +88,7 @@ def is_open_load(offered: Mapping[str, Any]) -> bool:
 class Bound:
     """A reason why a load was not the one asked for, or was not measured as it was."""
 
-    #: A key of the table in `osbench.coordinator.report.load_bounds`.
+    #: A key of the table in `osbench.coordinator.report.findings.load_bounds`.
     cause: str
     #: Whose it is: "generator", "service" or "task".
     fault: str

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from osbench.common.masking import mask, mask_url
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.report.findings.own_lateness import lateness_note
 from osbench.coordinator.report.html.criterion_rows import CriterionRow, criterion_rows
 from osbench.coordinator.report.html.inline_graphics import (
     SPARK_BINS,
@@ -131,6 +132,12 @@ class WorkloadView:
         """Why percentiles have no interval or no upper bound; "" if none of the times says it."""
         notes = (times.get("ci_note") for _, _, times in self.times)
         found = next((str(note) for note in notes if note), "")
+        return found[:1].upper() + found[1:]
+
+    @property
+    def lateness_note(self) -> str:
+        """Which percentiles hold lateness of the generator; "" if none does."""
+        found = lateness_note(self.facts.summary) if self.facts.summary.get("latency") else ""
         return found[:1].upper() + found[1:]
 
     @property

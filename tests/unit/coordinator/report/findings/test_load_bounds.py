@@ -11,7 +11,7 @@ import pytest
 
 from helpers.sample_reports import constant_workload, rps_workload
 from osbench.common.protocol.blocks import Failure
-from osbench.coordinator.report.load_bounds import load_bounds
+from osbench.coordinator.report.findings.load_bounds import load_bounds
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Bound, Offered
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
