@@ -52,6 +52,15 @@ def too_few(traces: int, slow: int) -> str:
     )
 
 
+def no_verdict(odd: str, other: str) -> str:
+    """The sentence if the clock of the host `odd` could not be corrected."""
+    return (
+        f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
+        " call, so it is not known what happened when on these hosts; synchronize their clocks"
+        " (NTP) and run again."
+    )
+
+
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
     """A note if incomplete traces were compared, else ""."""
     if not incomplete:
