@@ -12,7 +12,6 @@ from osbench.coordinator.formatting import plain
 from osbench.coordinator.traces.analysis.bands import (
     Band,
     BandExample,
-    Middle,
     compare,
     exemplar,
     exemplars,
@@ -28,6 +27,7 @@ from osbench.coordinator.traces.analysis.quantiles import (
     usable,
 )
 from osbench.coordinator.traces.analysis.sentences import gaps, no_verdict, too_few, why_slow
+from osbench.coordinator.traces.analysis.slow_causes import Middle
 from osbench.coordinator.traces.model.clock_skew import Clocks
 
 _SHOWN = 10
