@@ -16,6 +16,7 @@ from osbench.coordinator.traces.analysis.bands import (
     exemplar,
     exemplars,
 )
+from osbench.coordinator.traces.analysis.coverage import is_ours
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import (
     LEAST,
@@ -26,7 +27,13 @@ from osbench.coordinator.traces.analysis.quantiles import (
     slow_bands,
     usable,
 )
-from osbench.coordinator.traces.analysis.sentences import gaps, no_verdict, too_few, why_slow
+from osbench.coordinator.traces.analysis.sentences import (
+    UNANSWERED,
+    gaps,
+    no_verdict,
+    too_few,
+    why_slow,
+)
 from osbench.coordinator.traces.analysis.slow_causes import Middle
 from osbench.coordinator.traces.model.clock_skew import Clocks
 
@@ -164,7 +171,18 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     )
     band = answer.described_band
     sentence = why_slow(band) if band else too_few(len(near), len(cut(near, LEAST, 100)))
-    return replace(answer, sentence=sentence + gaps(answer.gaps, rows))
+    sentence += gaps(answer.gaps, rows)
+    if _is_unanswered(features, np.concatenate((ok, failed))):
+        sentence += UNANSWERED
+    return replace(answer, sentence=sentence)
+
+
+def _is_unanswered(features: Features, rows: Ints) -> bool:
+    """Whether all work of some traces is osbench's own."""
+    inside = np.zeros(len(features), bool)
+    inside[rows] = True
+    places = np.unique(features.place[inside[features.rows()]]).tolist()
+    return all(is_ours(features.keys[features.places[at][0]].who) for at in places)
 
 
 def members(features: Features, band: str) -> frozenset[str]:

@@ -33,6 +33,13 @@ def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterab
 
 def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
     """Notes on parts that are missing from the traces or were left out."""
+    if coverage.unanswered:
+        yield (
+            f"no service wrote a span into any of {count(coverage.traces, 'trace')}. Look at"
+            " enabled, hmac_keys (the deployment's profiler_hmac_key must be among them) and"
+            " connection_string in [profiler] of the services, and whether OSProfiler is in their"
+            " pipelines; `osbench-coord deployment check` asks each of them for a span"
+        )
     if coverage.incomplete:
         yield (
             f"{count(coverage.incomplete)} of {count(coverage.traces, 'trace')} incomplete:"

@@ -75,6 +75,13 @@ def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
     )
 
 
+#: A note if the compared traces have no time of a service.
+UNANSWERED = (
+    " There are no spans of services: their time counts for the steps that asked them"
+    " (`osbench-coord deployment check` says which service writes none)."
+)
+
+
 def words(key: SpanKey) -> str:
     """A key as part of a sentence."""
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
