@@ -28,6 +28,8 @@ class Connection:
     keyring: Keyring
     #: The server and the workers are this run's own.
     local: bool
+    #: The broker, where it is not that Redis.
+    other_broker: str = ""
     #: Raises where something of our own has died.
     check: Callable[[], None]
     #: The run can be resumed from now on, with the directory given.
@@ -73,6 +75,7 @@ def connected(
         yield Connection(
             redis_url=url,
             broker_url=conf.messaging.broker_url or url,
+            other_broker=conf.messaging.broker_url,
             keyring=shared,
             local=False,
             check=_nothing_of_ours,

@@ -55,7 +55,7 @@ def snapshot(**fields: object) -> Snapshot:
     """A workload under load."""
     usual: dict[str, object] = {"workload": 0, "name": "A.b", "phase": "running", "elapsed_s": 3.0}
     usual |= {"planned": 100, "settled": 40, "ok": 39, "failed": 1, "busy": 2, "workers": 1}
-    return Snapshot(**{**usual, "away": False, **fields})  # type: ignore[arg-type]
+    return Snapshot(**{**usual, "away": "", **fields})  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

@@ -13,9 +13,9 @@ from helpers.memberships import handle
 from osbench.common.errors import StoreAway, StoreLost
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import LeaveReason
-from osbench.coordinator.run import load_loop
 from osbench.coordinator.run.load_loop import LoadLoop
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.transport import outages
 from osbench.coordinator.transport.receiver import Arrival
 
 
@@ -137,7 +137,7 @@ def test_redis_that_is_away_for_longer_than_patience_ends_the_run():
 
 def test_the_report_tells_how_long_redis_was_away_in_one_sentence(monkeypatch):
     desk = Desk()
-    monkeypatch.setattr(load_loop, "OUTAGE_S", 0.0)
+    monkeypatch.setattr(outages, "OUTAGE_S", 0.0)
     turns = iter([False] * 30)
     desk.workload.finished = lambda: next(turns, True)
     desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
