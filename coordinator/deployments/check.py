@@ -14,6 +14,7 @@ import requests
 from keystoneauth1 import session
 from keystoneauth1.identity import generic
 
+from osbench.common.causes import of_proxy, proxy_of
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
 from osbench.common.protocol import redis_client
@@ -91,7 +92,9 @@ def _reason(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, trail = lines[0].partition(": HTTP")
     cause = _ERRNO.search(trail)
-    return f"{head}: {cause[1]}" if cause else head if pool else lines[0]
+    if cause:
+        return f"{head}: {of_proxy(proxy_of(error), cause[1])}"
+    return head if pool else lines[0]
 
 
 def _services(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
@@ -115,7 +118,8 @@ def _service(name: str, address: str, key: str | None, store: Any, timeout_s: fl
             said = f"responds with {answer.status_code}"
     except requests.RequestException as error:
         cause = _ERRNO.search(str(error))
-        detail = f"does not respond: {cause[1] if cause else type(error).__name__}"
+        why = of_proxy(proxy_of(error), cause[1] if cause else type(error).__name__)
+        detail = f"does not respond: {why}"
         return Finding(subject=subject, ok=False, detail=detail)
     if store is None:
         return Finding(subject=subject, ok=True, detail=said)
