@@ -32,6 +32,8 @@ class Connection:
     other_broker: str = ""
     #: Raises where something of our own has died.
     check: Callable[[], None]
+    #: Adds what is known of a server of our own to the error that ends the run.
+    explained: Callable[[BaseException], BaseException] = lambda error: error
     #: The run can be resumed from now on, with the directory given.
     keep_in: Callable[[Path], None] = lambda _: None
 
@@ -97,5 +99,6 @@ def connected(
             keyring=local.keyring,
             local=True,
             check=local.check,
+            explained=local.explained,
             keep_in=local.keep_in,
         )
