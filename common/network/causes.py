@@ -16,24 +16,16 @@ def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -
     whole URLs, so similar failures would not be grouped. What was raised `from None` has no cause.
     `proxies` are those that the request was given beside the environment's.
     """
-    proxy = failed_proxy(error, proxies)
-    while (inner := _cause(error)) is not None:
+    proxy = ""
+    while True:
+        if isinstance(error, ProxyError) and error.request is not None:
+            proxy = proxy_of(str(error.request.url), proxies)
+        inner = _cause(error)
+        if inner is None:
+            break
         error = inner
     text = str(error) or type(error).__name__
     return no_connection(proxy, text) if proxy else text
-
-
-def failed_proxy(error: BaseException, proxies: Mapping[str, str] | None = None) -> str:
-    """URL of the proxy that took no connection; "" if the error is of something else.
-
-    `proxies` are those that the request was given beside the environment's.
-    """
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ProxyError) and cause.request is not None:
-            return proxy_of(str(cause.request.url), proxies)
-        cause = _cause(cause)
-    return ""
 
 
 def _cause(error: BaseException) -> BaseException | None:

@@ -16,14 +16,13 @@ from keystoneauth1.identity import generic
 
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
-from osbench.common.network.causes import failed_proxy
-from osbench.common.network.environment_proxy import no_connection
+from osbench.common.network.causes import root_cause
 from osbench.common.protocol import redis_client
 from osbench.coordinator.deployments.service_check import check_services
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 
 _AT_ONCE = 8
-_ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
+_ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +90,12 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 def _reason(error: Exception) -> str:
     """The first line of an error, without the connection pools that requests mentions."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    head, pool, trail = lines[0].partition(": HTTP")
-    cause = _ERRNO.search(trail)
-    if cause:
-        return f"{head}: {_of_proxy(error, cause[1])}"
-    return head if pool else lines[0]
+    head, pool, _ = lines[0].partition(": HTTP")
+    return f"{head}: {_cause(error)}" if pool else lines[0]
 
 
-def _of_proxy(error: Exception, why: str) -> str:
-    """A reason, with the proxy if that is what failed."""
-    proxy = failed_proxy(error)
-    return no_connection(proxy, why) if proxy else why
+def _cause(error: Exception) -> str:
+    return _ERRNO.sub("", root_cause(error))
 
 
 def _services(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
@@ -124,10 +118,7 @@ def _service(name: str, address: str, key: str | None, store: Any, timeout_s: fl
         ) as answer:
             said = f"responds with {answer.status_code}"
     except requests.RequestException as error:
-        cause = _ERRNO.search(str(error))
-        why = _of_proxy(error, cause[1] if cause else type(error).__name__)
-        detail = f"does not respond: {why}"
-        return Finding(subject=subject, ok=False, detail=detail)
+        return Finding(subject=subject, ok=False, detail=f"does not respond: {_cause(error)}")
     if store is None:
         return Finding(subject=subject, ok=True, detail=said)
     seen_s = first_spans(store, {"": base_id}, {"": time.monotonic()}).get("")

@@ -62,8 +62,8 @@ class Outages:
         """Note a server that did not answer."""
         server = _server(error)
         if server not in self._away:
-            until = "run what they have" if server.is_broker else "go on while their lease lasts"
-            LOG.warning("%s; workers %s", error, until)
+            lasts = "work" if server.is_broker else "lease"
+            LOG.warning("%s; workers go on for as long as their %s lasts", error, lasts)
             self._away[server] = time.monotonic()
 
     def lose_patience(self, error: StoreAway) -> None:
