@@ -12,6 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import requests.utils
 
+from osbench.common.masking import names_secret
 from osbench.worker.http import addresses
 
 #: Keyword arguments of `requests.request` that are supported here.
@@ -164,7 +165,9 @@ class OutgoingRequest:
         if addresses.host(location) != addresses.host(self.url):
             dropped |= self._private
         if _origin_changes(self.url, location):
+            # what opens one host is not told to another
             dropped.add("authorization")
+            dropped |= {name.lower() for name, _ in self.fields if names_secret(name)}
         self.fixed = [(name, v) for name, v in self.fields if name.lower() not in dropped]
         self.own = []
         self.url = location

@@ -11,6 +11,7 @@ import requests
 import urllib3.exceptions
 from requests.cookies import RequestsCookieJar
 
+from osbench.common.masking import names_secret
 from osbench.common.network.causes import root_cause
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
@@ -142,9 +143,14 @@ class _Session(requests.Session):
         self, prepared_request: requests.PreparedRequest, response: requests.Response
     ) -> None:
         super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
-        if addresses.host(str(prepared_request.url)) != addresses.host(str(response.url)):
-            for name in self.private & {n.lower() for n in prepared_request.headers}:
-                del prepared_request.headers[name]
+        headers = prepared_request.headers
+        there, here = str(prepared_request.url), str(response.url)
+        if addresses.host(there) != addresses.host(here):
+            for name in self.private & {n.lower() for n in headers}:
+                del headers[name]
+        if self.should_strip_auth(here, there):  # type: ignore[no-untyped-call] # its stub
+            for name in [name for name in headers if names_secret(name)]:
+                del headers[name]
 
 
 def _read(

@@ -189,6 +189,21 @@ def test_through_a_proxy_redirects_are_followed_alike(server, monkeypatch, code)
     assert "x-osbench-iteration" not in seen[1].headers
 
 
+@pytest.mark.parametrize("in_loop", [True, False])
+@pytest.mark.parametrize("way", ["own", "requests"])
+def test_what_opens_one_host_is_not_told_to_another(server, in_loop, way):
+    secrets = {"X-Auth-Token": "t", "X-Api-Key": "k", "Authorization": "Bearer t", "Cookie": "a=b"}
+    clients = Clients([], in_loop=in_loop)
+    # requests is taken for URLs with a user
+    base = server.url if way == "own" else server.url.replace("://", "://u:p@")
+
+    clients.status("GET", f"{base}/to?code=302&url={server.elsewhere}/a", OWN, {"headers": secrets})
+
+    first, second = server.taken()
+    assert set(map(str.lower, secrets)) <= set(first.headers)
+    assert not set(map(str.lower, secrets)) & set(second.headers)
+
+
 @contextmanager
 def no_file_left() -> Iterator[None]:
     """This process can open no file."""
