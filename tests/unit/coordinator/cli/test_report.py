@@ -277,6 +277,31 @@ def stored(tmp_path: Path) -> Iterator[StoredRun]:
     yield stored_run(tmp_path / "data", [row(1, ended=5)])
 
 
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="no /proc of Linux")
+def test_a_folder_that_takes_no_file_is_refused_before_a_run() -> None:
+    # root may write everywhere, says its mode
+    page = Export(Plugins().get("exporter", "json")({}), "/proc/x.json", exact=True)
+
+    with pytest.raises(UsageError, match=r"^cannot write (to )?/proc"):
+        page.check()
+
+
+def test_an_export_that_failed_is_in_the_notes_and_the_exit_code(
+    stored: StoredRun, tmp_path: Path
+) -> None:
+    exports = RunExports([Export(Watching(), str(tmp_path))], stored.directory, lambda _: None)
+    well = {**stored.summary, "exit_code": 0, "notes": ["before"]}
+
+    summary = exports.write(well)
+    failed = exports.write({**well, "exit_code": 1})
+
+    assert (summary["exit_code"], failed["exit_code"]) == (5, 1)
+    before, said = summary["notes"]
+    assert before == "before"
+    assert said.startswith("export watching failed: the exporter watching raises RuntimeError")
+    assert stored.directory.read("summary.json") == failed
+
+
 def test_a_failing_export_is_a_warning(
     stored: StoredRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
