@@ -50,6 +50,8 @@ _MORE_ON_ERRORS = (
     "tracebacks: osbench-coord results RUN --errors; printed and logged: osbench-coord logs RUN"
 )
 _HOSTS = 4
+#: Lines of a log that a note shows.
+_NOTE_LINES = 16
 _LOST = 6
 
 
@@ -64,7 +66,7 @@ def render(summary: Mapping[str, Any], console: Console) -> None:
         _render_workload(workload, number, console)
     _show(console, Text())
     for note in summary["notes"]:
-        _show(console, Text(f"Note: {plain(note, 1000)}"))
+        _show(console, Text(f"Note: {_lines_of(note)}"))
     code = summary["exit_code"]
     style = "bold green" if code == 0 else "bold red"
     _show(console, Text(f"Exit code {code}: {summary['exit_meaning']}", style=style))
@@ -105,6 +107,15 @@ def _show_grid(console: Console, lines: Iterable[Line]) -> None:
     for label, text in lines:
         grid.add_row(label, text)
     _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
+
+
+def _lines_of(note: str) -> str:
+    """A note in one line, but for one that has the last lines of a log."""
+    first, *others = note.strip().splitlines() or [""]
+    if not first.endswith("of its log:"):
+        others = []
+    # indented, so that no line of a log looks like one of the report
+    return "\n   ".join(plain(line, 1000) for line in [first, *others[:_NOTE_LINES]])
 
 
 def _show(console: Console, what: Any) -> None:

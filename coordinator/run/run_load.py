@@ -111,10 +111,12 @@ class RunLoad:
             again = self._kept(error)
             for workload in self.workloads:
                 workload.abandon(resumable=again)
-            self._broken = f"the run could not go on: {error}"
+            told = str(self._services.explained(error))
+            self._broken = f"the run could not go on: {told}"
             if again:
                 self.cut_off = error
-                self._broken += f"; {self._ways_on()}"
+                between = "\n" if "\n" in told else "; "
+                self._broken += f"{between}{self._ways_on()}"
             LOG.error("%s", self._broken)
         self._add_never_begun()
 

@@ -110,6 +110,8 @@ class RunServices:
     limits: Limits
     #: Raises where a server or worker of local mode has died.
     check: Callable[[], None]
+    #: Adds what is known of a server of local mode to the error that ends the run.
+    explained: Callable[[BaseException], BaseException]
 
 
 def open_services(
@@ -148,4 +150,5 @@ def open_services(
             patience_s=conf.messaging.patience_s,
         ),
         check=connection.check,
+        explained=connection.explained,
     )

@@ -79,6 +79,17 @@ def test_foreign_text_can_neither_steer_the_terminal_nor_act_as_markup():
     assert "GatewayTimeout: \\x1b[2J[red]gone[/red] (first" in file.getvalue()
 
 
+def test_a_note_ends_with_the_last_lines_of_a_log_and_no_other_has_more_than_one():
+    died = (
+        "the private server was killed by SIGKILL; the last lines of its log:\n  9:M # OOM\n  \x1b"
+    )
+
+    told = text_of(run_report(constant_workload(), notes=(died, "an error\nExit code 0: all well")))
+
+    assert "of its log:\n   9:M # OOM\n   \\x1b\nNote: an error\n" in told
+    assert "all well" not in told
+
+
 def test_more_errors_than_fit_are_summed():
     summary = to_json(run_report(rps_workload()))
     error = summary["workloads"][0]["errors"][0]
