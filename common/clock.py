@@ -56,7 +56,7 @@ def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> Clo
         if best is not None and time.monotonic() > deadline:
             break
         before = time.monotonic_ns()
-        with reached():
+        with reached(client):
             seconds, micros = client.time()
         after = time.monotonic_ns()
         found = ClockOffset(

@@ -77,6 +77,15 @@ class StoreAway(OsbenchError):
 
     exit_code = 3
 
+    def __init__(self, text: str, *, server: str = "Redis") -> None:
+        """`server` names what did not answer, with its address."""
+        super().__init__(text)
+        self.server = server
+
+
+class BrokerAway(StoreAway):
+    """The broker, which is not the Redis of the run, did not take a message."""
+
 
 class StoreLost(OsbenchError):
     """Redis or the broker was away for so long that the run ends; it can be resumed."""

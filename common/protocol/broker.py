@@ -180,7 +180,7 @@ def forget(client: Client, incarnation: str) -> None:
 
     There is a queue in Redis only where Redis is the broker. Raises StoreAway, StoreError.
     """
-    with reached():
+    with reached(client):
         pipe = client.pipeline(transaction=False)
         pipe.delete(
             redis_keys.worker(incarnation),
@@ -197,6 +197,6 @@ def repair(client: Client, incarnation: str) -> None:
     Raises StoreAway, StoreError.
     """
     key = redis_keys.PREFIX + redis_keys.queue(incarnation)
-    with reached():
+    with reached(client):
         if client.type(key) not in (b"list", b"none"):
             client.delete(key)

@@ -74,23 +74,46 @@ def connect(url: str, timeout_s: float) -> Client:
 
 
 @contextmanager
-def reached(url: str = "") -> Iterator[None]:
-    """Translate redis-py's errors: StoreError where the server refuses access, else StoreAway."""
-    where = f"Redis at {shown(url)}" if url else "Redis"
+def reached(server: Client | str) -> Iterator[None]:
+    """Translate redis-py's errors: StoreError where the server refuses access, else StoreAway.
+
+    Messages name the `server`: a client, or an address.
+    """
     try:
         yield
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
-        raise StoreError(f"{where} refuses access ({error}): {_remedy(error)}") from None
+        raise StoreError(f"{named(server)} refuses access ({error}): {_remedy(error)}") from None
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-        raise StoreAway(f"{where} does not answer: {error}") from None
+        raise _away(server, f"does not answer: {error}") from None
     except redis.exceptions.InvalidResponse:
         # what it said is of another protocol: TLS, HTTP
-        raise StoreAway(f"{where} {_ANOTHER_PROTOCOL}") from None
+        raise _away(server, _ANOTHER_PROTOCOL) from None
     except redis.ResponseError as error:
         text = str(error).rpartition(_OF_PIPELINE)[2]
         if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
-            raise StoreAway(f"{where} cannot serve now: {text}") from None
-        raise StoreError(f"{where}: {text}") from None
+            raise _away(server, f"cannot serve now: {text}") from None
+        raise StoreError(f"{named(server)}: {text}") from None
+
+
+def _away(server: Client | str, how: str) -> StoreAway:
+    return StoreAway(f"{named(server)} {how}", server=named(server))
+
+
+def named(server: Client | str) -> str:
+    """A server in messages, without user and password."""
+    return f"Redis at {shown(server if isinstance(server, str) else _address(server))}"
+
+
+def _address(client: Client) -> str:
+    """The address of the server of a client, without user and password."""
+    pool = client.connection_pool
+    how = pool.connection_kwargs
+    if "path" in how:
+        return f"unix://{how['path']}"
+    scheme = "rediss" if issubclass(pool.connection_class, redis.SSLConnection) else "redis"
+    host = str(how.get("host", "localhost"))
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}:{how.get('port', 6379)}/{how.get('db') or 0}"
 
 
 def _remedy(error: redis.RedisError) -> str:
@@ -153,7 +176,7 @@ def _address_remedy(url: str, error: StoreAway) -> str:
 
 def server_run_id(client: Client) -> str:
     """The server's run id, which changes when it restarts. Raises StoreAway, StoreError."""
-    with reached():
+    with reached(client):
         return str(client.info("server")["run_id"])
 
 

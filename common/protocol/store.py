@@ -78,7 +78,7 @@ def read_records(client: Client, keys: Sequence[str]) -> list[bytes | None]:
     """
     if not keys:
         return []
-    with reached():
+    with reached(client):
         pipe = client.pipeline(transaction=False)
         for key in keys:
             pipe.getrange(key, 0, RECORD_BYTES)
@@ -107,7 +107,7 @@ class RedisStore:
 
     def tend(self) -> int:
         results = self._key("results")
-        with reached():
+        with reached(self._client):
             turn = self._turn()
             if not self._usable(results):
                 pipe = self._client.pipeline(transaction=True)
@@ -148,7 +148,7 @@ class RedisStore:
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
         results = self._key("results")
-        with reached():
+        with reached(self._client):
             # added first: what is lost between the two commands leaves a copy more, not none
             pipe = self._client.pipeline(transaction=False)
             pipe.xadd(results, {b"d": entry}, nomkstream=True)
@@ -160,7 +160,7 @@ class RedisStore:
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
         key = self._key("results")
-        with reached():
+        with reached(self._client):
             try:
                 answer = cast(Any, self._client.xread({key: "0"}, count=limit, block=block))
             except redis.ResponseError as error:
@@ -176,7 +176,7 @@ class RedisStore:
     def delete(self, ids: Sequence[str]) -> None:
         if not ids:
             return
-        with reached():
+        with reached(self._client):
             try:
                 self._client.xdel(self._key("results"), *ids)
             except redis.ResponseError as error:
@@ -189,7 +189,7 @@ class RedisStore:
 
     def put_controls(self, records: Mapping[str, bytes], *, over: Iterable[str] = ()) -> None:
         ending = set(over)
-        with reached():
+        with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for membership, data in records.items():
                 last_s = redis_keys.OVER_TTL_S if membership in ending else redis_keys.RUN_TTL_S
@@ -198,7 +198,7 @@ class RedisStore:
 
     def specification(self, workload: int) -> bytes | None:
         key, field = self._key("specs"), str(workload)
-        with reached():
+        with reached(self._client):
             try:
                 # who writes to Redis may have put anything there
                 if self._client.hstrlen(key, field) > size_of(Specification.KIND):
@@ -214,7 +214,7 @@ class RedisStore:
             return
         specs = self._key("specs")
         mapping = cast(Any, {str(workload): data for workload, data in records.items()})
-        with reached():
+        with reached(self._client):
             try:
                 self._client.hset(specs, mapping=mapping)
             except redis.ResponseError as error:
@@ -226,7 +226,7 @@ class RedisStore:
 
     def close(self, left: Iterable[str] = ()) -> None:
         controls = [redis_keys.control(self._run, membership) for membership in left]
-        with reached():
+        with reached(self._client):
             self._client.delete(*map(self._key, PARTS), *controls)
 
 

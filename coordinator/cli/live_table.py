@@ -67,7 +67,7 @@ def _head(one: Snapshot) -> Text:
     if one.search:
         text.append(f"  {plain(one.search)}")
     if one.away:
-        text.append("  Redis or the broker is unreachable", style="bold red")
+        text.append(f"  unreachable: {plain(one.away)}", style="bold red")
     return text
 
 

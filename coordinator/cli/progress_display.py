@@ -70,7 +70,7 @@ class Progress:
     def _line(self, snapshot: Snapshot) -> str:
         if snapshot.workload < 0:
             return str(contexts_line(snapshot))
-        away = ", Redis or the broker is unreachable" if snapshot.away else ""
+        away = f", unreachable: {snapshot.away}" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
         search = f", {snapshot.search}" if snapshot.search else ""
         return (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import redis
 import requests
@@ -14,11 +16,13 @@ from keystoneauth1.identity import generic
 
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
+from osbench.common.network.causes import root_cause
 from osbench.common.protocol import redis_client
 from osbench.coordinator.deployments.service_check import check_services
+from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 
 _AT_ONCE = 8
-_ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
+_ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +53,7 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
             if finding.ok:
                 able.append(credential)
             yield finding
-    for name, address in deployment.services.items():
-        yield _service(name, address, timeout_s)
+    yield from _services(deployment, timeout_s)
     yield _key(deployment)
     yield _store(deployment, timeout_s)
     if able and deployment.platform == "openstack":
@@ -87,21 +90,40 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 def _reason(error: Exception) -> str:
     """The first line of an error, without the connection pools that requests mentions."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    head, pool, trail = lines[0].partition(": HTTP")
-    cause = _ERRNO.search(trail)
-    return f"{head}: {cause[1]}" if cause else head if pool else lines[0]
+    head, pool, _ = lines[0].partition(": HTTP")
+    return f"{head}: {_cause(error)}" if pool else lines[0]
 
 
-def _service(name: str, address: str, timeout_s: float) -> Finding:
+def _cause(error: Exception) -> str:
+    return _ERRNO.sub("", root_cause(error))
+
+
+def _services(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
+    """Send a traced request to each service with an address, and look for its spans."""
+    key, named = deployment.profiler_hmac_key, deployment.services
+    store = connected(deployment.profiler_conn_str, timeout_s) if key and named else None
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(lambda name: _service(name, named[name], key, store, timeout_s), named)
+    if store is not None:
+        store.close()
+
+
+def _service(name: str, address: str, key: str | None, store: Any, timeout_s: float) -> Finding:
     """Any response is accepted: the address of a service need not be a page."""
     subject = f"services.{name}"
+    base_id, headers = signed(key) if key else ("", {})
     try:
-        with requests.get(address, timeout=timeout_s, allow_redirects=False, stream=True) as answer:
-            return Finding(subject=subject, ok=True, detail=f"responds with {answer.status_code}")
+        with requests.get(
+            address, headers=headers, timeout=timeout_s, allow_redirects=False, stream=True
+        ) as answer:
+            said = f"responds with {answer.status_code}"
     except requests.RequestException as error:
-        cause = _ERRNO.search(str(error))
-        detail = f"does not respond: {cause[1] if cause else type(error).__name__}"
-        return Finding(subject=subject, ok=False, detail=detail)
+        return Finding(subject=subject, ok=False, detail=f"does not respond: {_cause(error)}")
+    if store is None:
+        return Finding(subject=subject, ok=True, detail=said)
+    seen_s = first_spans(store, {"": base_id}, {"": time.monotonic()}).get("")
+    spans = NO_SPANS if seen_s is None else f"spans after {seen_s:.2f} s"
+    return Finding(subject=subject, ok=True, detail=f"{said}; {spans}", warning=seen_s is None)
 
 
 def _key(deployment: Deployment) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import email.utils
-import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,26 +13,21 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-import redis
 import requests
 from keystoneauth1 import exceptions
-from osprofiler import profiler, web
 
 from osbench.common.deployment.record import Credential, Deployment
-from osbench.common.errors import DeploymentError, StoreError
+from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.error_mapping import AuthenticationFailed
 from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.openstack.thread_sessions import ThreadSessions
-from osbench.common.protocol import redis_client
+from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 
 #: OSProfiler's default key, which is public.
 DEFAULT_KEY = "SECRET_KEY"
-#: Longest wait for spans after the last response, and polling interval, seconds.
-SPANS_S = 3.0
-LOOK_S = 0.02
 #: Clock offset above which a warning is given, seconds; the header Date has whole seconds.
 CLOCK_S = 2.0
 #: A cheap request that is traced, by service.
@@ -94,7 +88,7 @@ def check_services(
     catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else []
     asked = [_ServiceCheck(kind) for kind in sorted({service["type"] for service in catalogue})]
     keys = list(dict.fromkeys([deployment.profiler_hmac_key or DEFAULT_KEY, DEFAULT_KEY]))
-    store = _connected(deployment.profiler_conn_str, timeout_s)
+    store = connected(deployment.profiler_conn_str, timeout_s)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda one: _ask(one, cloud, keys, store), asked))
     if store is not None:
@@ -127,17 +121,11 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> N
         one.problem = f"does not respond: {root_cause(error)}"
     else:
         if store is not None:
-            _await_spans(one, store)
-
-
-def signed(key: str) -> tuple[str, dict[str, str]]:
-    """A new trace id, and headers that request spans for it."""
-    profiler.clean()
-    try:
-        base_id = str(profiler.init(key).get_base_id())
-        return base_id, dict(web.get_trace_id_headers())
-    finally:
-        profiler.clean()
+            # of the service itself, not of one that it called
+            project = _BY_TYPE.get(one.kind, "")
+            one.seen_s = first_spans(
+                store, one.traces, one.answered_at, lambda name: name.startswith(project)
+            )
 
 
 def _version(cloud: Cloud, name: str) -> str:
@@ -186,49 +174,6 @@ def _clock(one: _ServiceCheck, answer: requests.Response, begin: float, end: flo
         one.clock = max(low, there - end), min(high, there + 1 - begin)
 
 
-def _connected(store: str | None, timeout_s: float) -> Any:
-    """A client of the trace store; None if it cannot be read."""
-    if not store or not store.startswith(("redis://", "rediss://")):
-        return None
-    try:
-        client = redis_client.connect(store, timeout_s)
-        client.ping()
-    except (StoreError, redis.RedisError, OSError):
-        return None
-    return client
-
-
-def _await_spans(one: _ServiceCheck, store: Any) -> None:
-    """Poll the store until the service has written spans for every key, or the time is up."""
-    end = time.monotonic() + SPANS_S
-    with contextlib.suppress(redis.RedisError, OSError):
-        while True:
-            # what was written before the time was up is found by a last look
-            last = time.monotonic() >= end
-            for key, base_id in one.traces.items():
-                if key not in one.seen_s and _has_written(store, one, base_id):
-                    one.seen_s[key] = max(0.0, time.monotonic() - one.answered_at[key])
-            if last or len(one.seen_s) == len(one.traces):
-                break
-            time.sleep(LOOK_S)
-        store.delete(*map(_trace_key, one.traces.values()))
-
-
-def _trace_key(base_id: str) -> str:
-    return f"osprofiler_opt:{base_id}"
-
-
-def _has_written(client: Any, one: _ServiceCheck, base_id: str) -> bool:
-    """Whether the service itself, not one that it called, has written a span."""
-    name = _BY_TYPE.get(one.kind)
-    for event in client.lrange(_trace_key(base_id), 0, -1):
-        with contextlib.suppress(ValueError):
-            project = str(json.loads(event).get("project", "")).lower()
-            if name is None or project.startswith(name):
-                return True
-    return False
-
-
 def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceAnswer:
     if one.problem:
         return ServiceAnswer(service=one.kind, ok=False, detail=one.problem)
@@ -247,7 +192,7 @@ def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceAnswer
         if key and key in one.seen_s:
             facts.append(f"spans after {one.seen_s[key]:.2f} s")
         elif key:
-            facts.append("no spans: it ignores the key, or writes them elsewhere")
+            facts.append(NO_SPANS)
             warning = True
         if DEFAULT_KEY in one.seen_s:
             facts.append(f"accepts OSProfiler's default key {DEFAULT_KEY}")

@@ -47,7 +47,7 @@ class HeartbeatReader:
         `relist` False: of those that were there when the workers were listed last.
         """
         if relist:
-            with reached():
+            with reached(self._client):
                 self._names = self._listed()
         listed = self._names
         # who was heard is listened to, also where somebody has emptied the set
@@ -58,7 +58,7 @@ class HeartbeatReader:
         self.unverified, self.unverified_names = len(unknown), unknown[:UNVERIFIED_MOST]
         gone = [one for one in listed if decoded(one) not in self._known]
         if gone and relist:
-            with reached():
+            with reached(self._client):
                 self._client.srem(redis_keys.WORKERS, *gone)
         return [beat for beat in found if beat is not None]
 

@@ -65,8 +65,12 @@ class Child:
         if code is None:
             return None
         how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+        return f"{how}; {self.log_end()}"
+
+    def log_end(self) -> str:
+        """The last lines of its log, in words."""
         tail = last_lines(self.log)
-        return f"{how}; the last lines of its log:\n{tail}" if tail else f"{how}; its log is empty"
+        return f"the last lines of its log:\n{tail}" if tail else "its log is empty"
 
     def end(
         self, grace_s: float, folder: Path | None = None, spared: Sequence[watchdog.Process] = ()

@@ -56,7 +56,7 @@ def forget_workers(url: str) -> None:
     from osbench.common.protocol import broker  # noqa: PLC0415 - see above
 
     with connect(url, _REPLY_S) as client:
-        with reached():
+        with reached(client):
             names: set[bytes] = cast(Any, client.smembers(redis_keys.WORKERS))
         for name in names:
             broker.forget(client, name.decode(errors="replace"))

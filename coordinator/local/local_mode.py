@@ -12,7 +12,7 @@ from typing import Self
 
 from oslo_config import cfg
 
-from osbench.common.errors import FleetError, StoreAway, StoreError
+from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import kept_server, watchdog
 from osbench.coordinator.local.child import Child
@@ -133,6 +133,12 @@ class LocalMode:
         exit_reason = self._workers.exit_reason() if self._workers else None
         if exit_reason:
             raise FleetError(f"the workers of local mode have ended: their process {exit_reason}")
+
+    def explained(self, error: BaseException) -> BaseException:
+        """An error that ends the run, with the end of the server's log if that did not answer."""
+        if self._server is None or not isinstance(error, StoreAway | StoreLost):
+            return error
+        return self._server.explained(error)
 
     def close(self) -> None:
         """End workers, server and watchdog, and remove the folder. May be called repeatedly.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from osbench.common.errors import StoreError
+from osbench.common.errors import OsbenchError, StoreError
 from osbench.common.protocol import redis_client
 from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.child import Child
@@ -22,6 +22,8 @@ _LOG = "server.log"
 _VERSION_S = 5.0
 _START_S = 15.0
 _POLL_S = 0.01
+#: From the end of its connections to its own, at most.
+_ENDING_S = 2.0
 _GRACE_S = 2.0
 
 #: Relative paths, because older servers split arguments at blanks; no persistence, no eviction.
@@ -140,7 +142,7 @@ class PrivateServer:
                     if time.monotonic() >= give_up_at:
                         raise StoreError(
                             "the private server of local mode does not answer within"
-                            f" {_START_S:g} s at {self.socket}"
+                            f" {_START_S:g} s at {self.socket}; {self._child.log_end()}"
                         ) from None
                 time.sleep(_POLL_S)
 
@@ -149,6 +151,16 @@ class PrivateServer:
         exit_reason = self._child.exit_reason()
         if exit_reason:
             raise ServerDied(f"the private server of local mode {exit_reason}")
+
+    def explained(self, error: OsbenchError) -> OsbenchError:
+        """What is known of a server that did not answer: how it ended, or the end of its log."""
+        deadline = time.monotonic() + _ENDING_S
+        while (reason := self._child.exit_reason()) is None and time.monotonic() < deadline:
+            # its socket closes a moment before it has ended
+            time.sleep(_POLL_S)
+        if reason:
+            return ServerDied(f"the private server of local mode {reason}")
+        return type(error)(f"{error}; {self._child.log_end()}")
 
     def end(self) -> None:
         """Stop the server."""

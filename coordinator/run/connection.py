@@ -28,8 +28,12 @@ class Connection:
     keyring: Keyring
     #: The server and the workers are this run's own.
     local: bool
+    #: The broker, where it is not that Redis.
+    other_broker: str = ""
     #: Raises where something of our own has died.
     check: Callable[[], None]
+    #: Adds what is known of a server of our own to the error that ends the run.
+    explained: Callable[[BaseException], BaseException] = lambda error: error
     #: The run can be resumed from now on, with the directory given.
     keep_in: Callable[[Path], None] = lambda _: None
 
@@ -73,6 +77,7 @@ def connected(
         yield Connection(
             redis_url=url,
             broker_url=conf.messaging.broker_url or url,
+            other_broker=conf.messaging.broker_url,
             keyring=shared,
             local=False,
             check=_nothing_of_ours,
@@ -94,5 +99,6 @@ def connected(
             keyring=local.keyring,
             local=True,
             check=local.check,
+            explained=local.explained,
             keep_in=local.keep_in,
         )

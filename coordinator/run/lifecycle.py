@@ -124,9 +124,12 @@ class Run:
             raise
         except BaseException as error:
             stays = self._stays_resumable(error)
-            failure.keep(directory, error, resumable=stays)
+            told = connection.explained(error)
+            failure.keep(directory, told, resumable=stays)
             if not stays:
                 resumable.forget(directory)
+            if told is not error:
+                raise told from error
             raise
         finally:
             directory.close()

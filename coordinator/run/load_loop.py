@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from osbench.common.errors import ContextError, StoreAway, StoreLost
+from osbench.common.errors import ContextError, StoreAway
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover
@@ -18,6 +18,7 @@ from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.steering.rate_search import RateSearch
 from osbench.coordinator.run.steering.steering import Steering
 from osbench.coordinator.run.workload import LEAD_S, WorkloadRun
+from osbench.coordinator.transport.outages import Outages
 
 LOG = logging.getLogger(__name__)
 
@@ -44,17 +45,6 @@ AWAIT_S = 0.02
 AWAIT_S_PER_WORKER = 0.0005
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
-#: The report tells of a Redis that was away for so long, seconds.
-OUTAGE_S = 1.0
-
-
-def outage_sentence(lasted_s: Sequence[float]) -> str:
-    """What the report says of a Redis that was away, each time for so many seconds."""
-    often = "" if len(lasted_s) == 1 else f"{len(lasted_s)} times, in all "
-    return (
-        f"the coordinator could not reach or use Redis {often}for {sum(lasted_s):.0f} s: workers "
-        f"that could not either started nothing after {timers.LEASE_S:g} s"
-    )
 
 
 class LoadLoop:
@@ -74,11 +64,7 @@ class LoadLoop:
         self._steering = Steering(services)
         self._searches = [RateSearch(services, one) for one in self._workloads if one.is_search]
         self._polled = self._read_at = self._restated = self._tended = 0.0
-        #: When a poll reached Redis last, monotonic; how long it was away each time, seconds.
-        self._reached_at = time.monotonic()
-        self._outages: list[float] = []
-        #: Since when Redis does not answer, monotonic.
-        self._away_since: float | None = None
+        self._outages = Outages(status.losses, services.limits.patience_s)
 
     def run(self, turned: Callable[[], None]) -> None:
         """Prepare, load, settle; returns when every iteration has its state.
@@ -221,6 +207,9 @@ class LoadLoop:
                 search.look()
         for workload in running:
             workload.turn(poll=poll)
+        if self._outages and not self._services.channel.broker_away_s:
+            self._outages.broker_answers()
+            self._status.store_away = self._outages.servers
 
     def _between_reads_s(self, running: Sequence[WorkloadRun]) -> float:
         if any(workload.hungry for workload in running):
@@ -254,49 +243,22 @@ class LoadLoop:
                 worker.measured(arrival.ran, arrival.busy_s, dry=dry)
 
     def _wait_for_store(self, error: StoreAway, running: Sequence[WorkloadRun]) -> None:
-        if not self._status.store_away:
-            LOG.warning("%s; workers go on for as long as their lease lasts", error)
-        self._status.store_away = True
+        self._outages.take(error)
+        self._status.store_away = self._outages.servers
         self._services.check()
         if self._status.interruption.stops:
             raise error
-        self._lose_patience(error)
+        self._outages.lose_patience(error)
         for workload in running:
             workload.show()
         time.sleep(0.2)
-
-    def _lose_patience(self, error: StoreAway) -> None:
-        """End the run after a while. A broker other than Redis may be away on its own."""
-        now, patience_s = time.monotonic(), self._services.limits.patience_s
-        self._away_since = self._away_since or now
-        if max(now - self._away_since, self._services.channel.broker_away_s) > patience_s:
-            raise StoreLost(f"{error}, for {patience_s:g} s ([messaging] patience_s)")
-
-    def _reached(self) -> None:
-        """Redis answers, and takes what is written: one that is full only answers."""
-        now = time.monotonic()
-        if self._status.store_away:
-            self._away_since = None
-            self._status.store_away = False
-            self._note_outage(now - self._reached_at)
-        self._reached_at = now
-
-    def _note_outage(self, lasted_s: float) -> None:
-        """Have the report say how long Redis was away, in one sentence for all times."""
-        if lasted_s < OUTAGE_S:
-            return
-        losses = self._status.losses
-        if self._outages:
-            losses.remove(outage_sentence(self._outages))
-        self._outages.append(lasted_s)
-        losses.append(outage_sentence(self._outages))
 
     def _poll(self) -> None:
         """Read heartbeats and answer them; write again what Redis may have lost."""
         services = self._services
         services.check()
         self._polled = now = time.monotonic()
-        tends = now - self._tended >= TEND_S or self._status.store_away
+        tends = now - self._tended >= TEND_S or bool(self._outages)
         if tends:
             self._tended = now
             services.channel.tend()
@@ -314,4 +276,5 @@ class LoadLoop:
         services.controls.answer(services.pool.present)
         # those that have left, or are lost, still wait to hear what is on disk
         services.controls.change(services.pool.workers.values())
-        self._reached()
+        self._outages.redis_answers()
+        self._status.store_away = self._outages.servers

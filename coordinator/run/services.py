@@ -126,6 +126,7 @@ def open_services(
         vault=Vault(connection.keyring),
         app=broker.sending_application(connection.broker_url),
         run_id=plan.run_id,
+        broker_at=connection.other_broker,
     )
     accounts = Accounts()
     port = RunPort(directory, accounts, channel, client)

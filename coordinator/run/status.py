@@ -33,7 +33,7 @@ class RunStatus:
 
     interruption: Interruption = field(default_factory=Interruption)
     #: Redis does not answer.
-    store_away: bool = False
+    store_away: str = ""
     #: The SLA criterion that stops all load, and why; "" while there is none.
     breach: str = ""
     #: Sentences on workers that were lost.

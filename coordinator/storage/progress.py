@@ -89,7 +89,8 @@ class Snapshot:
     failed: int
     busy: int
     workers: int
-    away: bool
+    #: The servers that the coordinator cannot reach, with their addresses; "" if there are none.
+    away: str
     #: SLA criteria that the results so far do not meet.
     failing: tuple[str, ...] = ()
     #: Iterations settled per second, lately.
@@ -125,7 +126,7 @@ def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapsho
         failed=0,
         busy=0,
         workers=0,
-        away=False,
+        away="",
     )
 
 

@@ -12,11 +12,12 @@ import kombu.exceptions
 from amqp.exceptions import AMQPError
 from celery import Celery
 
-from osbench.common.errors import StoreAway, StoreError, Untrusted
+from osbench.common.config.certificates import shown
+from osbench.common.errors import BrokerAway, StoreAway, StoreError, Untrusted
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client, named, reached
 from osbench.common.protocol.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -39,13 +40,16 @@ class Channel:
         vault: Vault,
         app: Celery,
         run_id: str,
+        broker_at: str = "",
     ) -> None:
+        """`broker_at` is the address of a broker that is not the Redis of the run."""
         self._store = store
         self._client = client
         self.run_id = run_id
         self._sealer = sealer
         self._vault = vault
         self._app = app
+        self._broker_at = broker_at
         #: Sealed specifications by workload.
         self._specifications: dict[int, bytes] = {}
         #: The last read did not take all there was.
@@ -88,7 +92,7 @@ class Channel:
         self._store.close(left)
         keys = [redis_keys.offer(incarnation) for incarnation in offered]
         if keys:
-            with reached():
+            with reached(self._client):
                 self._client.delete(*keys)
 
     def specify(self, specification: Specification) -> bytes:
@@ -125,8 +129,15 @@ class Channel:
         ) as error:
             self._refused_since = self._refused_since or time.monotonic()
             why = error.__cause__ or error
-            raise StoreAway(f"the broker does not take messages: {why}") from None
+            raise self._broker_away(f"does not take messages: {why}") from None
         self._refused_since = None
+
+    def _broker_away(self, how: str) -> StoreAway:
+        if not self._broker_at:
+            server = named(self._client)
+            return StoreAway(f"{server} {how}", server=server)
+        server = f"the broker at {shown(self._broker_at)}"
+        return BrokerAway(f"{server} {how}", server=server)
 
     def _send(self, batch: Batch, producer: kombu.Producer) -> None:
         data = self._sealer.seal(Batch.KIND, batch.body())
@@ -145,7 +156,7 @@ class Channel:
 
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers; each expires soon. Raises StoreAway."""
-        with reached():
+        with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for one in offers:
                 key = redis_keys.offer(one.incarnation)

@@ -63,7 +63,7 @@ def now(status: Mapping[str, Any] | None) -> str:
     return render(
         "now.html.j2",
         loads=[_load(one) for one in sorted(loads, key=lambda one: one["workload"])],
-        away=any(one["away"] for one in loads),
+        away=next((one["away"] for one in loads if one["away"]), ""),
     )
 
 

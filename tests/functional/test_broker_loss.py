@@ -54,7 +54,11 @@ def test_a_broker_that_stays_unreachable_ends_the_run(here: Site, redis: RedisSe
 
         broker.kill()
 
-        is_reported(here, run.finish(), "the broker does not take messages")
+        is_reported(
+            here,
+            run.finish(),
+            f"the broker at redis://***@127.0.0.1:{broker.port}/0 does not take messages: ",
+        )
 
 
 def test_a_redis_that_stays_unreachable_ends_the_run(here: Site) -> None:
@@ -65,4 +69,4 @@ def test_a_redis_that_stays_unreachable_ends_the_run(here: Site) -> None:
 
         redis.kill()
 
-        is_reported(here, run.finish(), "Redis")
+        is_reported(here, run.finish(), f": Redis at redis://127.0.0.1:{redis.port}/0 ")

@@ -98,7 +98,7 @@ def line(redis) -> Iterator[Line]:
 def client(redis, line):
     """Ours, over the line."""
     found = connect(f"redis://:{redis.password}@127.0.0.1:{line.port}/0", timeout_s=0.5)
-    with reached():
+    with reached(client):
         found.ping()
     yield found
     found.close()
@@ -126,7 +126,7 @@ def how(request) -> str:
 def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_reported(client, line, direct, how):
     line.lose(b"mark", how)
 
-    with pytest.raises(StoreAway), reached():
+    with pytest.raises(StoreAway), reached(client):
         client.set("mark", "ours", nx=True)
 
     assert direct.get("mark") == b"ours"
@@ -148,10 +148,10 @@ def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
 
 def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
     line.lose(b"counter", how)
-    with pytest.raises(StoreAway), reached():
+    with pytest.raises(StoreAway), reached(client):
         client.incr("counter")
 
-    with reached():
+    with reached(client):
         again = client.incr("counter")
 
     assert again == 2
@@ -159,17 +159,17 @@ def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
 
 
 def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, direct):
-    with reached():
+    with reached(client):
         client.set("key", "value")
 
     redis.pause()
     try:
-        with pytest.raises(StoreAway, match="does not answer"), reached():
+        with pytest.raises(StoreAway, match="does not answer"), reached(client):
             client.get("key")
     finally:
         redis.resume()
 
-    with reached():
+    with reached(client):
         assert client.get("key") == b"value"
 
 
@@ -282,38 +282,38 @@ def test_a_server_that_could_drop_results_is_refused():
 def test_a_full_server_is_away_not_wrong(direct, client):
     direct.config_set("maxmemory", 1)
 
-    with pytest.raises(StoreAway, match="cannot serve now"), reached():
+    with pytest.raises(StoreAway, match="cannot serve now"), reached(client):
         client.set("key", "value")
 
     direct.config_set("maxmemory", 0)
-    with reached():
+    with reached(client):
         client.set("key", "value")
 
 
 def test_a_server_that_cannot_write_is_away(redis, direct, client):
     direct.config_set("min-replicas-to-write", 1)
 
-    with pytest.raises(StoreAway, match="cannot serve now"), reached():
+    with pytest.raises(StoreAway, match="cannot serve now"), reached(client):
         client.set("key", "value")
 
 
 def test_a_replica_is_away_not_wrong(direct, client):
     direct.replicaof("127.0.0.1", free_port())
 
-    with pytest.raises(StoreAway, match="cannot serve now"), reached():
+    with pytest.raises(StoreAway, match="cannot serve now"), reached(client):
         client.set("key", "value")
 
 
 def test_a_command_that_the_server_does_not_know_is_an_error(client):
-    with pytest.raises(StoreError, match="unknown command"), reached():
+    with pytest.raises(StoreError, match="unknown command"), reached(client):
         client.execute_command("NOT-A-COMMAND")
 
 
 def test_a_key_of_another_type_is_waited_for(client):
-    with reached():
+    with reached(client):
         client.set("key", "text")
 
-    with pytest.raises(StoreAway, match="WRONGTYPE"), reached():
+    with pytest.raises(StoreAway, match="WRONGTYPE"), reached(client):
         client.hget("key", "field")
 
 

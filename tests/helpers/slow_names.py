@@ -36,7 +36,7 @@ def main() -> None:
     longest, last = 0.0, 0.0
     for beat in range(count):
         # each beat on a connection of its own, as after one that was lost
-        with connect(url, 5.0) as client, reached():
+        with connect(url, 5.0) as client, reached(client):
             client.set("beat", beat)
         now = time.monotonic()
         longest, last = max(longest, now - last if last else 0.0), now

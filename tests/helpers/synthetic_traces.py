@@ -238,19 +238,24 @@ def traces(
     count: int,
     *faults: Fault,
     seed: int = 1,
-    clocks: dict[str, float] | None = None,
+    clocks: dict[str, float] | Callable[[float], dict[str, float]] | None = None,
     change: Callable[[Work, random.Random], None] | None = None,
+    healthy: Callable[[random.Random], Work] = iteration,
 ) -> Iterator[Trace]:
-    """Traces of a run, some of them with faults; `change` is done to all of them."""
+    """Traces of a run, some of them with faults; `change` is done to all of them.
+
+    `clocks` may be a function of the part of the run that is over, from 0 to 1.
+    """
     chance = random.Random(seed)
     for number in range(1, count + 1):
-        root = iteration(chance)
+        root = healthy(chance)
         for fault in faults:
             if chance.random() < fault.share:
                 fault.harm(root, chance)
         if change is not None:
             change(root, chance)
-        yield spans_of(root, number=number, clocks=clocks)
+        now = clocks(number / count) if callable(clocks) else clocks
+        yield spans_of(root, number=number, clocks=now)
 
 
 def shuffled(events: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:

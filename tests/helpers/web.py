@@ -63,7 +63,7 @@ def snapshot(**fields: object) -> Snapshot:
         "busy": 2,
         "workers": 1,
     }
-    return Snapshot(**{**usual, "away": False, **fields})  # type: ignore[arg-type]
+    return Snapshot(**{**usual, "away": "", **fields})  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

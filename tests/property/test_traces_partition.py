@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples
+from osbench.coordinator.traces.model.clock_samples import ClockSamples
+from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.critical_path import critical_path
 from osbench.coordinator.traces.model.spans import Span, Trace
 from osbench.coordinator.traces.model.tree import Tree

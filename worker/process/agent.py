@@ -151,7 +151,7 @@ class Agent:
         """
         self._beats.close()
         self._left.close()
-        with reached():
+        with reached(self._client):
             broker.forget(self._client, self._identity.incarnation)
             self._client.close()
 

@@ -100,7 +100,7 @@ class BeatSender:
         sealed = self._sealer.seal(Heartbeat.KIND, self._describe(self._beat).body())
         # repeated, because Redis may have lost it or a coordinator may have removed it
         listing = now - self._listed >= LIST_S
-        with reached():
+        with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             pipe.set(redis_keys.worker(self._incarnation), sealed, ex=redis_keys.WORKER_TTL_S)
             if listing:

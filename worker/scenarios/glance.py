@@ -11,6 +11,7 @@ from typing import Any
 import requests
 
 from osbench.common.errors import DeploymentError
+from osbench.common.network.causes import root_cause
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
@@ -320,5 +321,5 @@ class LocalCopy:
                 for block in answer.iter_content(_BLOCK):
                     file.write(block)
         except requests.RequestException as error:
-            raise DeploymentError(f"{location} cannot be fetched: {error}") from None
+            raise DeploymentError(f"{location} cannot be fetched: {root_cause(error)}") from None
         file.flush()

@@ -13,7 +13,6 @@ from osbench.worker.http.deadlines import request_limit_s
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.scenarios.http_arguments import request_problems
-from osbench.worker.tracing.profiling import trace_headers
 
 
 class HttpRequests(Scenario):
@@ -56,7 +55,7 @@ class HttpRequests(Scenario):
             context = self.context
             own = [f"X-Osbench-Iteration: {context['iteration']}"]
             if self._recorder.profiler is not None:
-                own += map(": ".join, trace_headers().items())
+                own += map(": ".join, self.trace_headers().items())
             if context["timeout_s"]:
                 kwargs["timeout"] = request_limit_s(context, kwargs.get("timeout"))
             http: HttpClients = context["http"]

@@ -185,7 +185,7 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool) -> No
       osbench-coord trace explain spans.json
     """
     trace_set = _trace_set(settings, source)
-    found = explain(trace_set.features)
+    found = explain(trace_set.features, trace_set.clocks)
     if as_json:
         _print_json(
             {

@@ -59,7 +59,7 @@ def _line(one: Mapping[str, Any]) -> str:
     text = f"{begin}{done_words(one)}"
     if one["workload"] < 0:
         return text
-    away = ", Redis or the broker is unreachable" if one["away"] else ""
+    away = f", unreachable: {plain(one['away'])}" if one["away"] else ""
     failed = one.get("start_failures", 0)
     starts = f", {count(failed, 'start')} of users failed" if failed else ""
     return f"{text}, {count(one['busy'])} running{starts}{away}{_recently(one.get('recent'))}"

@@ -14,8 +14,9 @@ from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, r
 from osbench.coordinator.report.html.page_numbers import spaced, time_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.run_facts import RunFacts
-from osbench.coordinator.traces.analysis.bands import Band, Cause
+from osbench.coordinator.traces.analysis.bands import Band
 from osbench.coordinator.traces.analysis.ranking import Ranked
+from osbench.coordinator.traces.analysis.slow_causes import Cause
 from osbench.coordinator.traces.output.report_traces import (
     TracePick,
     WorkloadTraces,

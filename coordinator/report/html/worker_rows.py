@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,22 @@ _CPU_POINTS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
+class OddOne:
+    """A worker process, or all those of a host, that sees clearly more than others."""
+
+    #: `process`: more than the others of its host, so that the network is not why. `host`: more
+    #: than other hosts. `worker`: the same of a host with one process.
+    kind: Literal["process", "host", "worker"]
+    #: Its median above that of the others, seconds.
+    more_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerRow:
     """One worker process. Times are seconds of successful iterations, None if there are none."""
 
     label: str
+    host: str
     pid: str
     lost: bool
     iterations: int
@@ -41,7 +53,7 @@ class WorkerRow:
     most_s: float | None = None
     #: Its median above that of all others.
     more_s: float = 0.0
-    is_odd: bool = False
+    odd: OddOne | None = None
     lag_s: float | None = None
     cpu_mean: float | None = None
     cpu_max: float | None = None
@@ -59,8 +71,8 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
     measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
     cpu: Mapping[str, Any] = workload.timeline.get("cpu") or {}
     service = {name: _Counts.of(one.get("service")) for name, one in measured.items()}
-    everyone = _Counts.sum(service.values())
     names = [*described, *(name for name in measured if name not in described)]
+    odd = _odd_ones({name: _host(name, described.get(name, {})) for name in names}, service)
     ran = {name: _ran(described.get(name, {}), measured.get(name, {})) for name in names}
     total = sum(ran.values()) or 1
     rows = []
@@ -70,8 +82,8 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
             continue
         own = service.get(name, _Counts())
         others = _Counts.sum(one for other, one in service.items() if other != name)
-        row = _row(name, about, found, own, (others, everyone), (ran[name], total))
-        rows.append(replace(row, cpu=_cpu_over_time(cpu.get(name, ()))))
+        row = _row(name, about, found, (own, others), (ran[name], total))
+        rows.append(replace(row, odd=odd.get(name), cpu=_cpu_over_time(cpu.get(name, ()))))
     return sorted(rows, key=lambda row: (row.label, row.pid))
 
 
@@ -89,35 +101,69 @@ def _row(
     name: str,
     about: Mapping[str, Any],
     found: Mapping[str, Any],
-    own: _Counts,
     compared: tuple[_Counts, _Counts],
     ran: tuple[int, int],
 ) -> WorkerRow:
-    others, everyone = compared
-    median, rest, usual = own.percentile(50), others.percentile(50), everyone.percentile(50)
-    more = median - rest if median is not None and rest is not None else 0.0
+    own, others = compared
     lag = _Counts.of(found.get("lag"))
-    host, pid = about.get("host", ""), about.get("pid", "")
+    host = _host(name, about)
     return WorkerRow(
-        label=plain(str(about.get("label") or host or name), 60),
-        pid=str(pid),
+        label=plain(str(about.get("label") or host), 60),
+        host=plain(host, 60),
+        pid=str(about.get("pid", "")),
         lost=bool(about.get("lost")),
         iterations=ran[0],
         share=ran[0] / ran[1],
         failed=int(found.get("failed", 0)) + int(found.get("timed_out", 0)),
         least_s=own.percentile(1e-6),
-        p50_s=median,
+        p50_s=own.percentile(50),
         p95_s=own.percentile(95),
         p99_s=own.percentile(99),
         most_s=own.percentile(100),
-        more_s=more,
-        is_odd=own.total > _ENOUGH and bool(usual) and more > _APART * (usual or 1),
+        more_s=own.above(others),
         lag_s=lag.percentile(99),
         cpu_mean=about.get("cpu_mean"),
         cpu_max=about.get("cpu_max"),
         offset_s=about.get("offset_s"),
         uncertainty_s=about.get("uncertainty_s"),
     )
+
+
+def _host(name: str, about: Mapping[str, Any]) -> str:
+    """The host of a worker; its own name if it is not known."""
+    return str(about.get("host") or name)
+
+
+def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
+    """The workers that differ, by name: from those of their host, or with all those of it."""
+    found: dict[str, OddOne] = {}
+    of_host: dict[str, list[str]] = {}
+    for name, host in hosts.items():
+        if name in service:
+            of_host.setdefault(host, []).append(name)
+    for together in of_host.values():
+        for name in together:
+            others = _Counts.sum(service[one] for one in together if one != name)
+            if more_s := _clearly_above(service[name], others):
+                found[name] = OddOne(kind="process", more_s=more_s)
+    # what is slow by itself says nothing of the network of its host
+    usual = {
+        host: _Counts.sum(service[one] for one in together if one not in found)
+        for host, together in of_host.items()
+    }
+    for host, together in of_host.items():
+        rest = _Counts.sum(counts for other, counts in usual.items() if other != host)
+        if more_s := _clearly_above(usual[host], rest):
+            kind: Literal["host", "worker"] = "host" if len(together) > 1 else "worker"
+            odd = OddOne(kind=kind, more_s=more_s)
+            found |= {name: odd for name in together if name not in found}
+    return found
+
+
+def _clearly_above(own: _Counts, others: _Counts) -> float:
+    """How far the median of some is above that of others, seconds; 0 if that is not clear."""
+    usual, more_s = _Counts.sum((own, others)).percentile(50), own.above(others)
+    return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
 
 
 def _ran(about: Mapping[str, Any], found: Mapping[str, Any]) -> int:
@@ -153,6 +199,11 @@ class _Counts:
         for one in parts:
             counts[one.lowest - low : one.lowest - low + len(one.counts)] += one.counts
         return cls(counts, low)
+
+    def above(self, others: _Counts) -> float:
+        """The median above that of others, seconds; 0 if there is none of either."""
+        median, rest = self.percentile(50), others.percentile(50)
+        return median - rest if median is not None and rest is not None else 0.0
 
     @property
     def total(self) -> int:

@@ -173,7 +173,7 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
         charts=charts,
         load_words=load_words(facts),
         finding=_finding(facts, charts),
-        odd=next((row for row in workers if row.is_odd), None),
+        odd=_oddest(workers),
         times=_time_rows(facts),
         criterion_bars=[_criterion_bar(row) for row in criteria],
         actions=_action_rows(facts, axis),
@@ -216,6 +216,12 @@ def _config_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {inner}" for name, inner in value.items())
     return str(value)
+
+
+def _oddest(workers: Sequence[WorkerRow]) -> WorkerRow | None:
+    """The worker that is named: the one that sees most more than others."""
+    odd = [(row.odd.more_s, row) for row in workers if row.odd is not None]
+    return max(odd, key=lambda one: one[0])[1] if odd else None
 
 
 def _finding(facts: WorkloadFacts, charts: ChartData) -> str:
@@ -362,7 +368,7 @@ def _worker_bar(row: WorkerRow, axis: LogScale) -> Markup:
     if row.p50_s is None:
         return Markup("")
     known = (row.least_s, row.p50_s, row.p95_s, row.p99_s, row.most_s)
-    return axis.spread([value or 0.0 for value in known], "b-odd" if row.is_odd else "b-mid")
+    return axis.spread([value or 0.0 for value in known], "b-odd" if row.odd else "b-mid")
 
 
 def _context_rows(facts: WorkloadFacts) -> list[StepRow]:

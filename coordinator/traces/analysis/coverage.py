@@ -15,6 +15,11 @@ _NAMES = 500
 _OTHER = "(other)"
 
 
+def is_ours(service: str) -> bool:
+    """Whether spans of a service are those of osbench."""
+    return service.partition("/")[0] == "osbench"
+
+
 @dataclass(kw_only=True)
 class SpanCounts:
     """Counts of the spans of one service."""
@@ -53,6 +58,11 @@ class TraceCoverage:
     duplicates: int = 0
     services: dict[str, SpanCounts] = field(default_factory=dict)
     after: dict[str, WorkAfterReply] = field(default_factory=dict)
+
+    @property
+    def unanswered(self) -> bool:
+        """No service wrote a span: all spans are osbench's own."""
+        return self.traces > 0 and all(map(is_ours, self.services)) and bool(self.services)
 
     def add(self, trace: Trace) -> bool:
         """Count a trace; returns whether all of its spans have start and stop."""

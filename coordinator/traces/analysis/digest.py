@@ -8,7 +8,8 @@ from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.features import FeatureTable
 from osbench.coordinator.traces.analysis.ranking import Ranking
-from osbench.coordinator.traces.model.clock_skew import Clocks, ClockSamples
+from osbench.coordinator.traces.model.clock_samples import ClockSamples
+from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.critical_path import critical_path
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.model.stale_spans import LateWork, Usual, leave_out_stale

@@ -12,11 +12,11 @@ from osbench.coordinator.formatting import plain
 from osbench.coordinator.traces.analysis.bands import (
     Band,
     BandExample,
-    Middle,
     compare,
     exemplar,
     exemplars,
 )
+from osbench.coordinator.traces.analysis.coverage import is_ours
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import (
     LEAST,
@@ -27,9 +27,18 @@ from osbench.coordinator.traces.analysis.quantiles import (
     slow_bands,
     usable,
 )
-from osbench.coordinator.traces.analysis.sentences import gaps, too_few, why_slow
+from osbench.coordinator.traces.analysis.sentences import (
+    UNANSWERED,
+    gaps,
+    no_verdict,
+    too_few,
+    why_slow,
+)
+from osbench.coordinator.traces.analysis.slow_causes import Middle
+from osbench.coordinator.traces.model.clock_skew import Clocks
 
 _SHOWN = 10
+_RIGHT = Clocks()
 _FARTHEST = 3
 
 
@@ -97,9 +106,12 @@ class Explanation:
     answers: tuple[Answer, ...]
 
 
-def explain(features: Features, seed: int = 0) -> Explanation:
-    """Explain every group of traces."""
-    answers = [_answer(features, number, name, seed) for number, name in enumerate(features.groups)]
+def explain(features: Features, clocks: Clocks = _RIGHT, seed: int = 0) -> Explanation:
+    """Explain every group of traces; `clocks` are those that their times were corrected by."""
+    answers = [
+        _without_verdict(features, number, _answer(features, number, name, seed), clocks)
+        for number, name in enumerate(features.groups)
+    ]
     answers = [answer for answer in answers if answer.traces or answer.failed]
     if not answers:
         return Explanation(sentence="There is no complete trace to explain.", answers=())
@@ -108,6 +120,22 @@ def explain(features: Features, seed: int = 0) -> Explanation:
     first = answers[0]
     prefix = f"{plain(first.name)}: " if len(answers) > 1 else ""
     return Explanation(sentence=f"{prefix}{first.sentence}", answers=tuple(answers))
+
+
+def _without_verdict(features: Features, number: int, answer: Answer, clocks: Clocks) -> Answer:
+    """The answer, without causes if the times of its hosts cannot be compared."""
+    hosts: set[str] = set()
+    if clocks.unsteady:
+        entries = features.group[features.rows()] == number
+        hosts = {features.places[at][1] for at in np.unique(features.place[entries]).tolist()}
+    wrong = [one for one in clocks.unsteady if hosts & {one.reference, one.host}]
+    if not wrong:
+        return answer
+    bands = tuple(
+        replace(band, causes=tuple(replace(cause, clear=False) for cause in band.causes))
+        for band in answer.bands
+    )
+    return replace(answer, bands=bands, sentence=no_verdict(*clocks.odd(wrong[0])))
 
 
 def _is_clear(answer: Answer) -> bool:
@@ -143,7 +171,18 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     )
     band = answer.described_band
     sentence = why_slow(band) if band else too_few(len(near), len(cut(near, LEAST, 100)))
-    return replace(answer, sentence=sentence + gaps(answer.gaps, rows))
+    sentence += gaps(answer.gaps, rows)
+    if _is_unanswered(features, np.concatenate((ok, failed))):
+        sentence += UNANSWERED
+    return replace(answer, sentence=sentence)
+
+
+def _is_unanswered(features: Features, rows: Ints) -> bool:
+    """Whether all work of some traces is osbench's own."""
+    inside = np.zeros(len(features), bool)
+    inside[rows] = True
+    places = np.unique(features.place[inside[features.rows()]]).tolist()
+    return all(is_ours(features.keys[features.places[at][0]].who) for at in places)
 
 
 def members(features: Features, band: str) -> frozenset[str]:

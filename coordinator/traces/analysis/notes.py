@@ -22,7 +22,9 @@ def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterab
             f"{plain(name)} continued after its caller's end {count(after.count, 'time')},"
             f" {spaced(mean)} on average: not part of any path"
         )
-    yield from map(_clock, (one for one in clocks.skews if one.add_ns or _is_bounded(one)))
+    for one in clocks.skews:
+        if one.add_ns or one.stretches or one.unsteady or _is_bounded(one):
+            yield _clock(one, *clocks.odd(one))
     if coverage.stepped:
         yield f"{count(coverage.stepped, 'span')} in which a clock was set back: counted as 0 s"
     if skipped:
@@ -31,6 +33,13 @@ def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterab
 
 def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
     """Notes on parts that are missing from the traces or were left out."""
+    if coverage.unanswered:
+        yield (
+            f"no service wrote a span into any of {count(coverage.traces, 'trace')}. Look at"
+            " enabled, hmac_keys (the deployment's profiler_hmac_key must be among them) and"
+            " connection_string in [profiler] of the services, and whether OSProfiler is in their"
+            " pipelines; `osbench-coord deployment check` asks each of them for a span"
+        )
     if coverage.incomplete:
         yield (
             f"{count(coverage.incomplete)} of {count(coverage.traces, 'trace')} incomplete:"
@@ -61,17 +70,45 @@ def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
         yield f"spans of {count(len(worst) - _NAMED, 'more service')} left out"
 
 
-def _clock(offset: HostSkew) -> str:
-    host, reference = plain(offset.host), plain(offset.reference)
+def _clock(offset: HostSkew, odd: str, other: str) -> str:
+    """A note on two clocks; `odd` is the host whose clock is named as the wrong one."""
+    host, reference = plain(odd), plain(other)
+    if offset.unsteady:
+        return (
+            f"the clock of {host} moved against that of {reference} from call to call: no"
+            " correction fits"
+        )
+    # positive if the odd clock is ahead
+    sign = -1 if odd == offset.host else 1
+    if offset.stretches:
+        return _moved(offset, sign, host, reference)
     if not offset.add_ns:
         low, high = (worded((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
-        return f"the clocks of {reference} and {host} may agree ({low} to {high})"
+        return (
+            f"the clocks of {plain(offset.reference)} and {plain(offset.host)} may agree"
+            f" ({low} to {high})"
+        )
     apart = spaced(abs(offset.add_ns) / 1e9)
-    sure = f" (+-{spaced(offset.width_ns / 1e9)})"
+    sure = f" (+-{spaced(max(offset.width_ns, offset.error_ns) / 1e9)})"
     if not _is_bounded(offset):
         apart, sure = f"at least {apart}", ""
-    ahead = "behind" if offset.add_ns > 0 else "ahead of"
+    ahead = "ahead of" if sign * offset.add_ns > 0 else "behind"
     return f"the clock of {host} is {apart} {ahead} that of {reference}{sure}, corrected"
+
+
+def _moved(offset: HostSkew, sign: int, host: str, reference: str) -> str:
+    """A note on a clock that was set, or drifted, during the run."""
+    ahead = [sign * add for one in offset.stretches for add in (one.add_ns, one.last_add_ns)]
+    low, high = (
+        f"{spaced(abs(ns) / 1e9)} {'behind' if ns < 0 else 'ahead'}"
+        for ns in (min(ahead), max(ahead))
+    )
+    steps = len(offset.stretches) - 1
+    how = f"set {'once' if steps == 1 else count(steps, 'time')}" if steps else "it drifted"
+    return (
+        f"the clock of {host} moved during the run ({how}): between {low} and {high} of that of"
+        f" {reference}, corrected (+-{spaced(offset.error_ns / 1e9)})"
+    )
 
 
 def _is_bounded(offset: HostSkew) -> bool:

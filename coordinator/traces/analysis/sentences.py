@@ -10,7 +10,8 @@ from osbench.coordinator.traces.analysis.quantiles import ENOUGH, LEAST
 from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
 if TYPE_CHECKING:
-    from osbench.coordinator.traces.analysis.bands import Band, Cause
+    from osbench.coordinator.traces.analysis.bands import Band
+    from osbench.coordinator.traces.analysis.slow_causes import Cause
 
 #: Least part of the excess for its kind, more calls or slower calls, to be named alone.
 _MOSTLY = 0.7
@@ -28,10 +29,8 @@ def why_slow(band: Band) -> str:
         f"{_named(band.name)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
         " more than those around the median"
     )
-    cause = band.clear
-    if cause is not None:
-        host = f" on host {plain(cause.host)}" if cause.host else ""
-        return f"{slower}: {_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}."
+    if band.named:
+        return f"{slower}: {'; and '.join(map(_part, band.named))}."
     if not band.causes or band.excess_s <= 0:
         return f"{slower}; no single cause stands out."
     first = band.causes[0]
@@ -39,6 +38,11 @@ def why_slow(band: Band) -> str:
         f"{slower}; no single cause stands out: the largest part, {_share(first)}, is"
         f" {words(first.key)}."
     )
+
+
+def _part(cause: Cause) -> str:
+    host = f" on host {plain(cause.host)}" if cause.host else ""
+    return f"{_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}"
 
 
 def too_few(traces: int, slow: int) -> str:
@@ -52,6 +56,15 @@ def too_few(traces: int, slow: int) -> str:
     )
 
 
+def no_verdict(odd: str, other: str) -> str:
+    """The sentence if the clock of the host `odd` could not be corrected."""
+    return (
+        f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
+        " call, so it is not known what happened when on these hosts; synchronize their clocks"
+        " (NTP) and run again."
+    )
+
+
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
     """A note if incomplete traces were compared, else ""."""
     if not incomplete:
@@ -60,6 +73,13 @@ def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
         f" Most of the {which}, {count(incomplete)} of {count(traces)}, are incomplete and are"
         " compared all the same: the time of missing spans counts for the spans around them."
     )
+
+
+#: A note if the compared traces have no time of a service.
+UNANSWERED = (
+    " There are no spans of services: their time counts for the steps that asked them"
+    " (`osbench-coord deployment check` says which service writes none)."
+)
 
 
 def words(key: SpanKey) -> str:

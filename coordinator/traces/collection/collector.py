@@ -183,7 +183,9 @@ class Collection:
             if number
         ]
         features = digest.table.close()
-        sentences = {answer.name: answer.sentence for answer in explain(features).answers}
+        sentences = {
+            answer.name: answer.sentence for answer in explain(features, digest.clocks).answers
+        }
         for number, parts in self._compared.items():
             before, after = (_due_in(rows, number, part) for part in parts)
             name = self._names[number]

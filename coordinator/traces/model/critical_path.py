@@ -83,7 +83,7 @@ def _last_first(tree: Tree, at: int) -> list[int]:
 def _slack(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host
-    return slack if host == other else max(slack, clocks.width_ns(host, other))
+    return slack if host == other else max(slack, clocks.error_ns(host, other))
 
 
 def _is_call(tree: Tree, at: int, inner: int) -> bool:

@@ -95,7 +95,7 @@ class Tree:
                 if other == host or not other or not host:
                     waiting.append((inner, shift))
                 else:
-                    waiting.append((inner, shift + clocks.add_ns(host, other)))
+                    waiting.append((inner, shift + clocks.add_ns(spans[at], spans[inner])))
 
     def _close(self, reached: list[int]) -> None:
         """End spans whose stop was lost with the last span within them."""

@@ -136,7 +136,7 @@ def _of(
         trace.trace_id: waterfall(trace_set, trace, limit)
         for trace in Archive(directory.path).some(wanted)
     }
-    answers = {answer.name: answer for answer in explain(features).answers}
+    answers = {answer.name: answer for answer in explain(features, trace_set.clocks).answers}
     ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))
     notes = tuple(trace_notes(trace_set.coverage, trace_set.clocks, trace_set.skipped))
     found = []

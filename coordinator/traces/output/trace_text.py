@@ -11,13 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, spaced, three_digits
-from osbench.coordinator.traces.analysis.bands import Band, BandExample, Cause
+from osbench.coordinator.traces.analysis.bands import Band, BandExample
 from osbench.coordinator.traces.analysis.comparison import Comparison, signed
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.explanation import Answer, Explanation
 from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.analysis.ranking import Ranked
 from osbench.coordinator.traces.analysis.sentences import percent
+from osbench.coordinator.traces.analysis.slow_causes import Cause
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.span_keys import SpanKey
 from osbench.coordinator.traces.model.spans import uuid_form
@@ -209,14 +210,15 @@ def _band(console: Console, band: Band) -> None:
             _words(cause.key),
         )
     console.print(table)
-    if band.clear:
-        _line(console, _split(band.clear))
+    for cause in band.named:
+        _line(console, _split(cause, band))
     _line(console, f"For example: {_exemplars(band.exemplars)}")
 
 
-def _split(cause: Cause) -> str:
+def _split(cause: Cause, band: Band) -> str:
+    which = f"{_words(cause.key)} " if len(band.named) > 1 else ""
     return (
-        f"* stands out: {signed(cause.more_calls_s)} by more calls,"
+        f"* {which}stands out: {signed(cause.more_calls_s)} by more calls,"
         f" {signed(cause.slower_calls_s)} by slower ones"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ class AskedRequest:
     method: str
     url: str
     #: Header lines for the host of `url` only.
-    own: Sequence[str]
+    own: list[str]
     #: Keyword arguments of `requests.request`.
     options: Mapping[str, Any]
     expect: Any

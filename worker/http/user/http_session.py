@@ -105,8 +105,6 @@ class UserHttp(Generic[R]):
         own = [f"X-Osbench-Iteration: {context.get('iteration', 0)}"]
         if base.token is not None and base.is_below(url):
             own += map(": ".join, base.token().items())
-        if self._scenario._recorder.profiler is not None:
-            own += map(": ".join, self._scenario.trace_headers().items())
         if context.get("timeout_s"):
             options["timeout"] = request_limit_s(context, options.get("timeout"))
         return AskedRequest(
@@ -120,6 +118,11 @@ class UserHttp(Generic[R]):
             verify=verify,
             keep_body=not stream,
         )
+
+    def _trace(self, call: AskedRequest) -> None:
+        """Add trace headers, once the action has begun: spans of services go below its span."""
+        if self._scenario._recorder.profiler is not None:
+            call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
 
     def _judged(self, call: AskedRequest, answer: WholeAnswer) -> HttpResponse:
         response = HttpResponse(answer)
@@ -170,6 +173,7 @@ class HttpSession(UserHttp[HttpResponse]):
     def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
         call = self._call(method, path, **wishes)
         with ActionTimer(self._scenario, call.name):
+            self._trace(call)
             recorder = self._scenario._recorder
             answer = self._clients.blocking_answer(call, recorder, self._cookies)
             return self._judged(call, answer)
@@ -181,6 +185,7 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
     async def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
         call = self._call(method, path, **wishes)
         with ActionTimer(self._scenario, call.name):
+            self._trace(call)
             recorder = self._scenario._recorder
             answer = await self._clients.answer(call, recorder, self._cookies)
             return self._judged(call, answer)

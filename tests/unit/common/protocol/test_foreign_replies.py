@@ -33,14 +33,14 @@ def test_an_unknown_version_is_refused(version):
     "before", ["", "Command # 1 (XADD a b hunter2) of pipeline caused error: "]
 )
 def test_what_passes_is_told_without_what_was_written(code, before):
-    with pytest.raises(StoreAway) as told, reached():
+    with pytest.raises(StoreAway) as told, reached("redis://ann:hunter2@h:6379/0"):
         raise redis.ResponseError(f"{before}{code} not now")
 
-    assert str(told.value) == f"Redis cannot serve now: {code} not now"
+    assert str(told.value) == f"Redis at redis://***@h:6379/0 cannot serve now: {code} not now"
 
 
 def test_an_error_that_stays_is_told_without_what_was_written():
-    with pytest.raises(StoreError) as told, reached():
+    with pytest.raises(StoreError) as told, reached("redis://ann:hunter2@h:6379/0"):
         raise redis.ResponseError("Command # 1 (XADD a hunter2) of pipeline caused error: ERR no")
 
-    assert str(told.value) == "Redis: ERR no"
+    assert str(told.value) == "Redis at redis://***@h:6379/0: ERR no"

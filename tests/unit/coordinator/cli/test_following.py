@@ -17,7 +17,7 @@ NOTE: dict[str, Any] = {
     "planned": 5000,
     "settled": 1200,
     "busy": 4,
-    "away": False,
+    "away": "",
 }
 RECENT = {
     "span_s": 10.0,
@@ -48,11 +48,13 @@ def test_a_line_says_that_users_cannot_start() -> None:
 def test_workloads_at_once_have_a_line_each_and_contexts_have_theirs() -> None:
     contexts = {**NOTE, "workload": -1, "name": "contexts", "phase": "users", "planned": 3}
 
-    found = lines({**contexts, "settled": 2, "beside": [{**NOTE, "away": True, "planned": None}]})
+    found = lines(
+        {**contexts, "settled": 2, "beside": [{**NOTE, "away": "the broker at x", "planned": None}]}
+    )
 
     assert found == [
         "[  12.0 s] contexts users: 2 of 3 done",
-        "[  12.0 s] Shop.buy running: 1,200 done, 4 running, Redis or the broker is unreachable",
+        "[  12.0 s] Shop.buy running: 1,200 done, 4 running, unreachable: the broker at x",
     ]
 
 

@@ -1,9 +1,13 @@
 """What `deployment check` finds, with servers that answer, refuse, or are not there."""
 
+import re
+
 import pytest
 
+from helpers.fake_cloud import fake_cloud
 from helpers.fake_keystone import PASSWORD, fake_keystone
 from osbench.common.deployment.record import Deployment
+from osbench.coordinator.deployments import span_probe
 from osbench.coordinator.deployments.check import check
 from servers import free_port, redis_server
 
@@ -83,6 +87,31 @@ def test_services_are_tried(auth_url):
     assert findings["services.a"].detail == "responds with 200"
     assert findings["services.b"].ok is False
     assert findings["services.b"].detail == "does not respond: Connection refused"
+
+
+def test_a_service_that_writes_no_span_is_named_with_what_to_look_at(monkeypatch):
+    monkeypatch.setattr(span_probe, "SPANS_S", 0.3)
+    with fake_cloud() as cloud, redis_server() as traces:
+        client = cloud.traces = traces.client()
+        cloud.trace_keys = {"v3": ["right"], "glance": ["wrong"]}
+
+        findings = found(
+            {
+                "osbench": {
+                    "services": {"a": f"{cloud.url}/v3", "b": f"{cloud.url}/glance"},
+                    "profiler_hmac_key": "right",
+                    "profiler_conn_str": traces.url,
+                }
+            }
+        )
+
+        left = client.dbsize()
+        client.close()
+    good, bad = findings["services.a"], findings["services.b"]
+    assert re.fullmatch(r"responds with \d+; spans after \d+\.\d+ s", good.detail)
+    assert (good.warning, bad.warning, bad.ok) == (False, True, True)
+    assert "no spans: look at enabled, hmac_keys (the record's profiler_hmac_key" in bad.detail
+    assert left == 0
 
 
 def test_without_key_and_store_there_is_nothing_to_fail():

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
-from osbench.coordinator.deployments import service_check
+from osbench.coordinator.deployments import span_probe
 from osbench.coordinator.deployments.service_check import ServiceAnswer, check_services, version_in
 from servers import redis_server
 
@@ -21,7 +21,7 @@ def traces():
 
 @pytest.fixture
 def cloud(traces, monkeypatch):
-    monkeypatch.setattr(service_check, "SPANS_S", 0.3)
+    monkeypatch.setattr(span_probe, "SPANS_S", 0.3)
     with fake_cloud() as server:
         client = traces.client()
         server.traces = client
@@ -47,7 +47,7 @@ def test_services_that_take_the_key_are_distinguished_from_those_that_do_not(clo
         assert re.search(r"spans after \d+\.\d+ s", said[kind].detail)
         assert not said[kind].warning
     for kind in ("compute", "image"):
-        assert "no spans: it ignores the key" in said[kind].detail
+        assert "no spans: look at enabled, hmac_keys" in said[kind].detail
         assert said[kind].warning
     assert all(one.ok for one in said.values())
     assert traces.client().dbsize() == 0

@@ -11,12 +11,12 @@ import pytest
 
 from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
-from osbench.common.errors import StoreAway, StoreLost
+from osbench.common.errors import BrokerAway, StoreAway, StoreLost
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import LeaveReason
-from osbench.coordinator.run import load_loop
 from osbench.coordinator.run.load_loop import LoadLoop
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.transport import outages
 from osbench.coordinator.transport.receiver import Arrival
 
 
@@ -147,7 +147,7 @@ def test_redis_that_is_away_for_longer_than_patience_ends_the_run():
 
 def test_the_report_tells_how_long_redis_was_away_in_one_sentence(monkeypatch):
     desk = Desk()
-    monkeypatch.setattr(load_loop, "OUTAGE_S", 0.0)
+    monkeypatch.setattr(outages, "OUTAGE_S", 0.0)
     turns = iter([False] * 30)
     desk.workload.finished = lambda: next(turns, True)
     desk.services.pool.poll = Failing(desk.services.pool.poll, 1)
@@ -161,6 +161,31 @@ def test_the_report_tells_how_long_redis_was_away_in_one_sentence(monkeypatch):
 
     (sentence,) = desk.status.losses
     assert sentence.startswith("the coordinator could not reach or use Redis 2 times, in all for ")
+
+
+def test_a_broker_that_is_away_is_not_called_redis(monkeypatch):
+    desk = Desk()
+    monkeypatch.setattr(outages, "OUTAGE_S", 0.0)
+    channel, shown = desk.services.channel, []
+    left = iter([True] * 3)
+
+    def refused(*, poll: bool) -> None:
+        if next(left, False):
+            channel.broker_away_s = 1.0
+            raise BrokerAway("the broker at amqp://b does not take messages", server="the broker")
+        channel.broker_away_s = 0.0
+        desk.workload.steps.append("turn")
+
+    desk.workload.turn = refused
+    desk.workload.show = lambda: shown.append(desk.status.store_away)
+    monkeypatch.setattr(timers, "POLL_S", 0.0)
+    desk.loop.run(lambda: None)
+
+    (sentence,) = desk.status.losses
+    assert sentence.startswith("the coordinator could not send to the broker for ")
+    assert "Redis" not in sentence
+    assert shown == ["the broker"] * 3
+    assert not desk.status.store_away
 
 
 def test_a_redis_that_was_away_for_a_moment_is_not_told():

@@ -17,6 +17,8 @@ from osbench.worker.session.beat_log import BeatLog
 class FailingRedis:
     """A client whose first pipelines fail."""
 
+    connection_pool = redis.ConnectionPool(host="h")
+
     def __init__(self, *errors: Exception) -> None:
         self._errors = list(errors)
         self.sent = 0

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from helpers.report_facts import facts_of
+from osbench.coordinator.report.html import render_report
 from osbench.coordinator.report.html.worker_rows import worker_rows
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
@@ -31,7 +36,7 @@ def workload(parts: dict[str, Any], lost: str = "") -> WorkloadFacts:
     described = [
         {
             "incarnation": name,
-            "host": name,
+            "host": name.partition("/")[0],
             "pid": 7,
             "label": name.upper(),
             "lost": name == lost,
@@ -49,15 +54,36 @@ def test_the_one_that_sees_more_is_marked() -> None:
     rows = worker_rows(workload({"a": part(20), "b": part(20), "c": part(28)}))
 
     assert [row.label for row in rows] == ["A", "B", "C"]
-    assert [row.is_odd for row in rows] == [False, False, True]
+    assert [row.odd and row.odd.kind for row in rows] == [None, None, "worker"]
     assert 0.007 < rows[2].more_s < 0.009
     assert abs(sum(row.share for row in rows) - 1) < 1e-9
+
+
+def kinds(parts: dict[str, float]) -> dict[str, str]:
+    """How workers, named HOST/PROCESS, differ, by the milliseconds that each saw."""
+    rows = worker_rows(workload({name: part(took) for name, took in parts.items()}))
+    return {row.label.lower(): row.odd.kind for row in rows if row.odd}
+
+
+def test_a_process_that_is_slower_than_others_of_its_host_is_not_its_network() -> None:
+    assert kinds({"h/1": 20, "h/2": 28}) == {"h/2": "process"}
+    assert kinds({"h/1": 20, "h/2": 28, "i/1": 20, "i/2": 20}) == {"h/2": "process"}
+    # without the slow process its host is like the other one
+    assert kinds({"h/1": 20, "h/2": 90, "h/3": 20, "i/1": 20}) == {"h/2": "process"}
+
+
+def test_a_host_whose_processes_are_all_slower_differs_as_a_whole() -> None:
+    assert kinds({"h/1": 28, "h/2": 28, "i/1": 20, "i/2": 20, "j/1": 20}) == {
+        "h/1": "host",
+        "h/2": "host",
+    }
+    assert kinds({"h/1": 28, "i/1": 20, "i/2": 20}) == {"h/1": "worker"}
 
 
 def test_few_iterations_do_not_make_one_differ() -> None:
     rows = worker_rows(workload({"a": part(20), "c": part(40, count=50)}))
 
-    assert not any(row.is_odd for row in rows)
+    assert not any(row.odd for row in rows)
 
 
 def test_a_lost_worker_is_there_and_an_idle_one_is_not() -> None:
@@ -65,3 +91,35 @@ def test_a_lost_worker_is_there_and_an_idle_one_is_not() -> None:
     rows = worker_rows(workload({"a": part(20), "idle": idle}, lost="gone"))
 
     assert [(row.label, row.lost) for row in rows] == [("A", False), ("GONE", True)]
+
+
+@pytest.mark.parametrize(
+    ("took", "said", "not_said"),
+    [
+        (
+            {"a-1": 20, "a-2": 28, "b-1": 20},
+            "is slower than the other processes of its host: its median service time is",
+            "Look at the way from there",
+        ),
+        (
+            {"a-1": 28, "a-2": 28, "b-1": 20},
+            "The workers of node1 are the odd ones: their median service time is",
+            "is slower than the other processes",
+        ),
+        (
+            {"a-1": 20, "a-2": 20, "b-1": 28},
+            "node2 is the odd one: its median service time is",
+            "is slower than the other processes",
+        ),
+    ],
+)
+def test_the_page_sends_nobody_to_a_network_that_is_the_same(
+    tmp_path: Path, took: dict[str, float], said: str, not_said: str
+) -> None:
+    facts = facts_of(tmp_path)
+    facts.timeline["workloads"][0]["workers"] = {name: part(ms) for name, ms in took.items()}
+
+    text = " ".join(re.sub(r"<[^>]+>", "", render_report(facts)).split())
+
+    assert said in text
+    assert not_said not in text

@@ -193,6 +193,58 @@ def test_p_values_of_causes_are_corrected_for_all_keys():
     assert min(cause.p for cause in answer.bands[0].causes) > 0.05
 
 
+def longer(name: str, detail: str = ""):
+    """A harm: one part of the work takes 60 ms longer."""
+
+    def harm(work, chance):
+        stretch(work, find(work, name, detail).end - 0.01, 60.0)
+
+    return harm
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_equal_causes_are_both_in_the_first_sentence(seed):
+    sentence, answer, _ = explained(
+        Fault(share=0.015, harm=longer("db", "SELECT prices")),
+        Fault(share=0.015, harm=longer("reserve")),
+        seed=seed,
+    )
+
+    assert {str(cause.key) for cause in answer.bands[0].named} == {
+        "shop/api db SELECT prices",
+        "stock/engine reserve",
+    }
+    first, _, second = sentence.partition("; and ")
+    for part, other in ((first, second), (second, first)):
+        assert ("SELECT prices on host b" in part) != ("SELECT prices" in other)
+        assert "% (95 %: " in part
+
+
+def test_of_three_causes_all_are_named():
+    faults = [
+        Fault(share=0.02, harm=longer(*which))
+        for which in (("db", "SELECT prices"), ("db", "SELECT items"), ("reserve",))
+    ]
+
+    sentence, answer, _ = explained(*faults)
+
+    assert len(answer.bands[0].named) == 3
+    assert sentence.count("; and ") == 2
+
+
+def test_a_second_cause_is_named_beside_one_that_is_most_of_it():
+    _, answer, _ = explained(
+        Fault(share=0.03, harm=longer("db", "SELECT prices")),
+        Fault(share=0.012, harm=longer("reserve")),
+        count=6000,
+    )
+
+    assert [str(cause.key) for cause in answer.bands[0].named] == [
+        "shop/api db SELECT prices",
+        "stock/engine reserve",
+    ]
+
+
 @pytest.mark.dear
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_clear_where_nothing_is_wrong(seed):

@@ -2,10 +2,11 @@ import pytest
 
 from helpers.synthetic_traces import Fault, find, many_queries, stretch, traces
 from osbench.coordinator.formatting import spaced
-from osbench.coordinator.traces.analysis.bands import Band, Cause
+from osbench.coordinator.traces.analysis.bands import Band
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.analysis.sentences import why_slow
+from osbench.coordinator.traces.analysis.slow_causes import Cause
 
 
 def told(**numbers):

@@ -102,6 +102,25 @@ def test_a_store_that_fails_in_the_middle_is_tidied_all_the_same(collect):
     assert store.done["close"]
 
 
+def test_a_run_whose_services_write_no_spans_says_so_and_what_to_look_at(collect):
+    def unanswered(work, chance):
+        work.inner[0].inner = []
+
+    found = list(traces(10, change=unanswered))
+
+    directory, collected = collect(Store(found), found)
+
+    (note,) = collected.notes
+    assert note.startswith("traces: no service wrote a span into any of 10 traces. Look at enabled")
+    assert "hmac_keys" in note
+    assert "`osbench-coord deployment check`" in note
+    assert (
+        "There are no spans of services: their time counts for the steps"
+        in (collected.sentences[0])
+    )
+    assert of_run(directory).coverage.unanswered
+
+
 def test_spans_that_come_into_files_while_the_store_is_read_are_in(collect, tmp_path):
     found = list(traces(10))
     stored = [

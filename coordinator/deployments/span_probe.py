@@ -1,0 +1,88 @@
+"""Requests that ask a service for spans, and looks into the trace store for them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import redis
+from osprofiler import profiler, web
+
+from osbench.common.errors import StoreError
+from osbench.common.protocol import redis_client
+
+#: Longest wait for spans after the last response, and polling interval, seconds.
+SPANS_S = 3.0
+LOOK_S = 0.02
+
+#: What is said of a service that writes none, and what to do about it.
+NO_SPANS = (
+    "no spans: look at enabled, hmac_keys (the record's profiler_hmac_key must be among them) and"
+    " connection_string in [profiler] of its configuration, and whether OSProfiler is in its"
+    " pipeline"
+)
+
+
+def signed(key: str) -> tuple[str, dict[str, str]]:
+    """A new trace id, and headers that request spans for it."""
+    profiler.clean()
+    try:
+        base_id = str(profiler.init(key).get_base_id())
+        return base_id, dict(web.get_trace_id_headers())
+    finally:
+        profiler.clean()
+
+
+def connected(store: str | None, timeout_s: float) -> Any:
+    """A client of the trace store; None if it cannot be read."""
+    if not store or not store.startswith(("redis://", "rediss://")):
+        return None
+    try:
+        client = redis_client.connect(store, timeout_s)
+        client.ping()
+    except (StoreError, redis.RedisError, OSError):
+        return None
+    return client
+
+
+def first_spans(
+    store: Any,
+    traces: Mapping[str, str],
+    answered_at: Mapping[str, float],
+    is_own: Callable[[str], bool] = lambda project: True,
+) -> dict[str, float]:
+    """Seconds from a response to the first span in its trace, by key.
+
+    Polls the store until there are spans for every key, or the time is up, and deletes them.
+    `traces` has trace ids, `answered_at` monotonic seconds. `is_own` says whether the spans of a
+    project count, whose name is in small letters.
+    """
+    seen: dict[str, float] = {}
+    end = time.monotonic() + SPANS_S
+    with contextlib.suppress(redis.RedisError, OSError):
+        while True:
+            # what was written before the time was up is found by a last look
+            last = time.monotonic() >= end
+            for key, base_id in traces.items():
+                if key not in seen and _has_span(store, base_id, is_own):
+                    seen[key] = max(0.0, time.monotonic() - answered_at[key])
+            if last or len(seen) == len(traces):
+                break
+            time.sleep(LOOK_S)
+        store.delete(*map(_trace_key, traces.values()))
+    return seen
+
+
+def _trace_key(base_id: str) -> str:
+    return f"osprofiler_opt:{base_id}"
+
+
+def _has_span(store: Any, base_id: str, is_own: Callable[[str], bool]) -> bool:
+    for event in store.lrange(_trace_key(base_id), 0, -1):
+        with contextlib.suppress(ValueError):
+            if is_own(str(json.loads(event).get("project", "")).lower()):
+                return True
+    return False

@@ -1,0 +1,279 @@
+"""The causes of a band of slow traces: which keys take more time in it than in the middle.
+
+The times of a trace's keys sum to its duration, so the differences of their means sum to the
+difference of the durations: nothing is left unexplained and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from osbench.coordinator.traces.analysis.bootstrap import Difference, difference
+from osbench.coordinator.traces.analysis.features import Features, Ints
+from osbench.coordinator.traces.model.span_keys import SpanKey
+
+#: Keys that are tested; the remaining ones are summed.
+TESTED = 60
+#: Most traces of a band that are sampled; more would only increase the run time.
+_MOST = 5000
+#: Least share of the slow traces' time on one host for the host to be named.
+_ON_ONE_HOST = 0.8
+
+#: Criteria for a clear cause, in addition to its p-value. More than this share of the slow traces
+#: have more of it than 99 % of those in the middle ...
+_SEEN = 0.5
+#: ... and there is more of it, by this factor, than if its usual spread continued as an
+#: exponential tail: otherwise the slow traces are merely the tail of an ordinary distribution,
+#: without a cause of their own.
+_BEYOND = 2.25
+#: Several causes may be as clear together as one has to be alone, if each is beyond its usual
+#: spread, has this share of the excess, and is in this share of the slow traces.
+_SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """The contribution of one key to slow traces. Times are mean seconds per trace."""
+
+    who: str
+    what: str
+    about: str
+    #: Excess over the middle, with its 95 % interval, and its share of the total excess.
+    excess_s: float
+    interval_s: tuple[float, float]
+    share: float
+    share_interval: tuple[float, float]
+    slow_s: float
+    base_s: float
+    calls_slow: float
+    calls_base: float
+    #: Shares of the traces with any call.
+    occurs_slow: float
+    occurs_base: float
+    #: The two parts of the excess: more calls, each as long as in the middle; longer calls.
+    more_calls_s: float
+    slower_calls_s: float
+    #: Share of the slow traces that have more of it than 99 % of those in the middle.
+    seen_in: float
+    #: p-value of the difference, corrected for the number of keys.
+    p: float
+    #: It is significant, and most of the difference, alone or with others.
+    clear: bool
+    #: Shares of its time in the slow traces by host, largest first.
+    hosts: tuple[tuple[str, float], ...]
+
+    @property
+    def key(self) -> SpanKey:
+        """The key."""
+        return SpanKey(self.who, self.what, self.about)
+
+    @property
+    def host(self) -> str:
+        """The host with most of the time; "" if it is spread over hosts or not known."""
+        name, share = self.hosts[0] if self.hosts else ("", 0.0)
+        return name if share >= _ON_ONE_HOST else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Middle:
+    """The traces that slow ones are compared with."""
+
+    features: Features
+    #: Numbers of the traces in the middle, and of all that succeeded and are not outliers.
+    base: Ints
+    all: Ints
+    seed: int = 0
+
+
+class CauseSearch:
+    """Compares the keys of slow traces with those of the middle."""
+
+    def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
+        self._features = features = middle.features
+        self._middle, self._slow, self._between = middle, slow, between
+        # means over all traces, so that they sum to the total
+        both = (slow, middle.base)
+        self._means = [features.mean(rows, features.time) / 1e9 for rows in both]
+        self._calls = [features.mean(rows, features.calls) for rows in both]
+        self._excess = self._means[0] - self._means[1]
+        self._occurs = [features.occurrence(rows).tolist() for rows in both]
+        drawn = [thinned(rows, _MOST) for rows in both]
+        self._times = [features.dense(rows, features.time) / 1e9 for rows in drawn]
+        # the greatest differences are tested separately, all others together
+        order = np.argsort(-np.abs(self._excess), kind="stable")
+        self._tested = order[:TESTED]
+        self._episodes = _episodes(middle, drawn[0])
+        self.found: Difference = self._difference(self._tested)
+        every = thinned(middle.all, _MOST)
+        self._usual = features.dense(every, features.time)[:, self._tested] / 1e9
+
+    def causes(self) -> list[Cause]:
+        """Every tested key with a time above 0, largest excess first."""
+        several = self._several()
+        found = [
+            self._cause(column, int(key), column in several)
+            for column, key in enumerate(self._tested)
+        ]
+        found = [cause for cause in found if cause.slow_s or cause.base_s]
+        return sorted(found, key=lambda cause: -cause.excess_s)
+
+    def _difference(self, alone: Ints) -> Difference:
+        """The differences of some keys, then of all others together."""
+        tables = [
+            np.column_stack((table[:, alone], np.delete(table, alone, axis=1).sum(axis=1)))
+            for table in self._times
+        ]
+        return difference(
+            tables[0],
+            tables[1],
+            self._middle.seed,
+            clusters=self._episodes,
+            tests=int((self._means[0] + self._means[1] > 0).sum()),
+        )
+
+    def _several(self) -> frozenset[int]:
+        """Columns of the keys that are clear causes, alone or together."""
+        columns = [
+            column
+            for column in np.argsort(-self._excess[self._tested]).tolist()
+            if self._is_beyond([column]) and self._is_part(column)
+        ]
+        alone = [column for column in columns if self._is_clear([column])]
+        if alone or len(columns) < 2:
+            return frozenset(alone and columns)
+        return frozenset(columns if self._is_clear(columns) else ())
+
+    def _cause(self, column: int, key: int, clear: bool) -> Cause:
+        slow, base = (table[:, key] for table in self._times)
+        calls_slow, calls_base = (float(calls[key]) for calls in self._calls)
+        slow_s, base_s = (float(means[key]) for means in self._means)
+        excess = float(self._excess[key])
+        # calls that do not occur in the middle count as additional calls
+        each_base = base_s / calls_base if calls_base else slow_s / max(calls_slow, 1e-300)
+        more = (calls_slow - calls_base) * each_base
+        seen = float(np.mean(slow > np.percentile(base, 99)))
+        difference = self.found
+        share_low = float(difference.share_low[column])
+        whole = float(self._excess.sum())
+        who, what, about = self._features.keys[key]
+        return Cause(
+            who=who,
+            what=what,
+            about=about,
+            excess_s=excess,
+            interval_s=(float(difference.low[column]), float(difference.high[column])),
+            share=excess / whole if whole else 0.0,
+            share_interval=(share_low, float(difference.share_high[column])),
+            slow_s=slow_s,
+            base_s=base_s,
+            calls_slow=calls_slow,
+            calls_base=calls_base,
+            occurs_slow=self._occurs[0][key],
+            occurs_base=self._occurs[1][key],
+            more_calls_s=more,
+            slower_calls_s=excess - more,
+            seen_in=seen,
+            p=float(difference.p[column]),
+            clear=clear,
+            hosts=self._hosts(key),
+        )
+
+    def _hosts(self, key: int) -> tuple[tuple[str, float], ...]:
+        features = self._features
+        inside = np.zeros(len(features), bool)
+        inside[self._slow] = True
+        entries = inside[features.rows()]
+        spent = np.bincount(
+            features.place[entries], features.time[entries], minlength=len(features.places)
+        )
+        hosts: dict[str, float] = {}
+        for (number, host), time in zip(features.places, spent.tolist(), strict=True):
+            if number == key and time and host:
+                hosts[host] = hosts.get(host, 0.0) + time
+        whole = sum(hosts.values())
+        ordered = sorted(hosts.items(), key=lambda pair: (-pair[1], pair[0]))
+        return tuple((host, time / whole) for host, time in ordered[:5])
+
+    def _is_beyond(self, columns: list[int]) -> bool:
+        """Whether there is far more of some keys than if their usual spread continued.
+
+        As an exponential tail, that is, with the spread between median and upper quartile, which
+        rare faults do not affect.
+        """
+        low, high = (percent / 100 for percent in self._between)
+        tail = 0.0
+        if not math.isnan(low):
+            usual = self._usual[:, columns].sum(axis=1)
+            median, quartile = np.percentile(usual, (50, 75))
+            scale = float(quartile - median) / math.log(2)
+            tail = scale * (_exponential_mean(low, high) - math.log(2))
+        return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
+
+    def _is_part(self, column: int) -> bool:
+        """Whether a key may be one of several causes."""
+        key = self._tested[column]
+        return bool(
+            float(self.found.p[column]) < 0.05
+            and self._excess[key] >= _SHARE_OF_SEVERAL * self._excess.sum()
+            and self._seen([column]) >= _SEEN_OF_SEVERAL
+        )
+
+    def _is_clear(self, columns: list[int]) -> bool:
+        """Whether some keys are most of the difference, together."""
+        keys = self._tested[columns]
+        base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
+        if len(columns) == 1:
+            share_low = float(self.found.share_low[columns[0]])
+        else:
+            # the share of all others is that of these, the other way round
+            share_low = 1 - float(self._difference(keys).share_high[-1])
+        return bool(
+            self.found.total_low > 0
+            # a share well above its usual one, so that the largest key is not named for noise
+            and share_low > (1 + base_share) / 2
+            and self._seen(columns) > _SEEN
+            and self._is_beyond(columns)
+        )
+
+    def _seen(self, columns: list[int]) -> float:
+        """The share of the slow traces with more of some keys than 99 % of those in the middle."""
+        slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
+        return float(np.mean(slow > np.percentile(base, 99)))
+
+
+def thinned(rows: Ints, most: int) -> Ints:
+    """At most so many of some traces, evenly spread."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def _episodes(middle: Middle, slow: Ints) -> Ints:
+    """A cluster number for each slow trace, the same for close neighbours.
+
+    Neighbours may be slow for a single reason: a stall of a second is one event, however many
+    requests it delays. Traces are close if their distance is below a tenth of the average one, so
+    that one in ten randomly placed traces is assigned to its neighbour's cluster.
+    """
+    numbers = middle.features.iteration[slow]
+    if len(np.unique(numbers)) < len(slow):
+        # not of iterations, or of several runs
+        return np.arange(len(slow))
+    every = middle.features.iteration[middle.all]
+    close = int(every.max() - every.min() + 1) // (10 * len(slow))
+    order = np.argsort(numbers)
+    found = np.empty(len(slow), np.int64)
+    found[order] = np.concatenate(([0], np.cumsum(np.diff(numbers[order]) > max(close, 1))))
+    return found
+
+
+def _exponential_mean(low: float, high: float) -> float:
+    """Mean of the unit exponential distribution between two of its quantiles, 0 to 1."""
+
+    def integral(share: float) -> float:
+        # of -ln(1 - u) from `share` to 1
+        left = 1 - share
+        return left - left * math.log(left) if left > 0 else 0.0
+
+    return (integral(low) - integral(high)) / (high - low)

@@ -1,0 +1,247 @@
+"""Clock offsets that change during a run: steps, and drift.
+
+The samples are put in order of time and into bins. The calls of a bin leave an interval for the
+correction. A straight line through the intervals of neighbouring bins is a clock that drifts
+evenly; where no line leads through the next interval, the clock was set, and a stretch begins. A
+line fits where each two of its bins allow its slope (Moon, Skelly and Towsley, INFOCOM 1999, fit
+a line to one-way delays by linear programming, for the same purpose).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.coordinator.traces.model.clock_skew import ClockStretch
+
+Floats = NDArray[np.float64]
+
+#: Number of bins at most, samples in one at least, and bins without which nothing is fitted.
+_BINS, _IN_BIN, _FEW = 128, 16, 4
+#: Largest share of the samples that a constant offset may contradict.
+_CONTRADICTING = 0.02
+#: Least share of the calls of a kind that their callers must have waited for, for a bound.
+_WAITED = 0.8
+#: Difference that is no contradiction, nanoseconds: spans are not begun at the very instant.
+_NOISE = 100_000.0
+#: Fastest drift, nanoseconds per nanosecond; NTP slews a clock by 0.0005.
+_FASTEST = 0.002
+#: Share of the samples that contradict all stretches above which a clock cannot be corrected.
+_UNSTEADY = 0.1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bounds:
+    """Bounds of the correction of a host's clock, by call; infinite if there is none."""
+
+    #: Instants by the clock of the reference, nanoseconds since 1970.
+    at: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    #: The call is one to the reference, so that its start gives the upper bound.
+    turned: NDArray[np.bool_]
+    #: Numbers of the kinds of calls.
+    kind: NDArray[np.int64]
+    #: The call is a request, for whose answer its caller waited.
+    answered: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, parts: Sequence[Self]) -> Self:
+        """All calls in order of time."""
+        whole = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("at", "low", "high", "turned", "kind", "answered")
+        }
+        order = np.argsort(whole["at"], kind="stable")
+        return cls(**{name: values[order] for name, values in whole.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What the bounds of two hosts say of changes of their offset."""
+
+    #: Empty if the offset was constant.
+    stretches: tuple[ClockStretch, ...] = ()
+    #: Most that a corrected instant may be wrong by, nanoseconds.
+    error_ns: int = 0
+    unsteady: bool = False
+
+
+def offset_within(low: float, high: float) -> float:
+    """The correction for an interval: 0 if it may be 0, else the middle, or the finite bound."""
+    return 0.0 if low <= 0 <= high else _middle(low, high)
+
+
+def _middle(low: float, high: float) -> float:
+    if math.isinf(low) and math.isinf(high):
+        return 0.0
+    if math.isinf(low):
+        return high
+    return low if math.isinf(high) else (low + high) / 2
+
+
+def fit(bounds: Bounds, constant: float) -> Fit:
+    """Stretches of time with an offset each, unless the `constant` one fits nearly all bounds."""
+    count = len(bounds.at)
+    size = max(_IN_BIN, -(-count // _BINS))
+    if count < _FEW * size:
+        return Fit()
+    bounds = _waited_for(bounds, size)
+    bins = _Bins(bounds, size)
+    lines = [_Line(0, len(bins.at), 0.0, constant)]
+    if _share(bounds, bins, lines) <= _CONTRADICTING:
+        return Fit(error_ns=bins.error_ns(lines))
+    lines = _lines(bins)
+    return Fit(
+        stretches=tuple(_stretches(bounds, bins, lines)),
+        error_ns=bins.error_ns(lines),
+        unsteady=_share(bounds, bins, lines) > _UNSTEADY,
+    )
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The correction in some bins: `offset + drift * instant`."""
+
+    first: int
+    end: int
+    drift: float
+    offset: float
+
+
+class _Bins:
+    """The interval that the calls of each bin leave."""
+
+    def __init__(self, bounds: Bounds, size: int) -> None:
+        self.size = size
+        self.begin = int(bounds.at[0])
+        #: Instants after the first one, nanoseconds.
+        self.each = (bounds.at - self.begin).astype(np.float64)
+        self.at = np.array(
+            [self.each[at : at + size].mean() for at in range(0, len(self.each), size)]
+        )
+        low = _extreme(bounds.low, size) - _NOISE
+        high = -_extreme(-bounds.high, size) + _NOISE
+        # the clock was set within the bin, which says nothing then
+        torn = low > high
+        self.low, self.high = np.where(torn, -np.inf, low), np.where(torn, np.inf, high)
+
+    def error_ns(self, lines: Sequence[_Line]) -> int:
+        """Distance of the lines from the farther bound, in the middle; 0 without two bounds."""
+        used = np.concatenate(
+            [line.offset + line.drift * self.at[line.first : line.end] for line in lines]
+        )
+        found = np.maximum(self.high - used, used - self.low)
+        found = found[np.isfinite(found)]
+        return max(round(float(np.median(found))), 0) if len(found) else 0
+
+
+def _extreme(values: Floats, size: int) -> Floats:
+    """Nearly the greatest value of each bin: one, or 1 %, may be wrong."""
+    short = -len(values) % size
+    table = np.concatenate((values, np.full(short, -np.inf))).reshape(-1, size)
+    place = size - 2 - size // 100
+    found: Floats = np.partition(table, place, axis=1)[:, place]
+    return found
+
+
+def _waited_for(bounds: Bounds, size: int) -> Bounds:
+    """Without the bounds of ends of calls that their callers did not wait for.
+
+    Those are messages whose work ends too late with any offset that fits the starts in their bin,
+    and all messages of a kind of which many do.
+    """
+    number = np.arange(len(bounds.at)) // size
+    turned = bounds.turned
+    least = _extreme(np.where(turned, -np.inf, bounds.low), size)[number] - _NOISE
+    most = -_extreme(np.where(turned, -bounds.high, -np.inf), size)[number] + _NOISE
+    possible = np.where(turned, bounds.low <= most, bounds.high >= least)
+    possible &= np.isfinite(np.where(turned, bounds.low, bounds.high))
+    kinds = np.bincount(bounds.kind)
+    share = np.bincount(bounds.kind, possible) / np.maximum(kinds, 1)
+    used = bounds.answered | (possible & (share >= _WAITED)[bounds.kind])
+    return Bounds(
+        at=bounds.at,
+        low=np.where(turned & ~used, -np.inf, bounds.low),
+        high=np.where(~turned & ~used, np.inf, bounds.high),
+        turned=turned,
+        kind=bounds.kind,
+        answered=bounds.answered,
+    )
+
+
+def _contradicting(bounds: Bounds, bins: _Bins, line: _Line, part: slice) -> NDArray[np.bool_]:
+    """By call of a part, whether a line is outside of its bounds."""
+    used = line.offset + line.drift * bins.each[part]
+    low, high = bounds.low[part], bounds.high[part]
+    found: NDArray[np.bool_] = (low > used + _NOISE) | (high < used - _NOISE)
+    return found
+
+
+def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
+    """The share of all calls that contradict the line of their bin."""
+    wrong = 0
+    for line in lines:
+        part = slice(line.first * bins.size, line.end * bins.size)
+        wrong += int(_contradicting(bounds, bins, line, part).sum())
+    return wrong / len(bounds.at)
+
+
+def _lines(bins: _Bins) -> list[_Line]:
+    """Lines, each through as many bins as one can lead through."""
+    at, low, high = bins.at, bins.low, bins.high
+    begins = [0]
+    least, most = -_FASTEST, _FASTEST
+    for now in range(1, len(at)):
+        before = slice(begins[-1], now)
+        apart = np.maximum(at[now] - at[before], 1.0)
+        least = max(least, float(((low[now] - high[before]) / apart).max()))
+        most = min(most, float(((high[now] - low[before]) / apart).min()))
+        if least > most:
+            begins.append(now)
+            least, most = -_FASTEST, _FASTEST
+    return [_line(bins, first, end) for first, end in pairwise([*begins, len(at)])]
+
+
+def _line(bins: _Bins, first: int, end: int) -> _Line:
+    """The line through some bins: one that does not drift, if there is one."""
+    inner = slice(first, end)
+    if end - first > 2:
+        # the clock may have been set within a bin at either end
+        inner = slice(first + (first > 0), end - (end < len(bins.at)))
+    at, low, high = bins.at[inner], bins.low[inner], bins.high[inner]
+    drift = 0.0
+    apart = at[:, None] - at
+    later = apart > 0
+    if low.max() > high.min() and later.any():
+        flattest = ((low[:, None] - high)[later] / apart[later]).max()
+        steepest = ((high[:, None] - low)[later] / apart[later]).min()
+        drift = float(np.clip((flattest, steepest), -_FASTEST, _FASTEST).mean())
+    below, above = float((low - drift * at).max()), float((high - drift * at).min())
+    offset = _middle(below, above) if drift else offset_within(below, above)
+    return _Line(first, end, drift, offset)
+
+
+def _stretches(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> Iterator[ClockStretch]:
+    """Lines as stretches: one begins where it fits the calls around better than the one before."""
+    begins = [0]
+    for before, line in pairwise(lines):
+        near = slice((line.first - 1) * bins.size, (line.first + 1) * bins.size)
+        sooner = _contradicting(bounds, bins, before, near)
+        later = _contradicting(bounds, bins, line, near)
+        wrong = np.cumsum(sooner) - sooner + later[::-1].cumsum()[::-1]
+        begins.append(max(near.start + int(wrong.argmin()), begins[-1]))
+    for line, begin, end in zip(lines, begins, [*begins[1:], len(bins.each)], strict=True):
+        at = float(bins.each[begin])
+        yield ClockStretch(
+            from_ns=bins.begin + round(at),
+            to_ns=bins.begin + round(float(bins.each[max(end - 1, begin)])),
+            add_ns=round(line.offset + line.drift * at),
+            drift=line.drift,
+        )

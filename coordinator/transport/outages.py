@@ -1,0 +1,102 @@
+"""Servers that a run cannot reach for a while, and what its report says of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+
+from osbench.common.errors import BrokerAway, StoreAway, StoreLost
+from osbench.common.protocol import timers
+
+LOG = logging.getLogger(__name__)
+
+#: The report tells of a server that was away for so long, seconds.
+OUTAGE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Outage:
+    """How long a server was away, each time in seconds."""
+
+    server: str
+    is_broker: bool
+    lasted_s: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        often = "" if len(self.lasted_s) == 1 else f"{len(self.lasted_s)} times, in all "
+        lasted = f"{often}for {sum(self.lasted_s):.0f} s"
+        if self.is_broker:
+            return (
+                f"the coordinator could not send to {self.server} {lasted}: workers got no "
+                "iterations meanwhile"
+            )
+        return (
+            f"the coordinator could not reach or use {self.server} {lasted}: workers that could "
+            f"not either started nothing after {timers.LEASE_S:g} s"
+        )
+
+
+class Outages:
+    """The outages of Redis, and of a broker other than Redis, which may be away on its own."""
+
+    def __init__(self, losses: list[str], patience_s: float) -> None:
+        """`losses` gets a sentence for each server; after `patience_s` seconds the run ends."""
+        self._losses = losses
+        self._patience_s = patience_s
+        #: When Redis answered last, and since when servers do not, monotonic.
+        self._reached_at = time.monotonic()
+        self._away: dict[Outage, float] = {}
+        #: Outages that are over, by server.
+        self._over: dict[Outage, Outage] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._away)
+
+    @property
+    def servers(self) -> str:
+        """The servers that are away, with their addresses; "" if there are none."""
+        return " and ".join(one.server for one in self._away)
+
+    def take(self, error: StoreAway) -> None:
+        """Note a server that did not answer."""
+        server = _server(error)
+        if server not in self._away:
+            lasts = "work" if server.is_broker else "lease"
+            LOG.warning("%s; workers go on for as long as their %s lasts", error, lasts)
+            self._away[server] = time.monotonic()
+
+    def lose_patience(self, error: StoreAway) -> None:
+        """Raise StoreLost if the server is away for too long."""
+        if time.monotonic() - self._away[_server(error)] > self._patience_s:
+            raise StoreLost(f"{error}, for {self._patience_s:g} s ([messaging] patience_s)")
+
+    def redis_answers(self) -> None:
+        """Redis answers, and takes what is written: one that is full only answers."""
+        # nothing is known of the time between two polls
+        self._end(self._reached_at, is_broker=False)
+        self._reached_at = time.monotonic()
+
+    def broker_answers(self) -> None:
+        """The broker takes messages."""
+        self._end(time.monotonic(), is_broker=True)
+
+    def _end(self, latest_begin: float, *, is_broker: bool) -> None:
+        for server in [one for one in self._away if one.is_broker == is_broker]:
+            since = min(self._away.pop(server), latest_begin)
+            self._note(server, time.monotonic() - since)
+
+    def _note(self, server: Outage, lasted_s: float) -> None:
+        """Have the report say how long a server was away, in one sentence for all times."""
+        if lasted_s < OUTAGE_S:
+            return
+        before = self._over.get(server)
+        if before is not None:
+            self._losses.remove(str(before))
+        every = (*(before.lasted_s if before else ()), lasted_s)
+        self._over[server] = replace(server, lasted_s=every)
+        self._losses.append(str(self._over[server]))
+
+
+def _server(error: StoreAway) -> Outage:
+    return Outage(error.server, isinstance(error, BrokerAway))
