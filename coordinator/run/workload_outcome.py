@@ -21,7 +21,8 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     refused = services.channel.refused + services.pool.refused + results.refused
     offered = run.offered()
     verdicts = () if run.not_begun else results.judge()
-    sources = plan.sla_sources if results.trials is None else ()
+    # a search, and what never began, has no verdicts of the task's criteria
+    sources = plan.sla_sources if results.trials is None and not run.not_begun else ()
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     # answers that come after the load belong to no stage
     until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s

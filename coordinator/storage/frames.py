@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import struct
 import zlib
@@ -49,12 +50,18 @@ class FrameFile:
             while left:
                 left = left[self._file.write(left) :]
             os.fdatasync(disk)
+            self._check_linked()
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(disk, self._size)
             raise StorageError(f"cannot write {self.path}: {reason_of(error)}") from None
         self._size += len(data)
         self._torn = False
+
+    def _check_linked(self) -> None:
+        """Raise OSError if the file was removed: no reader would find what is written to it."""
+        if not os.fstat(self._file.fileno()).st_nlink:
+            raise OSError(errno.ENOENT, "It was removed")
 
     def close(self) -> None:
         """Close the file."""

@@ -314,7 +314,15 @@ class RunDirectory:
             # half a file would take space for nothing
             with contextlib.suppress(OSError):
                 draft.unlink()
-            raise StorageError(f"cannot write {target}: {reason_of(error)}") from None
+            raise StorageError(f"cannot write {target}: {self._reason(error)}") from None
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether somebody has removed the folder, so that nothing of the run is left."""
+        return not self.path.is_dir()
+
+    def _reason(self, error: OSError) -> str:
+        return "the run directory was removed" if self.is_removed else reason_of(error)
 
     def close(self) -> None:
         """Close the files and free the lock."""

@@ -1,0 +1,201 @@
+"""Checks of what the product printed, each named by the right value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from truth.planting import Seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """The right value in words, and a look at a run: what it printed, and whether that is right."""
+
+    right: str
+    look: Callable[[Seen], tuple[str, bool]]
+
+
+def exits(*codes: int) -> Check:
+    """Check the exit code, which the summary has too."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        printed = seen.summary.get("exit_code", seen.code)
+        return f"exit {seen.code}", seen.code in codes and printed == seen.code
+
+    return Check(right=f"exit {' or '.join(map(str, codes))}", look=look)
+
+
+def number(path: str, right: float | None, within: float = 0.0) -> Check:
+    """Check a number of the workload, or null, by its path: `throughput.ok_per_s`."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = _at(seen.workload, path)
+        if found is None or right is None:
+            return f"{path} {found}", found is right
+        return f"{path} {found:.4g}", abs(found - right) <= within * abs(right)
+
+    around = f" +-{within:.0%}" if within else ""
+    return Check(right=f"{path} {right}{around}", look=look)
+
+
+def percentiles(of: str, right: Mapping[str, float], within: float = 0.02) -> Sequence[Check]:
+    """Check percentiles of `response` or `service` time of iterations that are ok, seconds."""
+    return [number(f"latency.{of}.ok.{name}", value, within) for name, value in right.items()]
+
+
+def share(state: str, least: float, most: float) -> Check:
+    """Check the share of planned iterations that ended in a state."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        sums = seen.workload.get("accounting") or {}
+        found = sums[state] / sums["planned"] if sums.get("planned") else -1.0
+        return f"{state} {found:.1%}", least <= found <= most
+
+    words = f"{least:.0%}" if least == most else f"{least:.0%} to {most:.0%}"
+    return Check(right=f"{state} {words}", look=look)
+
+
+def bound(*causes: str, fault: str) -> Check:
+    """Check that the first bound has one of the causes, and this owner."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        first = seen.bounds[0] if seen.bounds else {"cause": "", "fault": ""}
+        return _bounds(seen), first["cause"] in causes and first["fault"] == fault
+
+    return Check(right=f"bound by {' or '.join(causes)} ({fault})", look=look)
+
+
+def no_bound(fault: str = "", *, besides: Sequence[str] = ()) -> Check:
+    """Check that nothing bound the load: nothing of an owner, and of no cause but `besides`."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = [one for one in seen.bounds if one["fault"] == fault or not fault]
+        return _bounds(seen), bool(seen.workload) and all(one["cause"] in besides for one in found)
+
+    but = f" but {', '.join(besides)}" if besides else ""
+    return Check(right=f"not bound by {fault or 'anything'}{but}", look=look)
+
+
+def bound_says(*parts: str) -> Check:
+    """Check that the sentence of the first bound has all parts."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        said = seen.bounds[0]["sentence"] if seen.bounds else ""
+        return repr(said[:90]), all(part in said for part in parts)
+
+    return Check(right=f"says {' and '.join(map(repr, parts))}", look=look)
+
+
+def note(*parts: str) -> Check:
+    """Check that one note of the run has all parts."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = [one for one in seen.notes if all(part in one for part in parts)]
+        return f"note {_excerpt(found[0], parts[0])}" if found else "no such note", bool(found)
+
+    return Check(right=f"a note with {' and '.join(map(repr, parts))}", look=look)
+
+
+def note_with_number(before: str, right: float, within: float) -> Check:
+    """Check that a note has a number of seconds behind some words."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        for one in seen.notes:
+            if match := re.search(re.escape(before) + r" ([\d.]+) s\b", one):
+                return f"note {match[0]!r}", abs(float(match[1]) - right) <= within * right
+        return "no such note", False
+
+    return Check(right=f"a note with {before!r} {right} s +-{within:.0%}", look=look)
+
+
+def says(*parts: str) -> Check:
+    """Check that the user is told: in the object, or on stderr, without a traceback."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        error = seen.summary.get("error") or {}
+        problems = [f"{one['place']}: {one['message']}" for one in error.get("problems", ())]
+        told = "\n".join([error.get("message", ""), *problems, seen.err])
+        lines = [line for line in told.splitlines() if parts[0] in line]
+        is_right = all(part in told for part in parts) and "Traceback" not in told
+        return repr((lines or told.splitlines() or [""])[0][-110:]), is_right
+
+    return Check(right=f"says {' and '.join(map(repr, parts))}, no traceback", look=look)
+
+
+def requests_once(method: str, least: int) -> Check:
+    """Check that the server has seen each iteration's request once."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        counts = seen.requests.get(method, {})
+        most = max(counts.values(), default=0)
+        printed = f"{len(counts)} {method}s, each seen {most} times at most"
+        return printed, len(counts) >= least and most == 1
+
+    return Check(right=f"each {method} seen once", look=look)
+
+
+def failed_as(number_of: int) -> Check:
+    """Check how many iterations failed, of the accounting."""
+    return number("accounting.failed", number_of)
+
+
+def not_begun(at: int, planned: int) -> Check:
+    """Check that a workload which never began is in the summary, its plan too, and in JUnit."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = (seen.summary.get("workloads") or [])[at : at + 1]
+        if not found:
+            return f"no workload {at}", False
+        sums, why = found[0]["accounting"], found[0]["not_begun"]
+        suite = seen.junit.rpartition("<testsuite ")[2]
+        printed = f"not begun: {why!r}, planned {sums['planned']}, JUnit errors {'<error' in suite}"
+        return printed, bool(why) and sums["planned"] == planned and "<error" in suite
+
+    return Check(right=f"workload {at} not begun, planned {planned}, an error in JUnit", look=look)
+
+
+def no_workloads() -> Check:
+    """Check that no load has begun."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        count = len(seen.summary.get("workloads") or ())
+        return f"{count} workloads", count == 0
+
+    return Check(right="no load", look=look)
+
+
+def of(at: int, check: Check) -> Check:
+    """Check another workload than the first."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        printed, is_right = check.look(at_workload(seen, at))
+        return f"[{at}] {printed}", is_right
+
+    return Check(right=f"[{at}] {check.right}", look=look)
+
+
+def at_workload(seen: Seen, at: int) -> Seen:
+    """The same run, with another workload to be looked at."""
+    return Seen(**{**vars(seen), "at": at})
+
+
+def _at(workload: Mapping[str, Any], path: str) -> Any:
+    found: Any = workload
+    for name in path.split("."):
+        if isinstance(found, Sequence):
+            found = found[int(name)] if int(name) < len(found) else None
+        else:
+            found = (found or {}).get(name)
+    return found
+
+
+def _bounds(seen: Seen) -> str:
+    return ", ".join(f"{one['cause']} ({one['fault']})" for one in seen.bounds) or "no bound"
+
+
+def _excerpt(text: str, part: str) -> str:
+    at = max(0, text.find(part) - 20)
+    return repr(text[at : at + 100])

@@ -1,0 +1,148 @@
+"""Cases of runs that end badly: what never began, failed beside the load, or lost its directory."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from truth import checks
+from truth.case import Case
+from truth.planting import HOME, Ground, Planting
+
+JUNIT = ("--export", f"junit={HOME}/junit.xml")
+EXPORTS = f"{HOME}/exports"
+
+
+def _calm(**more: Any) -> dict[str, Any]:
+    return {
+        "scenario": {"Dummy.dummy": {"sleep": 0.05}},
+        "runner": {"constant": {"times": 20, "concurrency": 2}},
+        **more,
+    }
+
+
+def context_fails() -> Case:
+    """Fail in the context of the first workload: the second is accounted for."""
+    return Case(
+        name="not-begun",
+        planted="the first context fails, --stop-on-error",
+        planting=Planting(
+            workloads=[_calm(contexts={"no_set_up": {}}), _calm()],
+            arguments=["--stop-on-error", *JUNIT],
+        ),
+        checks=[checks.not_begun(1, planned=20), checks.exits(2)],
+    )
+
+
+def _interrupt(ground: Ground) -> None:
+    ground.await_load()
+    ground.started.interrupt()
+
+
+def interrupted() -> Case:
+    """Press Ctrl-C in the first of two workloads: the second is accounted for."""
+    runner = {"constant_for_duration": {"duration": 120, "concurrency": 2}}
+    return Case(
+        name="interrupted",
+        planted="Ctrl-C in the first of two workloads",
+        planting=Planting(
+            workloads=[_calm(runner=runner), _calm()], arguments=JUNIT, during=_interrupt
+        ),
+        checks=[checks.not_begun(1, planned=20), checks.exits(130)],
+    )
+
+
+def warm_up_fails() -> Case:
+    """Fail in `warm_up` of a scenario: its workload ends, the next one runs."""
+    return Case(
+        name="warm-up-fails",
+        planted="warm_up of the first scenario raises",
+        planting=Planting(
+            workloads=[
+                {
+                    "scenario": {"Planted.no_warm_up": {}},
+                    "runner": {"constant": {"times": 5, "concurrency": 1}},
+                },
+                _calm(),
+            ]
+        ),
+        checks=[
+            checks.number("accounting.ok", 0),
+            checks.of(1, checks.number("accounting.ok", 20)),
+            checks.says("warm_up of scenario Planted.no_warm_up failed"),
+            checks.exits(2),
+        ],
+    )
+
+
+def hook_fails() -> Case:
+    """Fail in a hook: the load goes on, and the run is not all well."""
+    hook = {
+        "action": {"sys_call": "false"},
+        "trigger": {"event": {"unit": "iteration", "at": [5]}},
+    }
+    return Case(
+        name="hook-fails",
+        planted="a hook that ends with code 1",
+        planting=Planting(workloads=[_calm(hooks=[hook])]),
+        checks=[
+            checks.number("accounting.ok", 20),
+            checks.note("hook"),
+            checks.exits(5),
+        ],
+    )
+
+
+def _remove_exports(ground: Ground) -> None:
+    ground.await_load()
+    exports = ground.site.home / "exports"
+    exports.rmdir()
+    # else it would be made again
+    exports.touch()
+
+
+def export_fails() -> Case:
+    """Put a file in place of an export's folder under load: results stay, and a note says so."""
+    runner = {"constant": {"times": 60, "concurrency": 1}}
+    return Case(
+        name="export-fails",
+        planted="a file takes the place of the target folder under load",
+        planting=Planting(
+            workloads=[_calm(runner=runner)],
+            arguments=["--export", f"json={EXPORTS}/out.json"],
+            folders=["exports"],
+            during=_remove_exports,
+        ),
+        checks=[
+            checks.number("accounting.ok", 60),
+            checks.note("export"),
+            checks.exits(5),
+        ],
+    )
+
+
+def report_refused() -> Case:
+    """Name a report that cannot be written: it is refused before the load."""
+    return Case(
+        name="report-refused",
+        planted="--report /proc/x.html",
+        planting=Planting(workloads=[_calm()], arguments=["--report", "/proc/x.html"]),
+        checks=[checks.says("/proc/x.html"), checks.no_workloads(), checks.exits(2)],
+    )
+
+
+def _remove_run(ground: Ground) -> None:
+    ground.await_load()
+    # what is written meanwhile may come back once
+    shutil.rmtree(ground.run_folder(), ignore_errors=True)
+
+
+def directory_removed() -> Case:
+    """Remove the run directory under load: the run ends and says where it could not write."""
+    runner = {"constant_for_duration": {"duration": 10, "concurrency": 2}}
+    return Case(
+        name="directory-removed",
+        planted="the run directory is removed under load",
+        planting=Planting(workloads=[_calm(runner=runner)], during=_remove_run),
+        checks=[checks.says("the run directory was removed"), checks.exits(3)],
+    )
