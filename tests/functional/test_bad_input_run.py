@@ -45,6 +45,18 @@ def is_refused(here: Site, *arguments: str, says: tuple[str, ...], at_once: bool
     assert "Traceback" not in other.err
 
 
+def cannot_begin(here: Site, *arguments: str, says: tuple[str, ...]) -> None:
+    """Its only workload is an error that names what is wrong, in both forms; exit code 2."""
+    plain = here.coord("run", *arguments)
+    other = here.run(*arguments)
+
+    assert (plain.code, other.code) == (2, 2), plain.err + other.err
+    (workload,) = other.result["workloads"]
+    assert all(word in workload["error"] for word in says), workload["error"]
+    assert all(word in " ".join(plain.out.split()) for word in ("not begun:", *says)), plain.out
+    assert "Traceback" not in plain.err + other.err
+
+
 @pytest.mark.parametrize(
     ("workload", "says"),
     [
@@ -305,7 +317,7 @@ def test_a_worker_without_the_plugin(worker: Cluster) -> None:
     worker.start_worker()
     worker.await_idle(1)
 
-    is_refused(
+    cannot_begin(
         here,
         here.task(MINE),
         "--plugin-path",
@@ -314,7 +326,6 @@ def test_a_worker_without_the_plugin(worker: Cluster) -> None:
             "there is no scenario 'Mine.act' here: start osbench-worker with the coordinator's "
             "--plugin-path",
         ),
-        at_once=False,
     )
     worker.await_idle(1)
     assert here.run(here.task(GOOD)).code in (0, 4)
@@ -328,13 +339,12 @@ def test_a_worker_with_another_version_of_the_plugin(worker: Cluster) -> None:
     worker.start_worker("--plugin-path", str(theirs))
     worker.await_idle(1)
 
-    is_refused(
+    cannot_begin(
         here,
         here.task(MINE),
         "--plugin-path",
         str(ours),
         says=("Mine.act", "same file", "restart"),
-        at_once=False,
     )
     worker.await_idle(1)
 
@@ -396,18 +406,19 @@ def test_in_local_mode_a_plugin_whose_warm_up_fails(cluster: Cluster) -> None:
         line = text.splitlines().index("        raise OSError('no licence')") + 1
         said = f"{plugin}:{line}: warm_up of scenario Mine.act failed: OSError: no licence"
         # stdout has the object alone
-        assert said in done.result["error"]["message"]
+        (workload,) = done.result["workloads"]
+        assert said in workload["error"]
         assert f"{noisy}:4 prints: loading\n" in done.err
         assert "set up\nundone\n" in done.err
         assert "Traceback" not in done.err
         here.await_nothing_left()
 
 
-def test_more_virtual_users_than_are_possible_are_refused_before_the_load() -> None:
+def test_more_threads_than_are_possible_are_refused_before_the_load() -> None:
     with site() as here:
         load = ("--concurrency", "1000000", "--duration", "5s")
 
-        is_refused(
+        cannot_begin(
             here,
             *("--scenario", "Dummy.dummy", *load),
             says=("virtual users are asked of each worker process", "as threads: possible are"),

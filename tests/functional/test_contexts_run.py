@@ -155,9 +155,12 @@ def test_a_run_may_end_at_a_workload_whose_setup_fails(here: Site) -> None:
     done = here.run(three(here), "--workers", "1", "--stop-on-error", "--export", f"rally={rally}")
 
     assert done.code == 2
-    assert [checked(one)["ok"] for one in done.result["workloads"]] == [1, 0]
+    assert [checked(one)["ok"] for one in done.result["workloads"]] == [1, 0, 0]
+    never = done.result["workloads"][2]
+    assert never["not_begun"] == "the run ended at a workload that could not begin"
+    assert never["accounting"]["planned"] == never["accounting"]["not_started"] > 0
     assert done.result["notes"][1:] == [
-        "ended for a workload that could not begin; workloads not started: Library.read"
+        "Library.read [2] was not begun: the run ended at a workload that could not begin"
     ]
     (task,) = json.loads(rally.read_text())["tasks"]
     assert (task["status"], task["pass_sla"]) == ("aborted", False)

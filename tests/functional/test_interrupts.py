@@ -118,7 +118,7 @@ def test_twice_in_local_mode_leaves_nothing(cluster: Cluster, counting: Counting
         here.await_nothing_left()
 
 
-def test_before_the_load_the_report_is_empty(cluster: Cluster) -> None:
+def test_before_the_load_the_report_has_what_was_planned(cluster: Cluster) -> None:
     task = cluster.site.task(
         {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 7, "concurrency": 1}}}
     )
@@ -129,9 +129,12 @@ def test_before_the_load_the_report_is_empty(cluster: Cluster) -> None:
 
     done = run.finish()
     assert done.code == 130
-    # no workload was begun
-    assert done.result["workloads"] == []
-    assert done.result["notes"] == ["interrupted before there was load"]
+    assert done.sums["planned"] == done.sums["not_started"] == 7
+    assert done.result["workloads"][0]["not_begun"] == "the run was interrupted before"
+    assert done.result["notes"] == [
+        "Dummy.dummy was not begun: the run was interrupted before",
+        "interrupted before there was load",
+    ]
     assert "Traceback" not in done.err
     cluster.await_idle(2)
     assert cluster.run_keys() == set()
