@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
 from types import FrameType, coroutine
@@ -65,8 +65,6 @@ class _Sample:
     task: asyncio.Task[Any] | None
     #: CPU time of its thread, nanoseconds.
     cpu: int
-    #: The time up to this sample is counted.
-    counted: bool = False
 
 
 class TaskUser(User):
@@ -111,6 +109,8 @@ class CoroutineEngine(Engine):
         #: Nanoseconds by what the loop was blocked at, and the last sample of that.
         self._blocked: Counter[str] = Counter()
         self._sampled: _Sample | None = None
+        #: Up to when blocked time is counted: no instant belongs to two tasks.
+        self._counted_ns = 0
         self._held: HeldLoop | None = None
         #: Users that pause: woken when nothing starts any more.
         self._pausing: set[asyncio.Future[None]] = set()
@@ -324,8 +324,8 @@ class CoroutineEngine(Engine):
         # a loop that waits for a core is no scenario's fault
         busy = sample.cpu - last.cpu > (now - last.at) // 2
         if busy or self._loop.is_asleep():
-            self._blame(now - (last.at if last.counted else last.begin))
-            self._sampled = replace(sample, counted=True)
+            self._blame(now - max(self._counted_ns, sample.begin))
+            self._counted_ns = now
 
     def _blame(self, lasted: int) -> None:
         """Count a time for which the loop was blocked where it is now."""

@@ -563,6 +563,23 @@ def test_a_scenario_that_blocks_the_loop_is_named():
     assert sum(lag > 50 * MS for lag in lags) > 10
 
 
+def test_a_loop_that_several_users_block_in_turn_is_blocked_once():
+    async def work(scenario):
+        time.sleep(0.15)
+
+    begun = time.monotonic_ns()
+    with closed(work) as engine:
+        engine.add(batch((1, 11)))
+        engine.set_share(5)
+        until(lambda: len(engine.rows) == 10)
+        until(lambda: len(engine.lags()) > 1)
+        found = engine.blocked()
+    passed = time.monotonic_ns() - begun
+
+    assert found
+    assert sum(lasted for _, lasted in found) <= passed
+
+
 def test_a_loop_that_waits_is_not_blocked():
     async def work(scenario):
         await asyncio.sleep(0.2)
