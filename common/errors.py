@@ -105,6 +105,10 @@ class StorageError(OsbenchError):
     exit_code = 3
 
 
+class DirectoryRemoved(StorageError):
+    """The run directory was removed under the run: nothing is left that could be resumed."""
+
+
 class Untrusted(OsbenchError):
     """A message with a wrong signature, kind or format. It is counted and ignored."""
 

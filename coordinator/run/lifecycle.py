@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from osbench.common.errors import (
+    DirectoryRemoved,
     FleetError,
     OsbenchError,
     StorageError,
@@ -139,6 +140,9 @@ class Run:
         """Workers and contexts are left as they are: not the user has ended the run."""
         if isinstance(error, Superseded):
             return True
+        # a resumed run would find nothing
+        if isinstance(error, DirectoryRemoved):
+            return False
         lasting = isinstance(error, StoreAway | StoreLost | StorageError | ServerDied)
         # on a second try there may be workers
         alone = self._resumed and isinstance(error, FleetError)

@@ -138,8 +138,6 @@ class RunLoad:
         return (*([resumed] if before else ()), *remarks_of(self._services))
 
     def _ways_on(self) -> str:
-        if self._services.directory.is_removed:
-            return "nothing of the run is left to be resumed"
         run_id = self._plan.run_id
         resume = f"`osbench-coord resume {run_id}` goes on with it"
         if not self._services.contexts.holds:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import struct
 import zlib
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from osbench.common.errors import OsbenchError, StorageError
+from osbench.common.errors import DirectoryRemoved, OsbenchError, StorageError
 from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
@@ -34,7 +33,10 @@ class FrameFile:
         self._torn = False
 
     def append(self, records: Iterable[bytes]) -> None:
-        """Write records and sync. Raises StorageError where they cannot be; then none is there."""
+        """Write records and sync. Raises StorageError where they cannot be; then none is there.
+
+        A file that was removed takes no records either: no reader would find them.
+        """
         parts = []
         for record in records:
             parts.append(_HEAD.pack(len(record), zlib.crc32(record)))
@@ -50,18 +52,14 @@ class FrameFile:
             while left:
                 left = left[self._file.write(left) :]
             os.fdatasync(disk)
-            self._check_linked()
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(disk, self._size)
             raise StorageError(f"cannot write {self.path}: {reason_of(error)}") from None
+        if not os.fstat(disk).st_nlink:
+            raise DirectoryRemoved(f"cannot write {self.path}: the run directory was removed")
         self._size += len(data)
         self._torn = False
-
-    def _check_linked(self) -> None:
-        """Raise OSError if the file was removed: no reader would find what is written to it."""
-        if not os.fstat(self._file.fileno()).st_nlink:
-            raise OSError(errno.ENOENT, "It was removed")
 
     def close(self) -> None:
         """Close the file."""

@@ -31,7 +31,13 @@ from typing import Any, BinaryIO
 import msgpack
 import zstandard
 
-from osbench.common.errors import ConfigError, OsbenchError, StorageError, UsageError
+from osbench.common.errors import (
+    ConfigError,
+    DirectoryRemoved,
+    OsbenchError,
+    StorageError,
+    UsageError,
+)
 from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
@@ -314,15 +320,11 @@ class RunDirectory:
             # half a file would take space for nothing
             with contextlib.suppress(OSError):
                 draft.unlink()
-            raise StorageError(f"cannot write {target}: {self._reason(error)}") from None
-
-    @property
-    def is_removed(self) -> bool:
-        """Whether somebody has removed the folder, so that nothing of the run is left."""
-        return not self.path.is_dir()
-
-    def _reason(self, error: OSError) -> str:
-        return "the run directory was removed" if self.is_removed else reason_of(error)
+            if not self.path.is_dir():
+                raise DirectoryRemoved(
+                    f"cannot write {target}: the run directory was removed"
+                ) from None
+            raise StorageError(f"cannot write {target}: {reason_of(error)}") from None
 
     def close(self) -> None:
         """Close the files and free the lock."""

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from osbench.common.errors import OsbenchError, StorageError
+from osbench.common.errors import DirectoryRemoved, OsbenchError, StorageError
 from osbench.coordinator.storage import frames
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
 
@@ -52,6 +52,16 @@ def test_what_is_written_while_it_is_read_is_no_damage(tmp_path, monkeypatch):
     assert list(read_frames(path)) == RECORDS[:2] * 2
     monkeypatch.undo()
     assert list(read_frames(path)) == RECORDS[:2] * 4
+    file.close()
+
+
+def test_a_file_that_was_removed_takes_no_record(path):
+    file = FrameFile(path)
+    path.unlink()
+
+    with pytest.raises(DirectoryRemoved, match="journal: the run directory was removed"):
+        file.append(RECORDS)
+
     file.close()
 
 

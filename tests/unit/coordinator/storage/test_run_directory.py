@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import threading
 
 import pytest
 
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import DirectoryRemoved, OsbenchError, UsageError
 from osbench.common.protocol.blocks import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -31,6 +32,15 @@ def test_a_new_run_is_private_and_empty(run):
     assert run.path.stat().st_mode & 0o777 == 0o700
     assert list(run.decisions()) == []
     assert list(run.blocks()) == []
+
+
+def test_a_run_directory_that_was_removed_takes_nothing(run):
+    shutil.rmtree(run.path)
+
+    with pytest.raises(DirectoryRemoved, match="journal: the run"):
+        run.decide([{"do": "open"}])
+    with pytest.raises(DirectoryRemoved, match=r"status\.json: the run directory was removed"):
+        run.write("status.json", {})
 
 
 def test_decisions_are_read_in_order(run):
