@@ -36,6 +36,8 @@ SEED ?=
 GO_ON ?=
 # --no-tag to try `make release` out
 RELEASE ?=
+# cases of `make truth`, such as CASES="overload stopped"; all by default
+CASES ?=
 # services and options of `make lab`, such as LAB="keystone zaqar --profiler off"
 LAB ?=
 # What runs here starts hundreds of short Python processes: each would compile every module again.
@@ -56,7 +58,7 @@ WITHOUT ?=
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
-.PHONY: statistics pictures containers hosts soak audit sbom
+.PHONY: statistics pictures containers hosts soak truth audit sbom
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -73,6 +75,7 @@ help:
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make soak    a run of HOURS (2) after which no process or key has grown (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
+	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
@@ -212,6 +215,10 @@ chaos: JOBS = 1
 chaos: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
 		--jobs $(JOBS) $(if $(GO_ON),--go-on)
+
+# on an idle machine, about ten minutes
+truth: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m truth $(CASES)
 
 # deploy/compose.yaml in docker, or podman with podman-compose; BUILD: options of the build
 containers: $(VENV)/.ready

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import uvloop
+
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
 
 #: Seconds until the answer to a request; arguments: its instant, seconds after the first request,
@@ -189,7 +191,7 @@ def main() -> None:
     args = parser.parse_args()
     values = {name: float(value) for name, _, value in (one.partition("=") for one in args.values)}
     court = _Court(RULES[args.rule](**values), hangs_up=args.rule == "hang_up")
-    asyncio.run(serve(court, args.port_file))
+    uvloop.run(serve(court, args.port_file))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ class Check:
 
     right: str
     look: Callable[[Seen], tuple[str, bool]]
+    #: What is right depends on a machine that is fast enough.
+    is_timed: bool = False
 
 
 def exits(*codes: int) -> Check:
@@ -28,7 +30,7 @@ def exits(*codes: int) -> Check:
     return Check(right=f"exit {' or '.join(map(str, codes))}", look=look)
 
 
-def number(path: str, right: float | None, within: float = 0.0) -> Check:
+def number(path: str, right: float | None, within: float = 0.0, *, is_timed: bool = False) -> Check:
     """Check a number of the workload, or null, by its path: `throughput.ok_per_s`."""
 
     def look(seen: Seen) -> tuple[str, bool]:
@@ -38,12 +40,15 @@ def number(path: str, right: float | None, within: float = 0.0) -> Check:
         return f"{path} {found:.4g}", abs(found - right) <= within * abs(right)
 
     around = f" +-{within:.0%}" if within else ""
-    return Check(right=f"{path} {right}{around}", look=look)
+    return Check(right=f"{path} {right}{around}", look=look, is_timed=is_timed)
 
 
 def percentiles(of: str, right: Mapping[str, float], within: float = 0.02) -> Sequence[Check]:
     """Check percentiles of `response` or `service` time of iterations that are ok, seconds."""
-    return [number(f"latency.{of}.ok.{name}", value, within) for name, value in right.items()]
+    return [
+        number(f"latency.{of}.ok.{name}", value, within, is_timed=True)
+        for name, value in right.items()
+    ]
 
 
 def share(state: str, least: float, most: float) -> Check:
@@ -55,7 +60,7 @@ def share(state: str, least: float, most: float) -> Check:
         return f"{state} {found:.1%}", least <= found <= most
 
     words = f"{least:.0%}" if least == most else f"{least:.0%} to {most:.0%}"
-    return Check(right=f"{state} {words}", look=look)
+    return Check(right=f"{state} {words}", look=look, is_timed=True)
 
 
 def bound(*causes: str, fault: str) -> Check:
@@ -135,6 +140,15 @@ def requests_once(method: str, least: int) -> Check:
         return printed, len(counts) >= least and most == 1
 
     return Check(right=f"each {method} seen once", look=look)
+
+
+def nothing_left() -> Check:
+    """Check that contexts have removed the files that they made."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        return f"left {', '.join(seen.left) or 'nothing'}", not seen.left
+
+    return Check(right="contexts undone", look=look)
 
 
 def failed_as(number_of: int) -> Check:

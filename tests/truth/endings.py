@@ -21,6 +21,10 @@ def _calm(**more: Any) -> dict[str, Any]:
     }
 
 
+def _at_iteration(number: int) -> dict[str, Any]:
+    return {"event": {"unit": "iteration", "at": [number]}}
+
+
 def context_fails() -> Case:
     """Fail in the context of the first workload: the second is accounted for."""
     return Case(
@@ -77,10 +81,7 @@ def warm_up_fails() -> Case:
 
 def hook_fails() -> Case:
     """Fail in a hook: the load goes on, and the run is not all well."""
-    hook = {
-        "action": {"sys_call": "false"},
-        "trigger": {"event": {"unit": "iteration", "at": [5]}},
-    }
+    hook = {"action": {"sys_call": "false"}, "trigger": _at_iteration(5)}
     return Case(
         name="hook-fails",
         planted="a hook that ends with code 1",
@@ -93,28 +94,21 @@ def hook_fails() -> Case:
     )
 
 
-def _remove_exports(ground: Ground) -> None:
-    ground.await_load()
-    exports = ground.site.home / "exports"
-    exports.rmdir()
-    # else it would be made again
-    exports.touch()
-
-
 def export_fails() -> Case:
     """Put a file in place of an export's folder under load: results stay, and a note says so."""
-    runner = {"constant": {"times": 60, "concurrency": 1}}
+    # a folder that is not there would be made again
+    command = f"/bin/sh -c 'rmdir {EXPORTS} && touch {EXPORTS}'"
+    hook = {"action": {"sys_call": command}, "trigger": _at_iteration(5)}
     return Case(
         name="export-fails",
         planted="a file takes the place of the target folder under load",
         planting=Planting(
-            workloads=[_calm(runner=runner)],
+            workloads=[_calm(hooks=[hook])],
             arguments=["--export", f"json={EXPORTS}/out.json"],
             folders=["exports"],
-            during=_remove_exports,
         ),
         checks=[
-            checks.number("accounting.ok", 60),
+            checks.number("accounting.ok", 20),
             checks.note("export"),
             checks.exits(5),
         ],
@@ -138,11 +132,19 @@ def _remove_run(ground: Ground) -> None:
 
 
 def directory_removed() -> Case:
-    """Remove the run directory under load: the run ends and says where it could not write."""
-    runner = {"constant_for_duration": {"duration": 10, "concurrency": 2}}
+    """Remove the run directory under load: the run ends, says so and undoes contexts."""
+    runner = {"constant_for_duration": {"duration": 120, "concurrency": 2}}
     return Case(
         name="directory-removed",
         planted="the run directory is removed under load",
-        planting=Planting(workloads=[_calm(runner=runner)], during=_remove_run),
-        checks=[checks.says("the run directory was removed"), checks.exits(3)],
+        planting=Planting(
+            workloads=[_calm(runner=runner, contexts={"file": {"path": f"{HOME}/made/one"}})],
+            folders=["made"],
+            during=_remove_run,
+        ),
+        checks=[
+            checks.says("the run directory was removed"),
+            checks.nothing_left(),
+            checks.exits(3),
+        ],
     )

@@ -149,6 +149,8 @@ def blocked_loop() -> Case:
         checks=[
             checks.bound("blocked_loop", fault="generator"),
             checks.bound_says("planted.py:"),
+            # one loop cannot be blocked for longer than the load lasts
+            checks.number("loops.blocked_s", 6.0, within=0.1),
             checks.exits(4),
         ],
     )

@@ -21,7 +21,7 @@ STRICT: Mapping[str, Mapping[str, Any]] = {"benchmark": {"lag_limit_s": 0.1, "ma
 PLUGINS = Path(__file__).parent / "plugins" / "planted.py"
 #: Stands for the address of the server in workloads.
 URL = "{url}"
-#: Stands for the home of the run in arguments.
+#: Stands for the home of the run in workloads and arguments.
 HOME = "{home}"
 
 #: What happens while a run is under way.
@@ -56,6 +56,8 @@ class Seen:
     summary: Mapping[str, Any]
     #: Requests at the referee by method and iteration.
     requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    #: Files in the folders of the planting.
+    left: Sequence[str] = ()
     #: JUnit file of the run, or "".
     junit: str = ""
     #: Number of the workload that checks look at.
@@ -111,16 +113,15 @@ class Ground:
         return next(self.site.data.glob("runs/*"))
 
 
-def play(planting: Planting, *, lenient: bool = False, arguments: Sequence[str] = ()) -> Seen:
+def play(planting: Planting, *, lenient: bool = False) -> Seen:
     """Run the product to its end; `lenient`: lateness of the machine is not what is looked at."""
     with contextlib.ExitStack() as stack:
         here = stack.enter_context(site(planting.within))
         here.configure({} if lenient else STRICT, planting.config)
         served = stack.enter_context(_server(planting))
-        url = served.url if served is not None else ""
-        arguments = [here.task(*_filled(planting.workloads, url)), *planting.arguments, *arguments]
-        arguments = [one.replace(HOME, str(here.home)) for one in arguments]
-        arguments += ["--plugin-path", str(PLUGINS)]
+        places = {URL: served.url if served is not None else "", HOME: str(here.home)}
+        task = here.task(*_filled(planting.workloads, places))
+        arguments = [task, *_filled(planting.arguments, places), "--plugin-path", str(PLUGINS)]
         for name in planting.folders:
             (here.home / name).mkdir()
         done = _run(here, planting.during, arguments)
@@ -130,6 +131,7 @@ def play(planting: Planting, *, lenient: bool = False, arguments: Sequence[str] 
             err=done.err,
             summary=done.printed if done.out else {},
             requests=served.seen() if isinstance(served, Referee) else {},
+            left=[one.name for name in planting.folders for one in here.home.glob(f"{name}/*")],
             junit=junit.read_text("utf-8") if junit.exists() else "",
         )
 
@@ -155,12 +157,14 @@ def _server(planting: Planting) -> Iterator[Any]:
             yield served
 
 
-def _filled(value: Any, url: str) -> Any:
-    """A copy of a piece of a task with the address of the server in it."""
+def _filled(value: Any, places: Mapping[str, str]) -> Any:
+    """A copy of a piece of a task with what this run has in place of URL and HOME."""
     if isinstance(value, str):
-        return value.replace(URL, url)
+        for name, text in places.items():
+            value = value.replace(name, text)
+        return value
     if isinstance(value, Mapping):
-        return {name: _filled(one, url) for name, one in value.items()}
+        return {name: _filled(one, places) for name, one in value.items()}
     if isinstance(value, Sequence):
-        return [_filled(one, url) for one in value]
+        return [_filled(one, places) for one in value]
     return value

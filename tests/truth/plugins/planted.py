@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from osbench.plugin import context, scenario
@@ -63,6 +64,20 @@ class NoWarmUp(scenario.Scenario):
 
     def run(self) -> None:
         """Never called."""
+
+
+class File(context.Context):
+    """Make a file, so that somebody can look whether it was removed."""
+
+    NAME = "file"
+
+    def setup(self) -> None:
+        """Make the file."""
+        Path(self.config["path"]).touch()
+
+    def cleanup(self) -> None:
+        """Remove the file."""
+        Path(self.config["path"]).unlink()
 
 
 class NoSetUp(context.Context):

@@ -39,6 +39,7 @@ DOCUMENTS = (
     "docs/performance.md",
     "docs/scaling.md",
     "docs/chaos.md",
+    "docs/truth.md",
     "docs/architecture.md",
 )
 
