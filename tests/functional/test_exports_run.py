@@ -192,11 +192,11 @@ def test_junitparser_reads_a_case_for_each_workload(exported: Exported) -> None:
     (suite,) = JUnitXml.fromfile(str(exported.files / "junit"))
     cases = list(suite)
 
-    assert suite.tests == len(cases) == len(exported.workloads) + 1
+    assert suite.tests == len(cases) == len(exported.workloads)
     assert suite.failures == sum(
         not all(verdict["success"] for verdict in one["sla"]) for one in exported.workloads
     )
-    assert [case.name for case in cases[:-1]] == [
+    assert [case.name for case in cases] == [
         f"{one['name']} [{one['position']}]" for one in exported.workloads
     ]
     assert f"7 x DummyError: {EVIL}" in cases[1].system_err
@@ -374,7 +374,7 @@ def test_a_run_that_cannot_start_is_a_failed_test(options: tuple[str, ...], mess
         assert "\n: " not in told.text
 
 
-def test_a_failing_export_leaves_run_and_exit_code_alone() -> None:
+def test_a_failing_export_leaves_the_run_alone_and_is_in_its_exit_code() -> None:
     with site() as here:
         here.write("plugin.py", FAILING)
         dummy = ("--scenario", "Dummy.dummy", "--times", "3", "--plugin-path", "plugin.py")
@@ -385,7 +385,8 @@ def test_a_failing_export_leaves_run_and_exit_code_alone() -> None:
 
         done = here.run(*dummy, "--export", "fails", "--export", "csv")
 
-        assert done.code == 0
+        assert done.code == 5
         assert done.sums["ok"] == 3
+        assert done.result["notes"][0].startswith("export fails failed: the exporter fails raises")
         assert "Warning: export fails failed: the exporter fails raises ValueError" in done.err
         assert len((here.home / "iterations.csv").read_text("utf-8").splitlines()) == 4
