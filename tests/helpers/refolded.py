@@ -15,6 +15,7 @@ from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.totals import Warmup
 from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import read_timeline
@@ -33,13 +34,16 @@ _UNKEPT = ("duplicates", "refused")
 def refolded(directory: RunDirectory, workloads: Sequence[Mapping[str, Any]]) -> list[Any]:
     """By workload, as a coordinator that saw every block would report it.
 
-    `workloads` are those of the task: their SLA criteria and warm-up.
+    `workloads` are those of the task: their SLA criteria, runners and warm-up.
     """
     plugins, accounts = Plugins(), Accounts()
     for number, one in enumerate(workloads):
         sla = [Named(name=name, config=config) for name, config in one.get("sla", {}).items()]
+        ((runner, config),) = one.get("runner", {"constant": {"times": 1}}).items()
+        plan = plugins.get("runner", runner)(config)
         results = WorkloadResults(
             idempotent=one.get("idempotent", False),
+            statistics=WorkloadStatistics(is_open=plan.OPEN, planned_s=plan.planned_s),
             sla=SlaEvaluator(sla, plugins),
             warmup_s=one.get("warmup", 0.0),
         )
