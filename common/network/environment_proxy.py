@@ -28,7 +28,7 @@ def shown_proxy(proxy: str) -> str:
 
 
 def no_connection(proxy: str, why: str) -> str:
-    """What to say where a proxy takes no connection: it is not the target that does not."""
+    """Message for a proxy that takes no connection, so that the target is not blamed."""
     return f"cannot connect to the proxy {shown_proxy(proxy)}: {why}"
 
 

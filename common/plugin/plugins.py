@@ -147,7 +147,7 @@ class Plugins:
         self._scenarios: dict[str, ScenarioPlugin] = {}
         self._notes: list[str] = []
         self._faults: list[str] = []
-        #: What each file of osbench holds, as in "scenario Queue.work".
+        #: Contents of each file of osbench, as in "scenario Queue.work".
         self._held: dict[str, list[str]] = {}
         self._bridge = Bridge()
 

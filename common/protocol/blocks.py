@@ -145,7 +145,7 @@ class Failure:
     message: str
     #: Formatted traceback, cut to 8 kB.
     traceback: str
-    #: What the worker had no more of, such as open files; "" for other errors.
+    #: Resource that the worker lacked, such as open files; "" for other errors.
     resource: str = ""
 
 

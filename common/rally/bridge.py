@@ -48,7 +48,7 @@ class Bridge:
         return False
 
     def held(self) -> dict[str, list[str]]:
-        """What each file of the paths holds, as in "scenario Queue.work", once Rally is loaded."""
+        """Contents of each file of the paths, as in "scenario Queue.work", once Rally is loaded."""
         return {
             file: [f"{one.kind} {one.name}" for one in classes if one.name]
             for path in importing.own(self._paths)
@@ -56,7 +56,7 @@ class Bridge:
         }
 
     def remedies(self, kind: str) -> list[str]:
-        """What to write for classes without a name, of a kind or of all, once Rally is loaded."""
+        """Advice on classes without a name, of a kind or of all, once Rally is loaded."""
         return [
             one.remedy
             for path in importing.own(self._paths)

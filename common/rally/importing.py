@@ -32,7 +32,7 @@ FILES = (
 
 
 class OwnPath:
-    """What a plug-in path holds for Rally."""
+    """Contents of a plug-in path for Rally."""
 
     def __init__(self) -> None:
         #: Why files or classes cannot be used.
@@ -47,7 +47,7 @@ class _Loaded:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.plugins = False
-        #: What was found by plug-in path.
+        #: Contents by plug-in path.
         self.paths: dict[Path, OwnPath] = {}
         #: Rally knows classes only as long as there is somebody else who does.
         self.modules: list[ModuleType] = []
@@ -82,7 +82,7 @@ def load(paths: Sequence[str] = ()) -> bool:
 
 
 def own(paths: Sequence[str]) -> list[OwnPath]:
-    """What each of `paths` that was loaded holds."""
+    """Contents of each of `paths` that was loaded."""
     wanted = [Path(path).expanduser().resolve() for path in paths]
     return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
 

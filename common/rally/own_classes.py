@@ -16,7 +16,7 @@ RUNNER_REMEDY = (
     "use a runner of osbench, or write one: a class of osbench.plugin.runner.Runner with NAME and "
     "step (docs/coming-from-rally.md, Runners of your own)"
 )
-#: What early releases of Rally named a runner by.
+#: Attribute by which early releases of Rally named a runner.
 _TYPE = "__execution_type__"
 
 

@@ -54,7 +54,7 @@ class _Chance:
 
     #: Corrected for the number of tests; None without a test.
     p: float | None
-    #: What the test of this row alone has to fall below.
+    #: Significance that the test of this row alone has to fall below.
     level: float = _SIGNIFICANT
     #: It is the ranks that say so.
     by_rank: bool = False
@@ -264,7 +264,7 @@ def _sentence(
 
 
 def _findable(rows: Sequence[ChangeRow]) -> str:
-    """What change the runs could have found, as a sentence."""
+    """Sentence on the change that the runs could have found."""
     known = sorted((row.findable, row.label) for row in rows if row.findable)
     if not known:
         return ""

@@ -18,7 +18,7 @@ from osbench.common.protocol import redis_client
 SPANS_S = 3.0
 LOOK_S = 0.02
 
-#: What is said of a service that writes none, and what to do about it.
+#: Sentence on a service that writes none, with what to do.
 NO_SPANS = (
     "no spans: look at enabled, hmac_keys (the record's profiler_hmac_key must be among them) and"
     " connection_string in [profiler] of its configuration, and whether OSProfiler is in its"

@@ -153,7 +153,7 @@ class PrivateServer:
             raise ServerDied(f"the private server of local mode {exit_reason}")
 
     def explained(self, error: OsbenchError) -> OsbenchError:
-        """What is known of a server that did not answer: how it ended, or the end of its log."""
+        """Say how a server that did not answer ended, or give the end of its log."""
         deadline = time.monotonic() + _ENDING_S
         while (reason := self._child.exit_reason()) is None and time.monotonic() < deadline:
             # its socket closes a moment before it has ended

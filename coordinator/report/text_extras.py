@@ -203,7 +203,7 @@ def request_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
 
 
 def bound_lines(workload: Mapping[str, Any]) -> Iterable[Line]:
-    """What bound the load, in a few words; the notes of the run have the sentences."""
+    """A line on the causes that bound the load; the notes of the run have the sentences."""
     # runs of older releases do not say
     bounds = workload.get("bounds") or []
     if bounds:

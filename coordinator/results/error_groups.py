@@ -31,7 +31,7 @@ class ErrorGroup:
     count: int
     #: Lowest iteration number with this error.
     iteration: int
-    #: What a worker had no more of, such as open files; "" for other errors.
+    #: Resource that a worker lacked, such as open files; "" for other errors.
     resource: str = ""
 
 
@@ -48,7 +48,7 @@ class ErrorGroups:
         self._groups: dict[Texts, list[int]] = {}
         #: The texts that stand for a kind: the least, in whatever order they come.
         self._shown: dict[Texts, Texts] = {}
-        #: What workers had no more of, by kind; other errors are not in it.
+        #: Resource that workers lacked, by kind; other errors are not in it.
         self._resources: dict[Texts, str] = {}
         #: worker -> its failure number -> kind
         self._meaning: dict[str, dict[int, Texts]] = {}

@@ -76,7 +76,7 @@ class WorkloadOutcome:
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0
     elapsed_s: float = 0.0
-    #: What bound the load; empty if it was offered as asked.
+    #: Causes that bound the load; empty if it was offered as asked.
     bounds: tuple[Bound, ...] = ()
     #: Sentences that the reader has to know in addition.
     remarks: tuple[str, ...] = ()

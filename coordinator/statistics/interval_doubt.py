@@ -23,7 +23,7 @@ Ranks = tuple[float, float] | None
 
 
 class DoubtCause(Enum):
-    """What a run lacks."""
+    """Shortcoming of a run."""
 
     SHORT = "iterations were due over less than 5 s"
     ROSE = "latency rose through the load"
@@ -34,7 +34,7 @@ class DoubtCause(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """What a run does not say of its percentiles."""
+    """Percentiles that a run does not bound, and why."""
 
     cause: DoubtCause
     #: Percentiles without an interval.
@@ -67,7 +67,7 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """What `ranks` (by percent, of `total` iterations) do not say; None if all have both bounds."""
+    """Doubt about `ranks` (by percent, of `total` iterations); None if all have both bounds."""
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:
         return Doubt(cause=DoubtCause.SHORT, missing=missing)

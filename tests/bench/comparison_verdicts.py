@@ -77,7 +77,7 @@ def two_kinds(slower: float = 1.0) -> Factors:
 
 
 def drifting(in_turn: bool = False) -> Factors:
-    """What is around the service changes by a random step of 1 % a run."""
+    """Surroundings that change by a random step of 1 % a run."""
 
     def factors(random: Random, runs: int) -> tuple[Floats, Floats]:
         level = np.cumsum(random.normal(0, 0.01, 2 * runs)) + random.normal(0, 0.005, 2 * runs)

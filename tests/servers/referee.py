@@ -76,7 +76,7 @@ RULES: dict[str, Callable[..., Rule]] = {
 
 
 class Referee:
-    """The server as a process of its own."""
+    """The server as a separate process."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"

@@ -27,10 +27,10 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What came of a case."""
+    """Result of a case."""
 
     case: Case
-    #: What the product printed, a part for each check, with `!!` before what is wrong.
+    #: Output of the product, a part for each check, with `!!` before what is wrong.
     printed: str
     is_right: bool
 

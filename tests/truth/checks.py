@@ -16,7 +16,7 @@ class Check:
 
     right: str
     look: Callable[[Seen], tuple[str, bool]]
-    #: What is right depends on a machine that is fast enough.
+    #: Its verdict depends on a machine that is fast enough.
     is_timed: bool = False
 
 

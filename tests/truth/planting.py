@@ -15,7 +15,7 @@ from helpers.runs import Finished, Site, Started, site
 from servers.hostile_http import hostile_server
 from servers.referee import Referee, referee
 
-#: What users have if they configure nothing: `Site` itself is lenient with late machines.
+#: Options of users who configure nothing: `Site` itself is lenient with late machines.
 STRICT: Mapping[str, Mapping[str, Any]] = {"benchmark": {"lag_limit_s": 0.1, "max_lag_s": 1.0}}
 #: Scenarios and contexts of the cases.
 PLUGINS = Path(__file__).parent / "plugins" / "planted.py"
@@ -24,7 +24,7 @@ URL = "{url}"
 #: Stands for the home of the run in workloads and arguments.
 HOME = "{home}"
 
-#: What happens while a run is under way.
+#: Disturbance of a run that is under way.
 Deed = Callable[["Ground"], None]
 
 
@@ -48,7 +48,7 @@ class Planting:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What a run has left: the only thing that checks look at."""
+    """Remains of a run: the only thing that checks look at."""
 
     code: int
     err: str
@@ -77,7 +77,7 @@ class Seen:
 
     @property
     def bounds(self) -> Sequence[Mapping[str, str]]:
-        """What bound the load."""
+        """Causes that bound the load."""
         found: Sequence[Mapping[str, str]] = self.workload.get("bounds") or ()
         return found
 
@@ -158,7 +158,7 @@ def _server(planting: Planting) -> Iterator[Any]:
 
 
 def _filled(value: Any, places: Mapping[str, str]) -> Any:
-    """A copy of a piece of a task with what this run has in place of URL and HOME."""
+    """Copy a piece of a task with this run's values instead of URL and HOME."""
     if isinstance(value, str):
         for name, text in places.items():
             value = value.replace(name, text)

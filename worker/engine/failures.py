@@ -23,7 +23,7 @@ MEMBER_LEAST = 60
 CAUSES_MOST = 5
 #: Distinct failures of one workload and process; the rest share one entry.
 DISTINCT_LIMIT = 1000
-#: What the process or its host had no more of, by the error number of the system.
+#: Resources that the process or its host may lack, by the error number of the system.
 RESOURCES = {
     errno.EMFILE: "open files",
     errno.ENFILE: "open files",
@@ -104,7 +104,7 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
 
 
 def resource_of(error: BaseException | None) -> str:
-    """What the process had no more of, a value of `RESOURCES`, if `error` came of that; or ""."""
+    """Resource that the process lacked, of `RESOURCES`, if `error` came of that; or ""."""
     for _ in range(CAUSES):
         if error is None:
             break
@@ -133,7 +133,7 @@ def _named(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What it was raised `from`, and that in turn."""
+    """Exceptions that it was raised `from`, one after another."""
     seen = {id(error)}
     cause = error.__cause__
     while cause is not None and id(cause) not in seen and len(seen) <= CAUSES_MOST:

@@ -1,1 +1,1 @@
-"""What a reader has to know of a load before its numbers: bounds, lateness, the course it took."""
+"""Findings that a reader needs before the numbers of a load: bounds, lateness, its course."""

@@ -53,7 +53,7 @@ ONE_CORE = 0.8
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """What the table needs of an outcome."""
+    """Facts of an outcome that the table needs."""
 
     planned: int
     drops: Counter[str]
@@ -127,7 +127,7 @@ class _Seen:
 
 
 def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ...]:
-    """What bound the load of a workload; empty if it was offered and measured as asked."""
+    """Causes that bound the load of a workload; empty if it was offered and measured as asked."""
     seen = _seen(outcome, lag_limit_s)
     found = [*_of_processes(seen)]
     if seen.is_late and not found:
@@ -195,7 +195,7 @@ def _at(histogram: Histogram, percent: float) -> float:
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """What happened in worker processes that explains all else."""
+    """Causes in worker processes, which explain all else."""
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
     if lock_s > allowed_s:

@@ -79,7 +79,7 @@ class WorkloadFacts:
 
     @property
     def bounds(self) -> list[Mapping[str, Any]]:
-        """What bound the load; runs of older releases do not say."""
+        """Causes that bound the load; runs of older releases do not say."""
         return list(self.summary.get("bounds") or ())
 
     @property

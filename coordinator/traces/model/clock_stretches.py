@@ -64,7 +64,7 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What the bounds of two hosts say of changes of their offset."""
+    """Changes of the offset of two hosts, from its bounds."""
 
     #: Empty if the offset was constant.
     stretches: tuple[ClockStretch, ...] = ()

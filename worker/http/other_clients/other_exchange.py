@@ -7,7 +7,7 @@ from osbench.common.protocol.exchanges import pack_other
 
 
 class OtherExchange:
-    """What is known of such a request, for its iteration (`UnderWay`); nothing is measured."""
+    """Facts of such a request, for its iteration (`UnderWay`); nothing is measured."""
 
     __slots__ = ("_client", "action", "before", "false_body", "over")
 

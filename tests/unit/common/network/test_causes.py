@@ -1,4 +1,4 @@
-"""What did not answer is named: the proxy, where it is the proxy."""
+"""A proxy that does not answer is named instead of the service behind it."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def written(folder: Path, text: str, name: str = "mine.py") -> str:
 
 
 def problems(document: Any, *paths: str) -> list[str]:
-    """What is wrong with a task."""
+    """Problems of a task."""
     try:
         checked(document, "task", Plugins(paths))
     except TaskError as error:
