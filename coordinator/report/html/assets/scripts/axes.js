@@ -60,13 +60,13 @@ function marksOf(chart, withLabels) {
   for (const mark of all) {
     const end = Math.max(mark.to, mark.from + least);
     if (mark.kind === "spoilt") {
-      const show = withLabels && !said && fits(mark.from, "generator late", true);
+      const show = withLabels && !said && fits(mark.from, chart.late, true);
       said ||= show;
       areas.push([
         {
           xAxis: mark.from,
           itemStyle: { color: hatching(), opacity: 1 },
-          label: { show, formatter: "generator late", position: "top", distance: 3, color: colour.warn, ...FONT, fontSize: 11 },
+          label: { show, formatter: chart.late, position: "top", distance: 3, color: colour.warn, ...FONT, fontSize: 11 },
         },
         { xAxis: end },
       ]);

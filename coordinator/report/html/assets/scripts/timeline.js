@@ -93,7 +93,7 @@ function readOut(stage, x) {
   if (tail) put("p99", duration(tail[1]));
   if (load.failed[second]) put("failed", `${significant(load.failed[second])}/s`, "err");
   const late = chart.spoilt.some(([from, to]) => x >= from && x <= to);
-  if (late) put("the generator", "was late", "warn");
+  if (late) put("starts", chart.late, "warn");
 }
 
 function askedAt(chart, x) {
