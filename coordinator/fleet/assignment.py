@@ -37,7 +37,7 @@ class WorkerNeeds:
 
 
 def needs(groups: Sequence[Sequence[AskedUsers]]) -> WorkerNeeds:
-    """What groups of workloads ask for at most, each group under load at once."""
+    """Most that groups of workloads ask for, each group under load at once."""
     several = [one for group in groups if len(group) > 1 for one in group]
     return WorkerNeeds(
         workers=max(map(len, groups)),

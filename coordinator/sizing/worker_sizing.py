@@ -73,7 +73,7 @@ class LevelNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadNeeds:
-    """What a workload needs."""
+    """Needs of a workload."""
 
     name: str
     scenario: str

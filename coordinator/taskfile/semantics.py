@@ -29,7 +29,7 @@ def check(task: Task, plugins: Plugins) -> list[Problem]:
 
     Raises PluginError if the plug-ins themselves cannot be read.
     """
-    plugins.import_files()  # a path that is none is no problem of the task
+    plugins.import_files()  # a path that does not exist is not a problem of the task
     return [
         problem for workload in task.workloads for problem in _workload(task, workload, plugins)
     ]

@@ -95,7 +95,7 @@ def hook_fails() -> Case:
 
 
 def export_fails() -> Case:
-    """Put a file in place of an export's folder under load: results stay, and a note says so."""
+    """Replace an export's folder by a file under load: results stay, and a note says so."""
     # a folder that is not there would be made again
     command = f"/bin/sh -c 'rmdir {EXPORTS} && touch {EXPORTS}'"
     hook = {"action": {"sys_call": command}, "trigger": _at_iteration(5)}

@@ -35,7 +35,7 @@ def max_concurrency(seconds: int = 8) -> Case:
 
 
 def threads_full() -> Case:
-    """Keep all virtual users waiting for a slow service: it is no fault of the generator."""
+    """Keep all virtual users waiting for a slow service: the generator is not at fault."""
     return Case(
         name="users-full",
         planted="60/s of 1 s in 20 threads",

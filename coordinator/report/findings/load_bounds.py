@@ -204,7 +204,7 @@ def _of_processes(seen: _Seen) -> Iterator[Bound]:
             fault=GENERATOR,
             sentence=f"the scenario kept the interpreter's lock of a worker for {spaced(lock_s)}: "
             "no other virtual user and no heartbeat of that process could run meanwhile; let C "
-            "code release the lock, or run it in a process of its own",
+            "code release the lock, or run it in a separate process",
         )
     if stopped_s > allowed_s:
         yield Bound(
