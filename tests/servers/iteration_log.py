@@ -50,9 +50,9 @@ class IterationLog:
         return f"http://127.0.0.1:{self.port}/{tag}/{answer_ms}"
 
     def lines(self) -> list[Line]:
-        """All requests and answers so far."""
+        """All requests and answers so far: a reader may see the start of a line being written."""
         found = []
-        for line in self.path.read_text("utf-8").splitlines():
+        for line in self.path.read_text("utf-8").split("\n")[:-1]:
             what, at, run, tag, iteration = line.split(" ")
             found.append(
                 Line(

@@ -152,11 +152,11 @@ class NetCluster(Cluster):
         return sum(line.tag == host and not line.answered for line in self.lines())
 
     def lines(self) -> list[Line]:
-        """What ran so far, by all runs; the tag is the host."""
+        """What ran so far, by all runs; the tag is the host. Without a line being written."""
         if not self.log.exists():
             return []
         found = []
-        for text in self.log.read_text("utf-8").splitlines():
+        for text in self.log.read_text("utf-8").split("\n")[:-1]:
             what, at, run, host, iteration = text.split(" ")
             found.append(
                 Line(
