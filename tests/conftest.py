@@ -34,6 +34,7 @@ SEVERAL = (
 
 #: Files that share a RabbitMQ, which takes longer to start than most tests take.
 RABBITMQ = (
+    "test_rabbitmq_alarms.py",
     "test_rabbitmq_run.py",
     "test_rabbitmq_users.py",
     "test_readme.py",

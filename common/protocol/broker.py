@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from amqp.exceptions import AccessRefused, NotAllowed
+from amqp.exceptions import AccessRefused, Blocked, NotAllowed
 from celery import Celery
 from kombu import Connection, Exchange, Producer, Queue, compression
 from kombu.exceptions import OperationalError
@@ -16,7 +16,7 @@ from kombu.transport.redis import Channel as KombuChannel
 
 from osbench.common.config.certificates import shown, taken_from
 from osbench.common.errors import StoreError, StoreMissing
-from osbench.common.protocol import redis_keys
+from osbench.common.protocol import amqp_connection, redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import Client, certificate_remedy, reached
 
@@ -55,6 +55,8 @@ def application(broker_url: str) -> Celery:
         broker_connection_max_retries=None,
         broker_transport_options=_transport_options(broker_url),
     )
+    if broker_url.startswith("amqp"):
+        app.conf.broker_transport = amqp_connection.TRANSPORT
     if broker_url.startswith("rediss://"):
         # kombu would take any certificate, where the address does not say otherwise
         app.conf.broker_use_ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
@@ -118,28 +120,40 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
     RabbitMQ is asked for what is needed later: with a `receiver`, the worker process that will
     have a queue, to have and read that; else to send to one.
     """
-    with application(broker_url).connection_for_write(connect_timeout=timeout_s) as connection:
-        try:
-            # without a limit Celery would retry for ever
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
-            if connection.transport.driver_type == "amqp":
-                _try_rights(connection, timeout_s, receiver)
-        except REFUSED as error:
-            raise StoreError(refusal(error)) from None
-        except (
-            OSError,
-            OperationalError,
-            *connection.connection_errors,
-            *connection.channel_errors,
-        ) as error:
-            # a wrong password is known by its words alone
-            refused = any(word in str(error) for word in ("ACCESS_REFUSED", "PRECONDITION"))
-            remedy = certificate_remedy(str(error))
-            kind = StoreError if refused or remedy else StoreMissing
-            raise kind(
-                f"cannot connect to the broker at {shown(broker_url)}: {error}; "
-                + (remedy or "is [messaging] broker_url right?")
-            ) from None
+    connection = application(broker_url).connection_for_write(connect_timeout=timeout_s)
+    try:
+        open_connection(connection, timeout_s)
+        if connection.transport.driver_type == "amqp":
+            _try_rights(connection, timeout_s, receiver)
+    except REFUSED as error:
+        raise StoreError(refusal(error)) from None
+    except Blocked as error:
+        raise StoreMissing(
+            f"the broker at {shown(broker_url)} takes no messages ({error}): give it more room, or "
+            "have its queues read"
+        ) from None
+    except (
+        OSError,
+        OperationalError,
+        *connection.connection_errors,
+        *connection.channel_errors,
+    ) as error:
+        # a wrong password is known by its words alone
+        refused = any(word in str(error) for word in ("ACCESS_REFUSED", "PRECONDITION"))
+        remedy = certificate_remedy(str(error))
+        kind = StoreError if refused or remedy else StoreMissing
+        raise kind(
+            f"cannot connect to the broker at {shown(broker_url)}: {error}; "
+            + (remedy or "is [messaging] broker_url right?")
+        ) from None
+    finally:
+        connection.collect()
+
+
+def open_connection(connection: Connection, timeout_s: float) -> None:
+    """Connect within `timeout_s` seconds or so. Raises what the transport raises."""
+    # without a limit Celery would retry for ever
+    connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
 
 
 def _try_rights(connection: Connection, timeout_s: float, receiver: str) -> None:

@@ -25,6 +25,7 @@ from osbench.coordinator.run.plan import RunPlan
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
+from osbench.coordinator.transport.publisher import Publisher
 from osbench.coordinator.transport.receiver import Receiver
 
 
@@ -126,9 +127,10 @@ def open_services(
         client=client,
         sealer=sealer,
         vault=Vault(connection.keyring),
-        app=broker.sending_application(connection.broker_url),
+        publisher=Publisher(
+            broker.sending_application(connection.broker_url), client, connection.other_broker
+        ),
         run_id=plan.run_id,
-        broker_at=connection.other_broker,
     )
     accounts = Accounts()
     port = RunPort(directory, accounts, channel, client)

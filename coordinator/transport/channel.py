@@ -8,24 +8,18 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import kombu.exceptions
-from amqp.exceptions import AMQPError
-from celery import Celery
-
-from osbench.common.config.certificates import shown
-from osbench.common.errors import BrokerAway, StoreAway, StoreError, Untrusted
-from osbench.common.protocol import broker, redis_keys
+from osbench.common.errors import StoreAway, Untrusted
+from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
-from osbench.common.protocol.redis_client import Client, named, reached
+from osbench.common.protocol.redis_client import Client, reached
 from osbench.common.protocol.store import Store
+from osbench.coordinator.transport.publisher import Publisher
 
 LOG = logging.getLogger(__name__)
 
 #: Result entries read at once.
 READ_LIMIT = 32
-#: Longest wait for a broker to confirm a message, seconds.
-CONFIRM_S = 10.0
 
 
 class Channel:
@@ -38,18 +32,15 @@ class Channel:
         client: Client,
         sealer: Sealer,
         vault: Vault,
-        app: Celery,
+        publisher: Publisher,
         run_id: str,
-        broker_at: str = "",
     ) -> None:
-        """`broker_at` is the address of a broker that is not the Redis of the run."""
         self._store = store
         self._client = client
         self.run_id = run_id
         self._sealer = sealer
         self._vault = vault
-        self._app = app
-        self._broker_at = broker_at
+        self._publisher = publisher
         #: Sealed specifications by workload.
         self._specifications: dict[int, bytes] = {}
         #: The last read did not take all there was.
@@ -115,44 +106,15 @@ class Channel:
         Raises StoreAway where the broker does not take them: some may have been sent then;
         StoreError where it refuses the right.
         """
-        try:
-            with self._app.producer_or_acquire() as producer, producer.batch():
-                for batch in batches:
-                    self._send(batch, producer)
-        except broker.REFUSED as error:
-            raise StoreError(broker.refusal(error)) from None
-        except (
-            kombu.exceptions.OperationalError,
-            kombu.exceptions.BatchPublishError,
-            AMQPError,
-            OSError,
-        ) as error:
-            self._refused_since = self._refused_since or time.monotonic()
-            why = error.__cause__ or error
-            raise self._broker_away(f"does not take messages: {why}") from None
-        self._refused_since = None
-
-    def _broker_away(self, how: str) -> StoreAway:
-        if not self._broker_at:
-            server = named(self._client)
-            return StoreAway(f"{server} {how}", server=server)
-        server = f"the broker at {shown(self._broker_at)}"
-        return BrokerAway(f"{server} {how}", server=server)
-
-    def _send(self, batch: Batch, producer: kombu.Producer) -> None:
-        data = self._sealer.seal(Batch.KIND, batch.body())
-        self._app.send_task(
-            broker.TASK,
-            args=(data,),
-            queue=broker.queue(batch.incarnation),
-            producer=producer,
-            retry=False,
-            ignore_result=True,
-            mandatory=True,
-            confirm_timeout=CONFIRM_S,
-            # Celery would put the whole batch into a header, in clear, once more
-            argsrepr="(batch)",
+        sealed = (
+            (batch.incarnation, self._sealer.seal(Batch.KIND, batch.body())) for batch in batches
         )
+        try:
+            self._publisher.send(sealed)
+        except StoreAway:
+            self._refused_since = self._refused_since or time.monotonic()
+            raise
+        self._refused_since = None
 
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers; each expires soon. Raises StoreAway."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -105,6 +106,27 @@ class RabbitmqServer:
             timeout=child.PATIENCE_S,
             check=True,
         ).stdout
+
+    def begin_alarm(self, resource: str) -> None:
+        """Have the broker act as if it were short of "memory" or "disk"."""
+        self.control(
+            "eval", f"rabbit_alarm:set_alarm({{{{resource_limit, {resource}, node()}}, []}})."
+        )
+
+    def end_alarm(self, resource: str) -> None:
+        """End that alarm; without effect where there is none."""
+        self.control("eval", f"rabbit_alarm:clear_alarm({{resource_limit, {resource}, node()}}).")
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """While this goes on, the broker stands still; connections stay."""
+        assert self._broker is not None
+        group = self._broker.process.pid
+        os.killpg(group, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(group, signal.SIGCONT)
 
     def epmd_command(self) -> list[str]:
         """What starts the port mapper."""

@@ -14,20 +14,21 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import connect, reached
 from osbench.common.protocol.store import MemoryStore
 from osbench.coordinator.transport.channel import Channel
+from osbench.coordinator.transport.publisher import Publisher
 from servers import free_port
 
 
 def channel(redis_url: str, broker_url: str = "") -> Channel:
     keyring = Keyring.generate()
     store: Any = MemoryStore()
+    client = connect(redis_url, 1.0)
     return Channel(
         store=store,
-        client=connect(redis_url, 1.0),
+        client=client,
         sealer=Sealer(keyring),
         vault=Vault(keyring),
-        app=broker.application(broker_url or redis_url),
+        publisher=Publisher(broker.application(broker_url or redis_url), client, broker_url),
         run_id="r",
-        broker_at=broker_url,
     )
 
 

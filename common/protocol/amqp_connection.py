@@ -1,0 +1,58 @@
+"""AMQP connections on which no wait is without a bound, and that know of the broker's alarms.
+
+RabbitMQ stops reading from whoever publishes while it is short of memory or disk: it announces
+`connection.blocked` with the reason, and answers no method until it is over
+(https://www.rabbitmq.com/docs/connection-blocked). py-amqp would wait for those answers for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqp import spec
+from amqp.exceptions import Blocked
+from kombu.transport import pyamqp
+
+#: Longest wait for an answer of the broker, and for it to read what is sent, seconds.
+ANSWER_S = 5.0
+#: How `Transport` is named where a transport is asked for.
+TRANSPORT = f"{__name__}:Transport"
+
+_BLOCKED = spec.Connection.Blocked
+
+
+class Connection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
+    """A connection that raises `amqp.exceptions.Blocked` in place of waiting out an alarm."""
+
+    # py-amqp does not read the reason
+    _METHODS = {**pyamqp.Connection._METHODS, _BLOCKED: spec.method(_BLOCKED, "s")}  # noqa: RUF012
+    #: Why the broker reads nothing; "" while it does.
+    alarm = ""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **{"write_timeout": ANSWER_S, **options},
+            on_unblocked=self._end_alarm,
+        )
+
+    def _on_blocked(self, reason: str) -> None:
+        self.alarm = reason
+
+    def _end_alarm(self) -> None:
+        self.alarm = ""
+
+    def drain_events(self, timeout: float | None = None) -> None:
+        """Read up to the end of a method. Raises TimeoutError after `ANSWER_S`, and Blocked."""
+        try:
+            super().drain_events(ANSWER_S if timeout is None else timeout)
+        except TimeoutError:
+            if not self.alarm:
+                raise
+        if self.alarm:
+            raise Blocked(f"alarm: {self.alarm}")
+
+
+class Transport(pyamqp.Transport):  # type: ignore[misc]  # see above
+    """Connects as kombu's transport for AMQP does."""
+
+    Connection = Connection

@@ -1,0 +1,88 @@
+"""Batches to the queues of workers, by Celery over one connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import kombu.exceptions
+from amqp.exceptions import AMQPError, Blocked
+from celery import Celery
+from kombu import Connection, Producer
+
+from osbench.common.config.certificates import shown
+from osbench.common.errors import BrokerAway, StoreAway, StoreError
+from osbench.common.protocol import broker
+from osbench.common.protocol.amqp_connection import ANSWER_S
+from osbench.common.protocol.redis_client import Client, named
+
+#: What is raised where the broker does not take a message.
+_AWAY = (
+    kombu.exceptions.OperationalError,
+    kombu.exceptions.BatchPublishError,
+    AMQPError,
+    OSError,
+)
+
+
+class Publisher:
+    """Sends to one broker. A send takes seconds at most, whatever the broker does."""
+
+    def __init__(self, app: Celery, client: Client, other: str) -> None:
+        """`client` is of the run's Redis, `other` the address of a broker that is not that one."""
+        self._app = app
+        self._kind = BrokerAway if other else StoreAway
+        self._server = f"the broker at {shown(other)}" if other else named(client)
+        self._producer: Producer | None = None
+        self._connection: Connection | None = None
+
+    def send(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """Send sealed batches, each to the queue of an incarnation.
+
+        Raises StoreAway where not all are known to have been sent (BrokerAway where another
+        server than the run's Redis is the broker), StoreError where it refuses a right.
+        """
+        try:
+            producer = self._connected()
+            with producer.batch():
+                for incarnation, data in messages:
+                    self._send(producer, incarnation, data)
+        except broker.REFUSED as error:
+            self.close()
+            raise StoreError(broker.refusal(error)) from None
+        except Blocked as error:
+            # the connection stays: it will hear of the end of the alarm
+            raise self._away(error) from None
+        except _AWAY as error:
+            self.close()
+            raise self._away(error.__cause__ or error) from None
+
+    def close(self) -> None:
+        """Drop the connection, without a word to the broker: it may not listen."""
+        if self._connection is not None:
+            self._connection.collect()
+        self._connection = self._producer = None
+
+    def _away(self, error: BaseException) -> StoreAway:
+        why = str(error) or type(error).__name__
+        return self._kind(f"{self._server} does not take messages: {why}", server=self._server)
+
+    def _connected(self) -> Producer:
+        if self._producer is None:
+            self._connection = self._app.connection_for_write(connect_timeout=ANSWER_S)
+            broker.open_connection(self._connection, ANSWER_S)
+            self._producer = self._app.amqp.Producer(self._connection)
+        return self._producer
+
+    def _send(self, producer: Producer, incarnation: str, data: bytes) -> None:
+        self._app.send_task(
+            broker.TASK,
+            args=(data,),
+            queue=broker.queue(incarnation),
+            producer=producer,
+            retry=False,
+            ignore_result=True,
+            mandatory=True,
+            confirm_timeout=ANSWER_S,
+            # Celery would put the whole batch into a header, in clear, once more
+            argsrepr="(batch)",
+        )

@@ -1,0 +1,127 @@
+"""RabbitMQ that is short of memory or disk, or stands still: it takes no messages for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from helpers.runs import Cluster, Started, site
+from servers import RabbitmqServer, redis_server
+
+pytestmark = pytest.mark.functional
+
+PATIENCE_S = 8
+ENDLESS = {
+    "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+    "runner": {"constant_for_duration": {"duration": 600, "concurrency": 4}},
+}
+FEW = {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 8, "concurrency": 2}}}
+
+
+@pytest.fixture
+def cluster(rabbitmq: RabbitmqServer) -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis, broker_url=rabbitmq.url)
+        patience = {"messaging": {"patience_s": PATIENCE_S}}
+        here.configure(found.messaging, patience)
+        found.start_worker()
+        found.await_idle(1)
+        yield found
+
+
+@contextlib.contextmanager
+def alarm(rabbitmq: RabbitmqServer, resource: str) -> Iterator[None]:
+    rabbitmq.begin_alarm(resource)
+    try:
+        yield
+    finally:
+        rabbitmq.end_alarm(resource)
+
+
+def start(cluster: Cluster) -> Started:
+    """A run that has results."""
+    run = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(ENDLESS))
+    run.wait_for(lambda: re.search("running: [1-9]", run.said()))
+    return run
+
+
+def await_progress(run: Started) -> None:
+    """Wait for two lines of progress, which a run prints now and then."""
+    before = len(run.said())
+    run.wait_for(lambda: run.said().count(" running: ", before) >= 2)
+
+
+@pytest.mark.parametrize("resource", ["memory", "disk"])
+def test_an_alarm_that_stays_ends_the_run(
+    cluster: Cluster, rabbitmq: RabbitmqServer, resource: str
+) -> None:
+    run = start(cluster)
+
+    with alarm(rabbitmq, resource):
+        done = run.finish()
+
+    assert done.code == 3, done.err
+    (note,) = [note for note in done.result["notes"] if "could not go on" in note]
+    assert f"does not take messages: alarm: low on {resource}, for {PATIENCE_S} s" in note
+    assert done.sums["ok"] > 0
+    assert "Traceback" not in done.err
+
+
+def test_a_run_goes_on_after_an_alarm(cluster: Cluster, rabbitmq: RabbitmqServer) -> None:
+    run = start(cluster)
+
+    with alarm(rabbitmq, "memory"):
+        run.await_said("alarm: low on memory")
+        await_progress(run)
+    await_progress(run)
+    run.interrupt()
+    done = run.finish()
+
+    assert done.code == 130, done.err
+    assert done.sums["lost"] == 0
+    assert any("the coordinator could not send to" in note for note in done.result["notes"])
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+@pytest.mark.parametrize("how", ["alarm", "pause"])
+def test_an_interrupted_run_ends_while_the_broker_takes_nothing(
+    cluster: Cluster, rabbitmq: RabbitmqServer, how: str, presses: int
+) -> None:
+    run = start(cluster)
+
+    with contextlib.ExitStack() as stack:
+        if how == "alarm":
+            stack.enter_context(alarm(rabbitmq, "disk"))
+            run.await_said("low on disk")
+        else:
+            stack.enter_context(rabbitmq.paused())
+            run.await_said("does not take messages")
+        run.interrupt()
+        if presses == 2:
+            run.await_said("stopping")
+            run.interrupt()
+        done = run.finish()
+
+    assert done.code == 130, done.err
+    if presses == 1:
+        assert done.sums["lost"] == 0
+    cluster.await_idle(1)
+
+
+def test_commands_name_the_alarm_before_a_load(cluster: Cluster, rabbitmq: RabbitmqServer) -> None:
+    here = cluster.site
+    with alarm(rabbitmq, "memory"):
+        examined = here.coord("doctor")
+        refused = here.run(here.task(FEW), "--wait-for-workers", "0")
+        waiting = here.start("osbench-coord", "run", "--json", here.task(FEW))
+        waiting.await_said("takes no messages (alarm: low on memory)")
+    waited = waiting.finish()
+
+    assert examined.code == 1
+    assert "low on memory" in examined.out
+    assert refused.code == 2
+    assert "takes no messages (alarm: low on memory)" in refused.result["error"]["message"]
+    assert waited.code == 0, waited.err
