@@ -1,4 +1,4 @@
-"""How an iteration can end: the codes that result rows carry, and the states of the ledger."""
+"""How iterations end, and what befalls virtual users: codes that result rows carry."""
 
 from __future__ import annotations
 
@@ -32,3 +32,14 @@ DROP_REASONS = {
 
 #: The states whose counts sum to the plan, in the order reports print them.
 STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
+
+
+class LifeEvent(enum.IntEnum):
+    """What befalls a virtual user beside its iterations; a failure follows its success."""
+
+    BEGUN = 0
+    NOT_BEGUN = 1
+    ENDED = 2
+    NOT_ENDED = 3
+    #: An iteration of the user timed out: another takes its place, and keeps nothing of it.
+    REPLACED = 4

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 from urllib.parse import urlsplit
 
-from keystoneauth1 import identity
+from keystoneauth1 import exceptions, identity
 
 from osbench.common.deployment.record import Credential
 
@@ -18,6 +18,19 @@ class _Shared:
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._handed = threading.local()
+
+    def get_access(self, session: Any, **options: Any) -> Any:
+        """The token and what Keystone says of it. Raises exceptions of keystoneauth1.
+
+        `session` has no plugin of its own: where the address answers 401 to who asks for its
+        versions, keystoneauth1 asks once more with a token, and would wait for itself here.
+        """
+        try:
+            return super().get_access(session, **options)  # type: ignore[misc]
+        except exceptions.MissingAuthPlugin:
+            raise exceptions.DiscoveryFailure(
+                "responds with 401 where Keystone lists its versions; is auth_url right?"
+            ) from None
 
     def get_token(self, session: Any, **options: Any) -> str | None:
         """The token for a request of this thread."""

@@ -15,13 +15,13 @@ from kombu.transport import pyamqp
 
 #: Longest wait for an answer of the broker, and for it to read what is sent, seconds.
 ANSWER_S = 5.0
-#: How `Transport` is named where a transport is asked for.
-TRANSPORT = f"{__name__}:Transport"
+#: How `AmqpTransport` is named where a transport is asked for.
+TRANSPORT = f"{__name__}:AmqpTransport"
 
 _BLOCKED = spec.Connection.Blocked
 
 
-class Connection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
+class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
     """A connection that raises `amqp.exceptions.Blocked` in place of waiting out an alarm."""
 
     # py-amqp does not read the reason
@@ -52,7 +52,7 @@ class Connection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
             raise Blocked(f"alarm: {self.alarm}")
 
 
-class Transport(pyamqp.Transport):  # type: ignore[misc]  # see above
+class AmqpTransport(pyamqp.Transport):  # type: ignore[misc]  # see above
     """Connects as kombu's transport for AMQP does."""
 
-    Connection = Connection
+    Connection = AmqpConnection

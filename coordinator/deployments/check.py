@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import redis
 import requests
-from keystoneauth1 import session
-from keystoneauth1.identity import generic
 
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
 from osbench.common.network.causes import root_cause
+from osbench.common.openstack.login import login
+from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
+from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.service_check import check_services
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 
-_AT_ONCE = 8
+#: Timeout of each request, seconds.
+REQUEST_S = 10.0
 _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 
@@ -41,33 +43,36 @@ class Finding:
 
 
 def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
-    """Check everything that a deployment names; `timeout_s` bounds each request."""
+    """Check everything that a deployment names, within `timeout_s` seconds."""
+    until = time.monotonic() + timeout_s
+    request_s = min(REQUEST_S, timeout_s)
+    late = f"no result within {timeout_s:g} s (--timeout)"
     subjects: list[tuple[str, Credential]] = []
     if deployment.admin:
         subjects.append(("admin", deployment.admin))
     subjects += [(f"users[{index}]", user) for index, user in enumerate(deployment.users)]
     able: list[Credential] = []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        tried = pool.map(lambda each: _authenticate(each[0], each[1], timeout_s), subjects)
-        for (_, credential), finding in zip(subjects, tried, strict=True):
-            if finding.ok:
-                able.append(credential)
-            yield finding
-    yield from _services(deployment, timeout_s)
+    tried = at_once([partial(_authenticate, *each, request_s) for each in subjects], until)
+    for (subject, credential), finding in zip(subjects, tried, strict=True):
+        if finding and finding.ok:
+            able.append(credential)
+        yield finding or _of(subject, credential, ok=False, detail=late)
+    yield from _services(deployment, request_s, until, late)
     yield _key(deployment)
-    yield _store(deployment, timeout_s)
+    (stored,) = at_once([partial(_store, deployment, request_s)], until)
+    yield stored or Finding(subject="trace store", ok=False, detail=late)
     if able and deployment.platform == "openstack":
-        for answer in check_services(deployment, able[0], timeout_s):
+        for answer in check_services(deployment, able[0], request_s, until):
             yield Finding(
-                subject=answer.service, ok=answer.ok, detail=answer.detail, warning=answer.warning
+                subject=answer.service,
+                ok=answer.ok,
+                detail=answer.detail or late,
+                warning=answer.warning,
             )
 
 
 def _authenticate(subject: str, credential: Credential, timeout_s: float) -> Finding:
-    auth = generic.Password(**credential.password_options())
-    client = session.Session(
-        auth=auth, verify=credential.verify, cert=credential.cert, timeout=timeout_s
-    )
+    auth, client = login(credential), ThreadSessions(credential, timeout_s)()
     try:
         access = auth.get_access(client)
         count = len(access.service_catalog.catalog) if access.has_service_catalog() else 0
@@ -98,14 +103,17 @@ def _cause(error: Exception) -> str:
     return _ERRNO.sub("", root_cause(error))
 
 
-def _services(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
+def _services(
+    deployment: Deployment, timeout_s: float, until: float, late: str
+) -> Iterator[Finding]:
     """Send a traced request to each service with an address, and look for its spans."""
     key, named = deployment.profiler_hmac_key, deployment.services
     store = connected(deployment.profiler_conn_str, timeout_s) if key and named else None
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(lambda name: _service(name, named[name], key, store, timeout_s), named)
-    if store is not None:
-        store.close()
+    asked: list[Callable[[], Finding]] = [
+        partial(_service, name, address, key, store, timeout_s) for name, address in named.items()
+    ]
+    for name, finding in zip(named, at_once(asked, until), strict=True):
+        yield finding or Finding(subject=f"services.{name}", ok=False, detail=late)
 
 
 def _service(name: str, address: str, key: str | None, store: Any, timeout_s: float) -> Finding:

@@ -7,8 +7,8 @@ import email.utils
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.error_mapping import AuthenticationFailed
 from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 
 #: OSProfiler's default key, which is public.
@@ -75,29 +76,37 @@ class _ServiceCheck:
 
 
 def check_services(
-    deployment: Deployment, credential: Credential, timeout_s: float
+    deployment: Deployment, credential: Credential, timeout_s: float, until: float
 ) -> Iterator[ServiceAnswer]:
-    """Check each service of the catalogue as one user; nothing if the user gets no token."""
-    sessions = ThreadSessions(credential, timeout_s)
-    cloud = Cloud(Account(credential), sessions)
-    try:
-        granted = cloud.account.token(sessions())
-    except (AuthenticationFailed, OSError):
-        # reported by the check of the credential
-        return
-    catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else []
-    asked = [_ServiceCheck(kind) for kind in sorted({service["type"] for service in catalogue})]
+    """Check each service of the catalogue as one user; nothing if the user gets no token.
+
+    `timeout_s` bounds each request. An answer without a detail is of a service whose check is not
+    done at `until`, monotonic seconds.
+    """
+    cloud = Cloud(Account(credential), ThreadSessions(credential, timeout_s))
+    (kinds,) = at_once([partial(_kinds, cloud)], until)
+    asked = [_ServiceCheck(kind) for kind in kinds or ()]
     keys = list(dict.fromkeys([deployment.profiler_hmac_key or DEFAULT_KEY, DEFAULT_KEY]))
     store = connected(deployment.profiler_conn_str, timeout_s)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda one: _ask(one, cloud, keys, store), asked))
-    if store is not None:
-        store.close()
-    for one in asked:
-        yield _said(one, deployment.profiler_hmac_key, stored=store is not None)
+    answered = at_once([partial(_ask, one, cloud, keys, store) for one in asked], until)
+    for one, found in zip(asked, answered, strict=True):
+        if found is None:
+            yield ServiceAnswer(service=one.kind, ok=False, detail="")
+        else:
+            yield _said(found, deployment.profiler_hmac_key, stored=store is not None)
 
 
-def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> None:
+def _kinds(cloud: Cloud) -> list[str]:
+    """The types of services in the catalogue; none where the check of the credential failed."""
+    try:
+        granted = cloud.account.token(cloud.session())
+    except (AuthenticationFailed, OSError):
+        return []
+    catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else []
+    return sorted({service["type"] for service in catalogue})
+
+
+def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _ServiceCheck:
     """Send a request signed with each key, and look for its spans."""
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
@@ -111,7 +120,7 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> N
             if answer.status_code >= 500 or answer.status_code == HTTPStatus.UNAUTHORIZED:
                 token = " to a valid token" if answer.status_code < 500 else ""
                 one.problem = f"responds with {answer.status_code}{token}"
-                return
+                return one
             if answer.status_code >= 400:
                 one.refused = answer.status_code
             one.answered_at[key] = time.monotonic()
@@ -126,6 +135,7 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> N
             one.seen_s = first_spans(
                 store, one.traces, one.answered_at, lambda name: name.startswith(project)
             )
+    return one
 
 
 def _version(cloud: Cloud, name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from chaos.schedule import Fault
 from helpers.arena import Arena, Host, Load
+from servers import RabbitmqServer
 
 #: Writes as much as fits; what is removed makes room again.
 FILLER = "filler"
@@ -308,6 +309,44 @@ def attack_delete(arena: Arena, fault: Fault) -> Iterator[float]:
         yield 0.1
 
 
+def broker_memory(arena: Arena, fault: Fault) -> Iterator[float]:
+    """RabbitMQ is short of memory: it reads nothing from those who publish."""
+    return _alarm(arena, fault, "memory")
+
+
+def broker_disk(arena: Arena, fault: Fault) -> Iterator[float]:
+    """RabbitMQ is short of disk space."""
+    return _alarm(arena, fault, "disk")
+
+
+def _alarm(arena: Arena, fault: Fault, resource: str) -> Iterator[float]:
+    broker = _broker(arena)
+    broker.begin_alarm(resource)
+    yield fault.for_s
+    broker.end_alarm(resource)
+
+
+def broker_hang(arena: Arena, fault: Fault) -> Iterator[float]:
+    """RabbitMQ stands still; connections stay."""
+    with _broker(arena).paused():
+        yield fault.for_s
+
+
+def broker_restart(arena: Arena, fault: Fault) -> Iterator[float]:
+    """RabbitMQ is killed, and comes back without its queues."""
+    broker = _broker(arena)
+    broker.kill()
+    yield fault.for_s / 4
+    broker.start_broker()
+
+
+def _broker(arena: Arena) -> RabbitmqServer:
+    """RabbitMQ. Raises Skipped where it is not installed."""
+    if arena.rabbitmq is None:
+        raise Skipped("RabbitMQ is not installed (Debian package rabbitmq-server)")
+    return arena.rabbitmq
+
+
 _MEDDLES: dict[str, Callable[[Arena, Fault], Iterator[float]]] = {
     kind.replace("_", "-"): partial(meddle, kind)
     for kind in ("lose_replies", "swallow", "reorder", "repeat")
@@ -323,5 +362,6 @@ FAULTS: dict[str, Callable[[Arena, Fault], Iterator[float]]] = {
         *(cut_host, hang_host, cut_coordinator, delay, throttle, disk_full, clock_step),
         *(attack_replay, attack_swap, attack_close_streams, attack_types, attack_overwrite),
         *(attack_junk, attack_reorder, attack_delete),
+        *(broker_memory, broker_disk, broker_hang, broker_restart),
     )
 } | _MEDDLES

@@ -68,7 +68,7 @@ def play(schedule: Schedule, keep: Path) -> Outcome:
     """Play a round. Its files go to `keep` where something does not fit."""
     begun = time.monotonic()
     outcome = Outcome(schedule=schedule)
-    with arena() as found, _disk(found, schedule):
+    with arena(rabbitmq=schedule.has_rabbitmq) as found, _disk(found, schedule):
         try:
             _Round(found, schedule, outcome).play()
         except (AssertionError, OSError, subprocess.SubprocessError, redis.RedisError) as error:
@@ -162,8 +162,8 @@ class _Round:
         except Skipped as why:
             self._outcome.skipped.append(str(why))
             return
-        except redis.RedisError:
-            # another fault has taken Redis away: this one has no effect
+        except (redis.RedisError, subprocess.SubprocessError):
+            # another fault has taken the server away: this one has no effect
             return
         heapq.heappush(self._due, (time.monotonic() + lasts_s, self._next(), happens))
 
@@ -173,6 +173,8 @@ class _Round:
         if not redis_server.is_answering():
             redis_server.begin_again()
         redis_server.free()
+        if self._arena.rabbitmq is not None:
+            self._arena.rabbitmq.calm()
         if not any(host.is_up for host in self._arena.hosts):
             self._arena.start_host()
 

@@ -45,13 +45,20 @@ WEIGHTS = {
     "attack-junk": 1.0,
     "attack-reorder": 1.0,
     "attack-delete": 1.0,
+    "broker-memory": 0.0,
+    "broker-disk": 0.0,
+    "broker-hang": 0.0,
+    "broker-restart": 0.0,
 }
+#: Faults of RabbitMQ, and how many rounds have it as their broker.
+BROKER_FAULTS = tuple(kind for kind in WEIGHTS if kind.startswith("broker-"))
+BROKER_SHARE = 0.4
 
 #: After these nothing may be missing: the run goes on and ends exact.
 GENTLE = frozenset(
     kind
     for kind in WEIGHTS
-    if kind.startswith("redis-")
+    if kind.startswith(("redis-", "broker-"))
     or kind
     in (
         "failover",
@@ -145,6 +152,8 @@ class Schedule:
     hosts: int
     runs: tuple[RunShape, ...]
     faults: tuple[Fault, ...]
+    #: RabbitMQ is the broker, in place of Redis.
+    has_rabbitmq: bool = False
 
     @property
     def is_gentle(self) -> bool:
@@ -156,7 +165,8 @@ class Schedule:
 
     def __str__(self) -> str:
         runs = ", ".join(map(str, self.runs))
-        return f"{self.hosts} hosts; {runs}; {' '.join(map(str, self.faults))}"
+        broker = " with RabbitMQ" if self.has_rabbitmq else ""
+        return f"{self.hosts} hosts{broker}; {runs}; {' '.join(map(str, self.faults))}"
 
 
 def schedule_of(seed: int) -> Schedule:
@@ -174,7 +184,18 @@ def schedule_of(seed: int) -> Schedule:
     faults = [_fault(chance, kind) for kind in chosen]
     if more.random() < 0.12:
         faults.append(_fault(more, "interrupt"))
-    return Schedule(seed=seed, hosts=hosts, runs=shapes, faults=tuple(sorted(faults)))
+    broker = random.Random(f"{seed} broker")
+    has_rabbitmq = broker.random() < BROKER_SHARE
+    if has_rabbitmq:
+        chosen = broker.sample(BROKER_FAULTS, k=broker.randint(1, 2))
+        faults += [_fault(broker, kind) for kind in chosen]
+    return Schedule(
+        seed=seed,
+        hosts=hosts,
+        runs=shapes,
+        faults=tuple(sorted(faults)),
+        has_rabbitmq=has_rabbitmq,
+    )
 
 
 def _run(chance: random.Random, more: random.Random, workers: int, processes: int) -> RunShape:

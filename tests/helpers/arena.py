@@ -27,6 +27,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from servers.child import PATIENCE_S
 from servers.fragile_redis import FragileRedis, fragile_redis
 from servers.iteration_log import IterationLog, iteration_log
+from servers.rabbitmq import RABBITMQ, RabbitmqServer, rabbitmq_server
 from servers.redis_proxy import RedisProxy, Tape, redis_proxy
 
 #: Makes the clock of a host step and its name server slow; see the module in there.
@@ -116,9 +117,16 @@ class Arena(Cluster):
     """A cluster whose parts all reach Redis through proxies, and the server under test."""
 
     def __init__(
-        self, here: Site, redis: FragileRedis, log: IterationLog, stack: contextlib.ExitStack
+        self,
+        here: Site,
+        redis: FragileRedis,
+        log: IterationLog,
+        stack: contextlib.ExitStack,
+        rabbitmq: RabbitmqServer | None = None,
     ) -> None:
+        """`rabbitmq` is the broker; without it that is Redis."""
         super().__init__(here, redis)
+        self.rabbitmq = rabbitmq
         self.fragile = redis
         self.log = log
         self.tape = Tape()
@@ -138,7 +146,11 @@ class Arena(Cluster):
     def configured(self, **sections: Mapping[str, Any]) -> None:
         """Settings of the coordinator and of the hosts that are started from now on."""
         self.settings = {name: dict(values) for name, values in sections.items()}
-        self.site.configure({"messaging": {"redis_url": self.proxy.url}}, self.settings)
+        self.site.configure(self._reached_by(self.proxy.url), self.settings)
+
+    def _reached_by(self, redis_url: str) -> dict[str, dict[str, str]]:
+        broker = {"broker_url": self.rabbitmq.url} if self.rabbitmq is not None else {}
+        return {"messaging": {"redis_url": redis_url, **broker}}
 
     def start_host(self, *arguments: str, address: str = "127.0.0.1") -> Host:
         """Start a supervisor with one process; does not wait. `address` is that of its proxy."""
@@ -147,9 +159,7 @@ class Arena(Cluster):
         label = f"host-{len(self.hosts)}"
         clock = self.site.home / f"{label}.clock"
         clock.write_text("+0\n", "utf-8")
-        config = self.site.configure(
-            {"messaging": {"redis_url": url}}, self.settings, name=f"{label}.conf"
-        )
+        config = self.site.configure(self._reached_by(url), self.settings, name=f"{label}.conf")
         slow = self.site.home / f"{label}.slow"
         variables = {
             "PYTHONPATH": _HOST_FAULTS,
@@ -381,10 +391,13 @@ def _last(said: bytes) -> str:
 
 
 @contextlib.contextmanager
-def arena() -> Iterator[Arena]:
-    """A new arena without hosts; all ends with it."""
+def arena(*, rabbitmq: bool = False) -> Iterator[Arena]:
+    """A new arena without hosts; all ends with it. `rabbitmq`: that is the broker, if installed."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(fragile_redis(password="chaos"))
         here = stack.enter_context(site())
         log = stack.enter_context(iteration_log(redis.folder))
-        yield Arena(here, redis, log, stack)
+        broker = None
+        if rabbitmq and RABBITMQ.exists():
+            broker = stack.enter_context(rabbitmq_server())
+        yield Arena(here, redis, log, stack, broker)

@@ -51,19 +51,37 @@ class RabbitmqServer:
 
     def start(self) -> None:
         """Start port mapper and broker; wait until the broker answers with its node's name."""
-        env = self.environment()
         self.write_config()
         self._epmd = child.Child(
             self.epmd_command(),
             folder=self.folder,
             log=self.folder / "epmd.log",
-            env=env,
+            env=self.environment(),
         )
         assert self._epmd.wait_until(self.epmd_answers), self._epmd.tail()
+        self.start_broker()
+
+    def start_broker(self) -> None:
+        """Start the broker alone, at the address that it had."""
+        log = self.folder / "rabbitmq.log"
         self._broker = child.Child(
-            self.command(), folder=self.folder, log=self.folder / "rabbitmq.log", env=env
+            self.command(), folder=self.folder, log=log, env=self.environment()
         )
         assert self._broker.wait_until(self.is_ours), self._broker.tail()
+
+    def kill(self) -> None:
+        """Kill the broker: its queues, which do not outlive it, are gone."""
+        if self._broker is not None:
+            self._broker.end(signal.SIGKILL)
+        self._broker = None
+
+    def calm(self) -> None:
+        """Have it run, without an alarm."""
+        if self._broker is None:
+            self.start_broker()
+        os.killpg(self._broker.process.pid, signal.SIGCONT)
+        for resource in ("memory", "disk"):
+            self.end_alarm(resource)
 
     def stop(self) -> None:
         """End broker and port mapper."""
@@ -126,7 +144,8 @@ class RabbitmqServer:
         try:
             yield
         finally:
-            os.killpg(group, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGCONT)
 
     def epmd_command(self) -> list[str]:
         """What starts the port mapper."""

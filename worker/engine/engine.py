@@ -22,13 +22,12 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol
 
 from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import Outcome
+from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.protocol.blocks import Row, pack_actions
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch
-from osbench.common.protocol.user_life import LifeEvent
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.failures import Place
 from osbench.worker.engine.lateness import Lateness, Stalls

@@ -14,9 +14,10 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.dismissing import dismiss
+from osbench.coordinator.cli.commands.workers import dismiss
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.task_options import plugin_path_option
+from osbench.coordinator.cli.time_limit import time_limit
 from osbench.coordinator.contexts.context_stack import undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.dismissal import RunningIterations
@@ -27,6 +28,8 @@ from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 
+#: A cloud takes minutes to remove hundreds of servers; seconds.
+TIMEOUT_S = 1800.0
 #: Longest wait for workers that are still running iterations, and polling interval, seconds.
 WAIT_S = 120.0
 LOOK_S = 0.5
@@ -35,6 +38,7 @@ LOOK_S = 0.5
 @click.command()
 @click.argument("run")
 @plugin_path_option
+@time_limit(TIMEOUT_S)
 @with_settings
 def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -> None:
     """Remove resources that a run has left behind.

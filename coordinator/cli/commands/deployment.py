@@ -13,8 +13,9 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.common.masking import mask_url
-from osbench.coordinator.cli.base import CommandSettings, DurationType, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.time_limit import timeout_option
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
 
@@ -122,14 +123,7 @@ def show(settings: CommandSettings, name: str | None, as_json: bool) -> None:
 
 @deployment.command("check")
 @click.argument("name", required=False)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=DurationType(0.1),
-    default=10.0,
-    show_default=True,
-    help="Timeout of each request.",
-)
+@timeout_option()
 @with_settings
 def check_record(settings: CommandSettings, name: str | None, timeout_s: float) -> None:
     """Check everything that a record names.

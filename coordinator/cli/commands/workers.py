@@ -14,8 +14,9 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
-from osbench.coordinator.cli.dismissing import dismiss
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.time_limit import time_limit
+from osbench.coordinator.fleet.dismissal import Dismissal
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 from osbench.coordinator.fleet.worker_request import other_version, processes, unverified
 from osbench.coordinator.formatting import plain
@@ -33,6 +34,7 @@ COLUMNS = (
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
+@time_limit()
 @with_settings
 def workers(settings: CommandSettings, as_json: bool) -> None:
     """List the worker processes, or free those of a run.
@@ -52,6 +54,7 @@ def workers(settings: CommandSettings, as_json: bool) -> None:
 
 @workers.command()
 @click.argument("run")
+@time_limit()
 @with_settings
 def free(settings: CommandSettings, run: str) -> None:
     """Free the workers of a run whose coordinator is gone, for other runs.
@@ -79,6 +82,29 @@ def free(settings: CommandSettings, run: str) -> None:
         )
         error.exit_code = 3
         raise error
+
+
+def dismiss(settings: CommandSettings, directory: RunDirectory) -> tuple[int, int]:
+    """Free the workers of a run; returns how many left, and how many did not.
+
+    `directory` is locked: no coordinator grants anything meanwhile. Raises OsbenchError.
+    """
+    epoch, members = 0, {}
+    for record in directory.decisions():
+        if record["do"] == "open":
+            epoch = max(epoch, int(record["epoch"]))
+        elif record["do"] == "member":
+            members[str(record["mid"])] = str(record["incarnation"])
+    messaging = settings.conf.messaging
+    client = connect(messaging.redis_url, messaging.redis_timeout_s)
+    try:
+        sealer = Sealer(settings.keyring())
+        dismissal = Dismissal(client, sealer, directory.path.name, epoch + 1)
+        # a coordinator that resumes the run afterwards has a later number than this one
+        directory.decide([{"do": "open", "epoch": epoch + 1}])
+        return dismissal.dismiss(members.items())
+    finally:
+        client.close()
 
 
 def _list(settings: CommandSettings, *, as_json: bool) -> None:

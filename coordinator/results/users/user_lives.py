@@ -11,7 +11,7 @@ import numpy as np
 from osbench.common.errors import Untrusted
 from osbench.common.histogram import Histogram
 from osbench.common.intervals import Intervals
-from osbench.common.protocol.user_life import LifeEvent
+from osbench.common.outcomes import LifeEvent
 from osbench.coordinator.results.error_groups import UNKNOWN, Texts
 
 #: Kinds of errors that are told apart.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from chaos.faults import FAULTS
-from chaos.schedule import GENTLE, WEIGHTS, schedule_of
+from chaos.schedule import BROKER_FAULTS, GENTLE, WEIGHTS, schedule_of
 from helpers.readme import text
 
 
@@ -24,7 +24,9 @@ def test_schedules_are_within_their_bounds() -> None:
         schedule = schedule_of(seed)
 
         assert 2 <= schedule.hosts <= 4
-        assert 1 <= len(schedule.faults) <= 5
+        assert 1 <= len(schedule.faults) <= 7
+        kinds = [fault.kind for fault in schedule.faults]
+        assert any(kind in BROKER_FAULTS for kind in kinds) == schedule.has_rabbitmq
         assert sum(run.workers or schedule.hosts for run in schedule.runs) <= schedule.hosts
         for run in schedule.runs:
             assert all(load.times >= 20 for load in run.loads)

@@ -12,6 +12,7 @@ from rich.table import Table
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.time_limit import time_limit
 from osbench.coordinator.doctor.certificate_checks import look_at_certificates
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.doctor.host_checks import look_at_host
@@ -30,6 +31,7 @@ _SIGNS = {OK: "ok", WARNING: "warning", ERROR: "ERROR"}
     metavar="PATH",
     help="Python file, or directory of them, to load plug-ins from; may be repeated.",
 )
+@time_limit()
 @with_settings
 def doctor(settings: CommandSettings, as_json: bool, plugin_path: tuple[str, ...]) -> int:
     """Say what would make a run fail, before there is load.

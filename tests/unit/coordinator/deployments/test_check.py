@@ -1,11 +1,16 @@
 """What `deployment check` finds, with servers that answer, refuse, or are not there."""
 
+import contextlib
 import re
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from helpers.fake_cloud import fake_cloud
 from helpers.fake_keystone import PASSWORD, fake_keystone
+from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.deployment.record import Deployment
 from osbench.coordinator.deployments import span_probe
 from osbench.coordinator.deployments.check import check
@@ -151,3 +156,58 @@ def test_a_store_with_a_malformed_address_fails():
 
     assert findings["trace store"].ok is False
     assert "pw" not in findings["trace store"].detail
+
+
+@contextlib.contextmanager
+def answering(handle: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """A server that does that with each request; its address."""
+
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:
+            handle(self)
+
+        do_POST = do_GET
+
+    with serving(LoopbackServer(Handler)) as server:
+        yield server.url
+
+
+def refuse(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(401)
+    request.send_header("Content-Length", "0")
+    request.end_headers()
+
+
+def drip(request: BaseHTTPRequestHandler) -> None:
+    """A byte now and then: no wait for data is long, and the response never ends."""
+    request.send_response(200)
+    request.send_header("Content-Length", "100000")
+    request.end_headers()
+    with contextlib.suppress(OSError):
+        while True:
+            request.wfile.write(b" ")
+            request.wfile.flush()
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("", "401 where Keystone lists its versions"), ("/v3", "HTTP 401")]
+)
+def test_an_address_that_answers_401_is_reported(path, says):
+    with answering(refuse) as url:
+        findings = found({"openstack": {"auth_url": url + path, "admin": user("admin", PASSWORD)}})
+
+    assert findings["admin"].ok is False
+    assert says in findings["admin"].detail
+
+
+def test_a_response_without_end_is_given_up():
+    with answering(drip) as url:
+        spec = {"openstack": {"auth_url": url, "admin": user("admin", PASSWORD)}}
+        findings = list(check(Deployment.from_spec("cloud", spec), timeout_s=0.5))
+
+    by_subject = {finding.subject: finding for finding in findings}
+    assert by_subject["admin"].detail == "no result within 0.5 s (--timeout)"
+    assert by_subject["admin"].ok is False
+    # what needs no server is there nevertheless
+    assert by_subject["profiler key"].ok is None

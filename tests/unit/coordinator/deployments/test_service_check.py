@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -34,7 +35,10 @@ def found(cloud: FakeCloud, traces, key: str | None = "right") -> dict[str, Serv
     spec = cloud.deployment(profiler_conn_str=traces.url, **more)
     deployment = Deployment.from_spec("cloud", spec)
     assert deployment.admin
-    return {said.service: said for said in check_services(deployment, deployment.admin, 5.0)}
+    return {
+        said.service: said
+        for said in check_services(deployment, deployment.admin, 5.0, time.monotonic() + 60)
+    }
 
 
 def test_services_that_take_the_key_are_distinguished_from_those_that_do_not(cloud, traces):

@@ -10,8 +10,8 @@ import pytest
 
 from helpers.readme import REPOSITORY
 from osbench.common.errors import Untrusted
+from osbench.common.outcomes import LifeEvent
 from osbench.common.protocol.messages import Block
-from osbench.common.protocol.user_life import LifeEvent
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.merging import join
 from osbench.coordinator.results.users.soft_checks import NAMES, OTHER, SoftChecks

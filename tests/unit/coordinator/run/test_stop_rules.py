@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from osbench.common.outcomes import LifeEvent
 from osbench.common.plugin.runner import Step
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.user_life import LifeEvent
 from osbench.coordinator.results.users.user_lives import UserLives
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.stop_rules import StopRules

@@ -12,8 +12,7 @@ import pytest
 
 from helpers import engines
 from helpers.engines import COROUTINES, MS, THREADS, S, arrivals, batch, nap, until
-from osbench.common.outcomes import Outcome
-from osbench.common.protocol.user_life import LifeEvent
+from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.worker.engine.users import user_plan
 from osbench.worker.engine.users.pacing import Pacing
 from osbench.worker.engine.users.think_time import thinking

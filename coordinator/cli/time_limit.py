@@ -1,0 +1,84 @@
+"""`--timeout` of commands that ask servers: after it they end with an error, whatever hangs."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.cli.base import DurationType
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Default of the option, seconds.
+TIMEOUT_S = 60.0
+
+
+class TimeOver(OsbenchError):
+    """A command has not ended within its `--timeout`."""
+
+    exit_code = 3
+
+
+def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a command `--timeout`, whose value it gets as `timeout_s`."""
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=DurationType(0.1),
+        default=default_s,
+        show_default=True,
+        metavar="DURATION",
+        help="Longest time that the command may take, in all.",
+    )
+
+
+def time_limit(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """End a command that takes longer than the `--timeout` that this gives it. Raises TimeOver."""
+
+    def limited(command: Callable[..., R]) -> Callable[..., R]:
+        @functools.wraps(command)
+        def wrapped(*args: Any, timeout_s: float, **kwargs: Any) -> R:
+            with ended_after(timeout_s):
+                return command(*args, **kwargs)
+
+        return timeout_option(default_s)(wrapped)
+
+    return limited
+
+
+@contextmanager
+def ended_after(timeout_s: float) -> Iterator[None]:
+    """Raise TimeOver in the main thread if this goes on for so long."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_: int, frame: FrameType | None) -> None:
+        raise TimeOver(f"not done within {timeout_s:g} s (--timeout){_waited_in(frame)}")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _waited_in(frame: FrameType | None) -> str:
+    """Our own function in which it waited, in words."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("osbench."):
+            return f"; it waited in {module}.{frame.f_code.co_name}"
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,49 @@
+"""Questions to servers that are asked at once, of whom none can keep the others waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+#: Threads that ask.
+AT_ONCE = 8
+
+
+def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:
+    """The answers in order; None for those that are not there at `until`, monotonic seconds.
+
+    A question goes on in its thread where its time is over, and ends with the process at the
+    latest. Raises what a question raises.
+    """
+    answers: list[Answer | None] = [None] * len(questions)
+    raised: list[BaseException] = []
+    waiting = iter(enumerate(questions))
+    taking = threading.Lock()
+    answered = threading.Semaphore(0)
+
+    def ask() -> None:
+        while True:
+            with taking:
+                place, question = next(waiting, (-1, None))
+            if question is None:
+                return
+            try:
+                answers[place] = question()
+            except BaseException as error:  # noqa: BLE001 - raised again by who waits
+                raised.append(error)
+            answered.release()
+
+    for _ in range(min(AT_ONCE, len(questions))):
+        # not those of a pool: it would wait for them when the process ends
+        threading.Thread(target=ask, name="question", daemon=True).start()
+    for _ in questions:
+        if not answered.acquire(timeout=max(0.0, until - time.monotonic())):
+            break
+    if raised:
+        raise raised[0]
+    # what comes later is for nobody
+    return list(answers)
