@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from osbench.coordinator.run.lifecycle import Run
 
 
+#: What is said at each Ctrl-C of a run.
+_SAID = {
+    1: "stopping: running iterations end; Ctrl-C again stops at once",
+    2: "stopping at once: contexts are undone; Ctrl-C again leaves what they have made",
+    3: "nothing is waited for any more",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """The arguments of the command line."""
@@ -245,14 +253,15 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 @contextlib.contextmanager
 def _interruptible(progress: Progress, interrupts: Interrupts) -> Iterator[_Relay]:
-    """First Ctrl-C (or SIGTERM) drains, the second stops."""
+    """First Ctrl-C (or SIGTERM) drains, the second stops, the third leaves even contexts."""
 
     relay = _Relay()
 
     def note(number: int, frame: FrameType | None) -> None:
         interrupts.note()
-        if relay.note() == 1:
-            progress.say("stopping: running iterations end; Ctrl-C again stops at once")
+        said = _SAID.get(relay.note())
+        if said:
+            progress.say(said)
 
     with _handling(note):
         yield relay

@@ -152,10 +152,13 @@ class RunExports:
 
     def _attempt(self, export: Export, step: Callable[[], str]) -> str:
         """Try an export; returns why it failed, or ""."""
+        if "://" in export.target:
+            self._say(f"sending results to {mask_url(export.target)}; Ctrl-C gives that up")
         try:
             done = step()
-        except OsbenchError as error:
-            said = f"{error}; the run is kept: `osbench-coord report` tries again"
+        except (OsbenchError, KeyboardInterrupt) as error:
+            why = error if isinstance(error, OsbenchError) else "given up by Ctrl-C"
+            said = f"{why}; the run is kept: `osbench-coord report` tries again"
             _warn(export.name, said)
             return f"export {export.name} failed: {said}"
         if done:

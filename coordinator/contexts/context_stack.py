@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -24,6 +25,9 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 #: Reports the progress of a context.
 Tell = Callable[[str, int, int], None]
+#: Called twice a second while a context runs in a thread; its argument says whether it is being
+#: undone. Raises KeyboardInterrupt where nobody waits for it any more: what it made is left.
+Poll = Callable[[bool], None]
 
 #: Interval at which the run is polled while contexts are running, seconds.
 POLL_S = 0.5
@@ -72,7 +76,7 @@ class ContextStack:
         workload: Workload,
         *,
         check: Callable[[], None],
-        poll: Callable[[], None],
+        poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
         kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
@@ -81,13 +85,13 @@ class ContextStack:
         Where the run was resumed and they were set up completely, they are not set up again; what
         an earlier coordinator has made in part is undone first.
 
-        `check` is called before each context and may raise to stop. `poll` is called twice a
-        second while contexts run in a thread. `unanswered` is called after the load and says
-        whether some iteration failed or timed out. Raises ContextError if a context cannot be set
-        up. What was made is undone before this ends, and `left` lists what could not be undone;
-        unless it ends with an exception for which `kept` is true: a run that is resumed needs it.
+        `check` is called before each context and may raise to stop. `unanswered` is called after
+        the load and says whether some iteration failed or timed out. Raises ContextError if a
+        context cannot be set up, KeyboardInterrupt where `poll` does. What was made is
+        undone before this ends, and `left` lists what could not be undone; unless it ends with an
+        exception for which `kept` is true: a run that is resumed needs it.
         """
-        keep = False
+        keep = left = False
         if not self._is_ready(number) and self._store.of(number):
             self._undo_begun(number, poll)
         try:
@@ -96,13 +100,20 @@ class ContextStack:
                 environment = self._environment(workload, chain, number)
                 for named in chain:
                     check()
-                    _run_polling(partial(self._set_up, number, named, environment), poll)
+                    try:
+                        _run_polling(partial(self._set_up, number, named, environment), poll)
+                    except KeyboardInterrupt:
+                        # it may still be making things, with what the others have made
+                        left = True
+                        raise
                 check()
             yield self._store.made(number)
         except BaseException as error:
-            keep = kept(error)
+            keep = left or kept(error)
             raise
         finally:
+            if left:
+                self._leave(number, "one was being set up when Ctrl-C ended the run")
             if not keep:
                 self.finish(number, poll=poll, unanswered=unanswered)
 
@@ -110,7 +121,7 @@ class ContextStack:
         self,
         number: int,
         *,
-        poll: Callable[[], None],
+        poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
     ) -> None:
         """Undo what there is of a workload's contexts: it has no more load."""
@@ -120,10 +131,18 @@ class ContextStack:
             prepared.over = True
             self._note_prepared()
         if self._store.of(number):
-            _run_polling(partial(self._undo, number, unanswered=unanswered()), poll)
+            try:
+                work = partial(self._undo, number, unanswered=unanswered())
+                _run_polling(work, poll, undoing=True)
+            except KeyboardInterrupt:
+                self._leave(number, "Ctrl-C ended the run before that was done")
         if prepared is not None:
             prepared.history = self.history.saved(number)
             self._note_prepared()
+
+    def _leave(self, number: int, why: str) -> None:
+        names = [entry.name for entry in self._store.of(number)]
+        self.left += [f"context {name} is not undone: {why}" for name in names]
 
     def _note_prepared(self) -> None:
         try:
@@ -146,10 +165,11 @@ class ContextStack:
         prepared = self._store.prepared.get(number)
         return prepared is not None and not prepared.over
 
-    def _undo_begun(self, number: int, poll: Callable[[], None]) -> None:
+    def _undo_begun(self, number: int, poll: Poll) -> None:
         """Undo what a coordinator that was killed has made in part: all or nothing."""
         before = len(self.left)
-        _run_polling(partial(self._undo, number, unanswered=True, crashed=True), poll)
+        work = partial(self._undo, number, unanswered=True, crashed=True)
+        _run_polling(work, poll, undoing=True)
         if len(self.left) > before:
             raise ContextError(
                 "the contexts cannot be set up again: what was made before the coordinator was "
@@ -158,7 +178,7 @@ class ContextStack:
         self.history.restore(number, [])
 
     def ready(
-        self, number: int, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
+        self, number: int, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments and context of a workload for the workers, after its contexts are set up.
 
@@ -175,7 +195,7 @@ class ContextStack:
         return args, context
 
     def _prepare(
-        self, workload: Workload, made: Mapping[str, Any], poll: Callable[[], None]
+        self, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         prepare = self._plugins.scenario(workload.scenario).prepare
         if prepare is None:
@@ -222,13 +242,21 @@ class ContextStack:
         )
 
 
-def _run_polling(work: Callable[[], T], poll: Callable[[], None]) -> T:
-    """Call `work` in a thread, and `poll` until it has ended."""
-    with ThreadPoolExecutor(1, thread_name_prefix="contexts") as pool:
-        future = pool.submit(work)
-        while not wait([future], timeout=POLL_S).done:
-            poll()
-        return future.result()
+def _run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
+    """Call `work` in a thread, and `poll` until it has ended. Raises what either raises."""
+    future: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            future.set_exception(error)
+
+    # the process does not wait for one that is given up
+    threading.Thread(target=call, name="contexts", daemon=True).start()
+    while not wait([future], timeout=POLL_S).done:
+        poll(undoing)
+    return future.result()
 
 
 def undo(

@@ -22,8 +22,10 @@ _LOG = "server.log"
 _VERSION_S = 5.0
 _START_S = 15.0
 _POLL_S = 0.01
+#: Longest wait for an answer when the run is over, seconds.
+_ASKED_S = 1.0
 #: From the end of its connections to its own, at most.
-_ENDING_S = 2.0
+_ENDING_S = 0.5
 _GRACE_S = 2.0
 
 #: Relative paths, because older servers split arguments at blanks; no persistence, no eviction.
@@ -151,6 +153,14 @@ class PrivateServer:
         exit_reason = self._child.exit_reason()
         if exit_reason:
             raise ServerDied(f"the private server of local mode {exit_reason}")
+
+    def answers(self) -> bool:
+        """Whether it runs, and does not hang."""
+        try:
+            with redis_client.connect(self.url, _ASKED_S) as client:
+                return bool(client.ping())
+        except (OSError, redis.RedisError):
+            return False
 
     def explained(self, error: OsbenchError) -> OsbenchError:
         """Say how a server that did not answer ended, or give the end of its log."""

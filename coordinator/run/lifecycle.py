@@ -184,8 +184,11 @@ class Run:
         return builder.build(outcomes, collected, load.end())
 
     def _release(self, services: RunServices) -> None:
-        stops = self._status.interruption.stops
-        release.release(services, 0.0 if stops else release.RELEASE_AWAY_S)
+        wish, away = self._status.interruption, self._status.store_away
+        if wish.drains and away:
+            LOG.warning("%s is away: workers do not hear that the run is over", away)
+            return
+        release.release(services, 0.0 if wish.stops else release.RELEASE_AWAY_S)
 
     def _loaded(
         self,

@@ -248,7 +248,7 @@ class LoadLoop:
         self._services.check()
         if self._status.interruption.stops:
             raise error
-        self._outages.lose_patience(error)
+        self._outages.lose_patience(error, interrupted=self._status.interruption.drains)
         for workload in running:
             workload.show()
         time.sleep(0.2)

@@ -205,9 +205,11 @@ class RunLoad:
         if self._status.interruption.drains:
             raise KeyboardInterrupt
 
-    def _poll(self) -> None:
-        """Keep the workers ours while contexts take their time."""
-        services = self._services
+    def _poll(self, undoing: bool) -> None:
+        """Keep the workers ours while contexts take their time, up to a Ctrl-C more."""
+        services, wish = self._services, self._status.interruption
+        if wish.insists if undoing else wish.stops:
+            raise KeyboardInterrupt
         with contextlib.suppress(StoreAway):
             services.channel.tend()
             services.pool.poll()

@@ -11,6 +11,8 @@ from osbench.common.protocol import timers
 
 LOG = logging.getLogger(__name__)
 
+#: How long a run that was interrupted waits for a server, seconds.
+INTERRUPTED_S = 3.0
 #: The report tells of a server that was away for so long, seconds.
 OUTAGE_S = 1.0
 
@@ -47,6 +49,8 @@ class Outages:
         #: When Redis answered last, and since when servers do not, monotonic.
         self._reached_at = time.monotonic()
         self._away: dict[Outage, float] = {}
+        #: When Ctrl-C was seen while one was away, monotonic; 0 before.
+        self._interrupted_at = 0.0
         #: Outages that are over, by server.
         self._over: dict[Outage, Outage] = {}
 
@@ -66,10 +70,15 @@ class Outages:
             LOG.warning("%s; workers go on for as long as their %s lasts", error, lasts)
             self._away[server] = time.monotonic()
 
-    def lose_patience(self, error: StoreAway) -> None:
-        """Raise StoreLost if the server is away for too long."""
-        if time.monotonic() - self._away[_server(error)] > self._patience_s:
+    def lose_patience(self, error: StoreAway, *, interrupted: bool) -> None:
+        """Raise StoreLost if the server is away for too long; less is, once Ctrl-C was pressed."""
+        now = time.monotonic()
+        if now - self._away[_server(error)] > self._patience_s:
             raise StoreLost(f"{error}, for {self._patience_s:g} s ([messaging] patience_s)")
+        if interrupted:
+            self._interrupted_at = self._interrupted_at or now
+            if now - self._interrupted_at > INTERRUPTED_S:
+                raise StoreLost(f"{error}, and the run was interrupted")
 
     def redis_answers(self) -> None:
         """Redis answers, and takes what is written: one that is full only answers."""

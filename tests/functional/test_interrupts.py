@@ -138,3 +138,63 @@ def test_before_the_load_the_report_has_what_was_planned(cluster: Cluster) -> No
     assert "Traceback" not in done.err
     cluster.await_idle(2)
     assert cluster.run_keys() == set()
+
+
+HANGING = """
+import pathlib
+import threading
+
+from osbench.plugin import context
+
+
+class Hanging(context.Context):
+    NAME = "hanging"
+
+    def setup(self):
+        pathlib.Path(self.config["begun"]).touch()
+        if self.config["hangs"] == "setup":
+            threading.Event().wait()
+
+    def cleanup(self):
+        if self.config["hangs"] == "cleanup":
+            threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("setup", ["stopping: ", "stopping at once"]),
+        ("cleanup", ["stopping: ", "stopping at once", "nothing is waited for"]),
+    ],
+)
+def test_a_context_that_hangs_is_left_after_enough_of_ctrl_c(
+    cluster: Cluster, at: str, said: list[str]
+) -> None:
+    here = cluster.site
+    plugins = here.write("hanging/hanging.py", HANGING).parent
+    begun = here.home / f"begun-{at}"
+    task = here.task(
+        {
+            "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+            "runner": {"constant_for_duration": {"duration": 600, "concurrency": 2}},
+            "contexts": {"hanging": {"hangs": at, "begun": str(begun)}},
+        }
+    )
+    run = here.start("osbench-coord", "run", "--json", "--plugin-path", str(plugins), task)
+    run.wait_for(begun.exists)
+    if at == "cleanup":
+        run.await_said("Dummy.dummy running: ")
+
+    for text in said:
+        run.interrupt()
+        if text != said[-1]:
+            run.await_said(text)
+    done = run.finish()
+
+    assert said[-1] in done.err
+    assert done.code == 130, done.err
+    (note,) = [note for note in done.result["notes"] if "is not undone" in note]
+    assert note.startswith("context hanging is not undone: ")
+    assert "`osbench-coord cleanup" in note
+    cluster.await_idle(2)

@@ -319,6 +319,22 @@ def test_a_failing_export_is_a_warning(
     )
 
 
+def test_ctrl_c_gives_an_export_up_and_keeps_the_report(
+    stored: StoredRun,
+) -> None:
+    class Waiting(Watching):
+        def send(self, run: Any, url: str) -> str:
+            raise KeyboardInterrupt
+
+    said: list[str] = []
+    export = Export(Waiting(), "http://u:planted@nobody.test")
+
+    summary = RunExports([export], stored.directory, said.append).write(stored.summary)
+
+    assert said == ["sending results to http://***@nobody.test; Ctrl-C gives that up"]
+    assert "export watching failed: given up by Ctrl-C; the run is kept" in summary["notes"][-1]
+
+
 def test_snapshots_are_pushed_under_load(
     stored: StoredRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,20 +15,27 @@ from osbench.coordinator.contexts.state_store import FILE, KEY, ContextStateStor
 from osbench.coordinator.taskfile import checked
 
 PLUGIN = """
+import threading
+
 from osbench.plugin import context, scenario
 
 LOG = []
+NEVER = threading.Event()
 
 
 class Noted(context.Context):
     def setup(self):
         LOG.append(f"setup {self.NAME} {self.surroundings.context}")
         self.made[self.NAME] = f"made by {self.NAME}"
+        if self.config.get("fail") == "no end of setup":
+            NEVER.wait()
         if self.config.get("fail") == "setup":
             raise RuntimeError("no quota\\nand a second line")
 
     def cleanup(self):
         LOG.append(f"cleanup {self.NAME} {self.made}")
+        if self.config.get("fail") == "no end of cleanup":
+            NEVER.wait()
         if self.config.get("fail") == "cleanup":
             raise OSError()
 
@@ -109,7 +116,7 @@ def workload(scenario="Mine.run", **configs):
 
 def around(objects, plugins, one, check=lambda: None):
     contexts = ContextStack(objects, plugins)
-    return contexts, contexts.around(0, one, check=check, poll=lambda: None)
+    return contexts, contexts.around(0, one, check=check, poll=lambda _: None)
 
 
 def test_contexts_run_in_their_order_and_back(objects, plugins, log, folder):
@@ -207,7 +214,7 @@ def test_all_is_undone_although_the_disk_is_full(objects, plugins, log, monkeypa
 
     contexts, manager = around(objects, plugins, workload(third={}, first={}))
     with manager as made:
-        contexts.ready(0, workload(third={}, first={}), made, lambda: None)
+        contexts.ready(0, workload(third={}, first={}), made, lambda _: None)
         monkeypatch.setattr(EncryptedFile, "write", full)
 
     assert [line.split()[:2] for line in log[3:]] == [
@@ -342,3 +349,42 @@ def test_tasks_cannot_name_hidden_contexts_and_configurations_are_checked(plugin
     assert "unknown key" in reported["subtasks[0].contexts.dummy_context.fail"]
     assert "Bad.run needs the context second" in reported["subtasks[0].scenario"]
     assert checked(task("Mine.run", dummy_context={}), "task.yaml", plugins)
+
+
+def giving_up(wanted: bool):
+    def poll(undoing):
+        if undoing is wanted:
+            raise KeyboardInterrupt
+
+    return poll
+
+
+def test_a_setup_without_end_is_left_with_those_before_it(objects, plugins):
+    contexts = ContextStack(objects, plugins)
+    one = workload(first={}, second={"fail": "no end of setup"}, third={})
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        contexts.around(0, one, check=lambda: None, poll=giving_up(False)),
+    ):
+        pytest.fail("the load has begun")
+
+    assert contexts.left == [
+        f"context {name} is not undone: one was being set up when Ctrl-C ended the run"
+        for name in ("first", "second")
+    ]
+    assert contexts.holds
+
+
+def test_an_undoing_without_end_is_left_to_cleanup(objects, plugins):
+    contexts = ContextStack(objects, plugins)
+    one = workload(first={}, second={"fail": "no end of cleanup"}, third={})
+
+    with contexts.around(0, one, check=lambda: None, poll=giving_up(True)):
+        pass
+
+    assert contexts.left == [
+        f"context {name} is not undone: Ctrl-C ended the run before that was done"
+        for name in ("first", "second")
+    ]
+    assert contexts.holds

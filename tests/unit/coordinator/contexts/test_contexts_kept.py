@@ -40,7 +40,7 @@ def test_what_a_failing_sweep_left_is_removed_by_the_next(cloud, tmp_path):
     )
     contexts = ContextStack(ContextStateStore(folder, folder.parents[1], RUN, deployment), plugins)
 
-    with contexts.around(0, workload, check=lambda: None, poll=lambda: None) as made:
+    with contexts.around(0, workload, check=lambda: None, poll=lambda _: None) as made:
         for user in made["users"]:
             name = resource_names.in_iteration(RUN, 0, 1, made["names_key"])
             cloud.make("queues", {"id": name, "name": name, "project": user["project_id"]})

@@ -99,7 +99,7 @@ def around(contexts: ContextStack, one: Workload = WORKLOAD) -> Any:
         0,
         one,
         check=lambda: None,
-        poll=lambda: None,
+        poll=lambda _: None,
         kept=lambda error: isinstance(error, Killed | StoreLost),
     )
 
@@ -113,7 +113,7 @@ def killed() -> Iterator[None]:
 def test_contexts_that_were_set_up_are_taken_as_they_are_and_undone_once(opened, log):
     _, first = opened()
     with killed(), around(first) as made:
-        given = first.ready(0, WORKLOAD, made, lambda: None)
+        given = first.ready(0, WORKLOAD, made, lambda _: None)
         raise Killed
 
     _, second = opened()
@@ -158,7 +158,7 @@ def test_nothing_is_set_up_where_the_first_part_stays(opened, log):
 def test_a_cleanup_that_was_cut_off_is_ended(opened, log):
     store, first = opened()
     with killed(), around(first) as made:
-        first.ready(0, WORKLOAD, made, lambda: None)
+        first.ready(0, WORKLOAD, made, lambda _: None)
         raise Killed
     log.clear()
     # killed between two contexts
@@ -168,7 +168,7 @@ def test_a_cleanup_that_was_cut_off_is_ended(opened, log):
 
     again, second = opened()
     assert second.is_over(0)
-    second.finish(0, poll=lambda: None)
+    second.finish(0, poll=lambda _: None)
 
     assert log == ["cleanup one False"]
     assert again.entries == []
@@ -177,7 +177,7 @@ def test_a_cleanup_that_was_cut_off_is_ended(opened, log):
 def test_what_a_run_without_redis_needs_to_go_on_is_kept(opened, log):
     _, first = opened()
     with pytest.raises(StoreLost), around(first) as made:
-        first.ready(0, WORKLOAD, made, lambda: None)
+        first.ready(0, WORKLOAD, made, lambda _: None)
         raise StoreLost("away for 60 s")
 
     store, second = opened()
