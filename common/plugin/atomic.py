@@ -116,6 +116,14 @@ class Recorder:
         #: The iteration's OSProfiler profiler, or None when it is not traced.
         self.profiler = profiler
 
+    def open_name(self) -> str:
+        """The name of the action that began last of those that are open; "" if none is."""
+        actions = self.actions
+        for at in range(len(actions) // WIDTH * WIDTH - WIDTH, -1, -WIDTH):
+            if not actions[at + 3]:
+                return self.names.names[actions[at]]
+        return ""
+
     def note_exchange(self, packed: bytes) -> None:
         """Add a packed HTTP request."""
         if not self.exchanges:

@@ -153,6 +153,9 @@ class Heartbeat(Message):
     living: int = 0
     #: Granted and not started.
     queued: int = 0
+    #: The iteration that has run for longest, if that is seconds; else empty. Its number (0: a
+    #: user that begins or ends), nanoseconds, atomic action, place in the code.
+    longest: list[tuple[int, int, str, str]] = field(default_factory=list)
     #: CPU usage of the process since the last beat; 1.0 is one core.
     cpu: float = 0.0
     #: Threads of the process that waited for a core since then, on average.

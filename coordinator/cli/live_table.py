@@ -29,7 +29,8 @@ _LEAST = 2
 def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
     """What there is to show of contexts and workloads, in at most `height` lines if possible."""
     loads = [one for one in snapshots if one.workload >= 0]
-    room = max(_LEAST, height // max(1, len(loads)) - _LINES)
+    lines = _LINES + any(one.longest for one in loads)
+    room = max(_LEAST, height // max(1, len(loads)) - lines)
     parts = [_workload(one, room) if one.workload >= 0 else contexts_line(one) for one in snapshots]
     return Group(*parts)
 
@@ -50,6 +51,8 @@ def bar(done: int, planned: int) -> str:
 
 def _workload(one: Snapshot, room: int) -> RenderableType:
     parts: list[RenderableType] = [_head(one), Padding(_figures(one), (0, 0, 0, 2))]
+    if one.longest:
+        parts.append(Padding(Text(f"longest: {plain(one.longest)}", style="yellow"), (0, 0, 0, 2)))
     if one.sla:
         parts.append(Padding(_criteria(one), (0, 0, 0, 2)))
     if one.rows:

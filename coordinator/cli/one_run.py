@@ -261,7 +261,7 @@ def _interruptible(progress: Progress, interrupts: Interrupts) -> Iterator[_Rela
         interrupts.note()
         said = _SAID.get(relay.note())
         if said:
-            progress.say(said)
+            progress.say(f"{said}{progress.longest}")
 
     with _handling(note):
         yield relay

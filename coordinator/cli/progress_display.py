@@ -13,7 +13,7 @@ from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import PipedConsole
 from osbench.coordinator.cli.live_table import contexts_line, live_table
 from osbench.coordinator.formatting import count
-from osbench.coordinator.storage.progress import Snapshot, done_words
+from osbench.coordinator.storage.progress import Snapshot, done_words, longest_words
 
 #: Seconds between plain lines.
 PLAIN_S = 2.0
@@ -27,7 +27,7 @@ class Progress:
         self._console = PipedConsole(stderr=True, highlight=False)
         self._live: Live | None = None
         #: By workload: when it was last printed; elapsed time and settled iterations of its last
-        #: snapshot; for the live display, its last snapshot and the time of it.
+        #: snapshot; its last snapshot and the time of it.
         self._shown_at: dict[int, float] = {}
         self._before: dict[int, tuple[float, int]] = {}
         self._latest: dict[int, tuple[float, Snapshot]] = {}
@@ -52,13 +52,21 @@ class Progress:
         if not self._quiet:
             self._console.print(escaped(sentence, breaks=True), markup=False, soft_wrap=True)
 
+    @property
+    def longest(self) -> str:
+        """What is known of iterations that have run for long, for the end of a sentence."""
+        now = time.monotonic()
+        return "".join(
+            longest_words(vars(one)) for at, one in self._latest.values() if now - at < PLAIN_S
+        )
+
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot of the run's progress."""
         if self._quiet:
             return
         now = time.monotonic()
+        self._latest[snapshot.workload] = (now, snapshot)
         if self._live is not None:
-            self._latest[snapshot.workload] = (now, snapshot)
             fresh = [one for _, (at, one) in sorted(self._latest.items()) if now - at < PLAIN_S]
             self._live.update(live_table(fresh, self._console.height))
             return
@@ -78,6 +86,7 @@ class Progress:
             f"{done_words(vars(snapshot))}, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
             f"{count(snapshot.workers, 'worker')}{search}{away}{failing}"
+            f"{longest_words(vars(snapshot))}"
         )
 
     def _rate(self, snapshot: Snapshot) -> float:

@@ -598,6 +598,7 @@ class WorkloadRun:
                 busy=sum(worker.beat.busy for worker in self.workers.present),
                 workers=len(self.workers.active),
                 away=self.status.store_away,
+                longest=self.workers.longest,
                 **self._figures.fields(now, self.workers.served),
             )
         )

@@ -48,6 +48,18 @@ class WorkloadWorkers:
         return self._pool.serving(self._workload)
 
     @property
+    def longest(self) -> str:
+        """Which iteration has run for longest, for how long and where; "" if that is no time."""
+        found = [(run, worker.beat) for worker in self.present for run in worker.beat.longest]
+        if not found:
+            return ""
+        (iteration, lasted_ns, action, place), beat = max(found, key=lambda one: one[0][1])
+        what = f"iteration {iteration}" if iteration else "a user that begins or ends"
+        within = f" in {action}" if action else ""
+        where = f", at {place}" if place else ""
+        return f"{what} on {beat.host}:{beat.pid}: {lasted_ns / 1e9:.0f} s{within}{where}"
+
+    @property
     def active(self) -> list[WorkerHandle]:
         """Those that can have users."""
         return [worker for worker in self.present if worker.has_users]

@@ -18,6 +18,9 @@ LOG = logging.getLogger(__name__)
 #: Between two notes, seconds.
 STATUS_S = 1.0
 
+#: Figures that are older than this are not those of now, seconds.
+STALE_S = 5.0
+
 #: A worker process that takes this much of a core may be the limit.
 HOT_CPU = 0.9
 #: States of a worker process that takes no part in the load.
@@ -106,10 +109,25 @@ class Snapshot:
     start_failures: int = 0
     #: Where a search is; "" for other loads.
     search: str = ""
+    #: Which iteration has run for longest, where and for how long, if that is seconds; else "".
+    longest: str = ""
     #: None before there is load.
     recent: RecentProgress | None = None
     sla: tuple[CriterionState, ...] = ()
     rows: tuple[WorkerProgress, ...] = ()
+
+
+def longest_words(note: Mapping[str, Any]) -> str:
+    """What a snapshot, as a mapping, says of the iteration that has run for longest; or ""."""
+    longest = note.get("longest")
+    return f"; longest: {longest}" if longest else ""
+
+
+def age_words(note: Mapping[str, Any]) -> str:
+    """How old the figures of a note are, for who does not see them change."""
+    age_s = max(0.0, time.time() - note["at"])
+    stale = "; the coordinator has written none since" if age_s >= STALE_S else ""
+    return f"figures of {age_s:.0f} s ago{stale}"
 
 
 def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:

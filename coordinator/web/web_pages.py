@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,13 @@ from markupsafe import Markup
 from osbench.common.escaping import on_page
 from osbench.coordinator.formatting import count, duration, three_digits
 from osbench.coordinator.report.html import page_assets
-from osbench.coordinator.storage.progress import HOT_CPU, ODD_STATES, done_words, worker_title
+from osbench.coordinator.storage.progress import (
+    HOT_CPU,
+    ODD_STATES,
+    STALE_S,
+    done_words,
+    worker_title,
+)
 
 #: Templates, style sheet and script.
 ASSETS = Path(__file__).parent / "assets"
@@ -64,7 +71,15 @@ def now(status: Mapping[str, Any] | None) -> str:
         "now.html.j2",
         loads=[_load(one) for one in sorted(loads, key=lambda one: one["workload"])],
         away=next((one["away"] for one in loads if one["away"]), ""),
+        since=_since(status.get("at")),
     )
+
+
+def _since(at: float | None) -> str:
+    """When figures were written that are not those of now; "" where they are."""
+    if at is None or time.time() - at < STALE_S:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
 
 
 def _load(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,6 +87,7 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": one["name"],
         "phase": one["phase"],
+        "longest": one.get("longest", ""),
         "done": done_words(one),
         "rate": three_digits(one.get("rate", 0.0)),
         "failed": count(one["failed"]),

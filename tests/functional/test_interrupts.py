@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -198,3 +199,25 @@ def test_a_context_that_hangs_is_left_after_enough_of_ctrl_c(
     assert note.startswith("context hanging is not undone: ")
     assert "`osbench-coord cleanup" in note
     cluster.await_idle(2)
+
+
+def test_an_iteration_without_end_is_named_and_ended(
+    cluster: Cluster, counting: CountingServer
+) -> None:
+    here = cluster.site
+    counting.delay_s = 600
+    run = start(cluster, counting, CLOSED, "--json")
+
+    run.await_said("; longest: iteration ")
+    status = here.coord("status")
+    run.interrupt()
+    run.await_said("Ctrl-C again stops at once")
+    run.interrupt()
+    done = run.finish()
+
+    place = r"; longest: iteration \d+ on \S+: \d+ s in \S+, at \w+\.py:\d+ \(.+\)"
+    assert re.search(place, status.out), status.out
+    assert re.search(r"; figures of \d+ s ago", status.out)
+    (said,) = [line for line in done.err.splitlines() if "Ctrl-C again stops at once" in line]
+    assert re.search(place, said), said
+    assert done.code == 130

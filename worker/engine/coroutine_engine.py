@@ -15,7 +15,6 @@ import threading
 from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic_ns
 from types import FrameType, coroutine
 from typing import Any
@@ -35,7 +34,13 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import Place, awaiting_places, places_of, told
+from osbench.worker.engine.failures import (
+    Place,
+    awaiting_places,
+    place_words,
+    places_of,
+    told,
+)
 from osbench.worker.engine.loop.blocking_calls import BlockingCalls
 from osbench.worker.engine.loop.loop_recorder import LoopRecorder
 from osbench.worker.engine.loop.loop_thread import LoopThread
@@ -346,12 +351,7 @@ class CoroutineEngine(Engine):
     def _blocking_place(self) -> str:
         """Where the scenario blocks the loop; "" where the loop is in no code but its own."""
         places = _scenario_places(sys._current_frames().get(self._loop.ident))
-        if not places:
-            return ""
-        module = self.body.cls.__module__
-        own = [place for place in places if place[0].f_globals.get("__name__") == module]
-        found = _shown((own or places)[0])
-        return found if not own or own[0] == places[0] else f"{found}, in {_shown(places[0])}"
+        return place_words(places, self.body.cls.__module__) if places else ""
 
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
         assert isinstance(user, TaskUser)
@@ -388,8 +388,3 @@ def _scenario_places(frame: FrameType | None) -> list[Place]:
 def _of_loop(frame: FrameType) -> bool:
     name = str(frame.f_globals.get("__name__", ""))
     return name.split(".", maxsplit=1)[0] in ("asyncio", "selectors", "threading", "uvloop")
-
-
-def _shown(place: Place) -> str:
-    frame, line = place
-    return f"{Path(frame.f_code.co_filename).name}:{line} ({frame.f_code.co_qualname})"

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol
 
 from osbench.common.intervals import Interval, Intervals
+from osbench.common.masking import mask_url
 from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.plugin.scenario import VirtualUser
@@ -29,7 +30,7 @@ from osbench.common.protocol.blocks import Row, pack_actions
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
-from osbench.worker.engine.failures import Place
+from osbench.worker.engine.failures import Place, place_words, printable
 from osbench.worker.engine.lateness import Lateness, Stalls
 from osbench.worker.engine.users.pacing import Pacing
 from osbench.worker.engine.users.user_numbers import UserNumbers
@@ -42,6 +43,9 @@ WATCH_S = 0.02
 WATCH_NS = int(WATCH_S * 1e9)
 #: Packed HTTP requests of an iteration above which blocks are cut by their size.
 FEW_BYTES = 4 * EXCHANGE_BYTES
+#: Iterations that run for so long are told of, nanoseconds; characters of where they are.
+LONG_NS = 5_000_000_000
+PLACE_CHARS = 300
 #: An instant that never comes.
 NEVER = 1 << 62
 #: What `run` of an engine returns in place of the instant at which the iteration ended: its number
@@ -277,6 +281,27 @@ class Engine:
     def blocked(self) -> list[list[Any]]:
         """Where a scenario blocked the loop since the last call: [place, nanoseconds]."""
         return []
+
+    def longest(self) -> tuple[int, int, str, str] | None:
+        """The iteration that has run for longest, if that is `LONG_NS`.
+
+        Its number (0: a user that begins or ends), nanoseconds, innermost open action, and place
+        in the code.
+        """
+        try:
+            # in the order in which they began
+            iteration, entry = next(iter(self.inflight.items()))
+        except (StopIteration, RuntimeError):
+            # none, or one began or ended at this moment: the next heartbeat tells
+            return None
+        user, _, started, recorder = entry
+        running_ns = monotonic_ns() - started
+        if running_ns < LONG_NS:
+            return None
+        places = self._stack(user, sys._current_frames())
+        place = place_words(places, self.body.cls.__module__) if places else ""
+        shown = printable(mask_url(place))[:PLACE_CHARS]
+        return max(0, iteration), running_ns, recorder.open_name(), shown
 
     # one iteration: parts of `run`
 

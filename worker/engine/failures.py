@@ -8,6 +8,7 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -57,6 +58,18 @@ def places_of(frame: FrameType | None) -> list[Place]:
         found.append((frame, frame.f_lineno or 0))
         frame = frame.f_back
     return found
+
+
+def place_words(places: Sequence[Place], module: str) -> str:
+    """Where code of a scenario is, in words; `module` is the scenario's, whose line comes first."""
+    own = [place for place in places if place[0].f_globals.get("__name__") == module]
+    found = _shown((own or places)[0])
+    return found if not own or own[0] == places[0] else f"{found}, in {_shown(places[0])}"
+
+
+def _shown(place: Place) -> str:
+    frame, line = place
+    return f"{Path(frame.f_code.co_filename).name}:{line} ({frame.f_code.co_qualname})"
 
 
 def message_of(error: BaseException) -> str:

@@ -118,6 +118,7 @@ class Session:
             "busy": workloads.busy,
             "living": workloads.living,
             "queued": workloads.queued,
+            "longest": workloads.longest(),
         }
 
     def unheard_s(self) -> float:

@@ -107,6 +107,11 @@ class Workloads:
         """Numbers of all engines that are not in a block yet."""
         return sum(engine.unsettled for engine in self._engines())
 
+    def longest(self) -> list[tuple[int, int, str, str]]:
+        """The iteration that has run for longest, as `Engine.longest`; empty without any."""
+        found = [one for engine in self._engines() if (one := engine.longest()) is not None]
+        return sorted(found, key=lambda one: -one[1])[:1]
+
     def stuck(self) -> list[Remains]:
         """What still runs of iterations that timed out: threads, coroutines, blocking calls."""
         found = [one for engine in self._engines() for one in engine.abandoned]

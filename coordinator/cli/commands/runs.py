@@ -25,7 +25,7 @@ from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import control_requests, run_retention
 from osbench.coordinator.storage.data_directory import check_writable
-from osbench.coordinator.storage.progress import done_words
+from osbench.coordinator.storage.progress import age_words, done_words, longest_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
 
@@ -315,7 +315,7 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
     return (
         f"{text}; {plain(note['name'])} {plain(note['phase'])} for {note['elapsed_s']:.0f} s: "
         f"{done_words(note)}, {note['failed']} failed, {note['busy']} running "
-        f"on {count(note['workers'], 'worker')}"
+        f"on {count(note['workers'], 'worker')}{plain(longest_words(note))}; {age_words(note)}"
     )
 
 

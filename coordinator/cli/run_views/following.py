@@ -10,7 +10,7 @@ from osbench.common.errors import OsbenchError
 from osbench.coordinator.formatting import count, plain, spaced, three_digits
 from osbench.coordinator.report.exporting import LOST
 from osbench.coordinator.storage import failure
-from osbench.coordinator.storage.progress import done_words
+from osbench.coordinator.storage.progress import done_words, longest_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import summary_of
 
@@ -62,7 +62,8 @@ def _line(one: Mapping[str, Any]) -> str:
     away = f", unreachable: {plain(one['away'])}" if one["away"] else ""
     failed = one.get("start_failures", 0)
     starts = f", {count(failed, 'start')} of users failed" if failed else ""
-    return f"{text}, {count(one['busy'])} running{starts}{away}{_recently(one.get('recent'))}"
+    recently, longest = _recently(one.get("recent")), plain(longest_words(one))
+    return f"{text}, {count(one['busy'])} running{starts}{away}{recently}{longest}"
 
 
 def _recently(recent: Mapping[str, Any] | None) -> str:

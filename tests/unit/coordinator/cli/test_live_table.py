@@ -105,3 +105,9 @@ def test_a_narrow_terminal_cuts_and_does_not_wrap() -> None:
     narrow = shown(snapshot(name="N" * 100, rows=(worker_progress(),)), width=60)
 
     assert len(narrow.splitlines()) == len(wide.splitlines())
+
+
+def test_the_iteration_that_runs_for_longest_has_a_line_of_its_own() -> None:
+    text = shown(snapshot(longest="iteration 7 on h:1: 62 s in shop.buy, at shop.py:3 (buy)"))
+
+    assert "longest: iteration 7 on h:1: 62 s in shop.buy, at shop.py:3 (buy)" in text

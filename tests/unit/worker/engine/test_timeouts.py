@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
 import socket
 import threading
 import time
@@ -321,3 +322,39 @@ def test_an_engine_that_is_closed_still_ends_what_it_has_in_hand():
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.TIMED_OUT}
     assert monotonic_ns() > engine.t0_ns
+
+
+@pytest.mark.parametrize("users", [THREADS, COROUTINES])
+def test_the_iteration_that_runs_for_longest_is_told_with_its_place(users, monkeypatch):
+    over = threading.Event()
+
+    def in_thread(scenario):
+        with ActionTimer(scenario, "shop.buy"):
+            over.wait(PATIENCE_S)
+
+    async def in_loop(scenario):
+        with ActionTimer(scenario, "shop.buy"):
+            while not over.is_set():
+                await asyncio.sleep(0.01)
+
+    work = in_thread if users == THREADS else in_loop
+    with closed(work, users=users) as engine:
+        assert engine.longest() is None
+        engine.add(batch((1, 3)))
+        engine.set_share(2)
+        until(lambda: len(engine.inflight) == 2)
+        # seconds have not passed
+        assert engine.longest() is None
+
+        monkeypatch.setattr("osbench.worker.engine.engine.LONG_NS", 1)
+        until(lambda: (engine.longest() or ("", "", ""))[2] == "shop.buy")
+        iteration, lasted_ns, action, place = engine.longest()
+        over.set()
+        until(lambda: len(engine.rows) == 2)
+
+    assert iteration == 1
+    assert lasted_ns > 0
+    assert action == "shop.buy"
+    # the scenario's own line, and the one that it waits at
+    waits = r"threading\.py:\d+ \(\w+\.wait\)" if users == THREADS else r"tasks\.py:\d+ \(sleep\)"
+    assert re.fullmatch(rf"engines\.py:\d+ \(body\.<locals>\.Made\w*\.run\), in {waits}", place)
