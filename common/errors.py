@@ -109,6 +109,21 @@ class DirectoryRemoved(StorageError):
     """The run directory was removed under the run: nothing is left that could be resumed."""
 
 
+class DamagedRun(OsbenchError):
+    """A file of a run directory is cut, changed, missing or of another run; names the file."""
+
+    exit_code = 3
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without what to do."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        ways_on = "Restore the file from a copy, or see what is left with --damaged"
+        return f"{super().__str__()}. {ways_on}"
+
+
 class Untrusted(OsbenchError):
     """A message with a wrong signature, kind or format. It is counted and ignored."""
 

@@ -13,6 +13,7 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, write_file
+from osbench.coordinator.cli.damaged_runs import damaged_option, found_run, warn_of
 from osbench.coordinator.comparison.compared_run import (
     ComparedRun,
     finished_runs,
@@ -22,7 +23,6 @@ from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.comparison_result import ChangeVerdict, ComparisonResult
 from osbench.coordinator.comparison.comparison_text import show_comparison
-from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Begins the name of all runs with a tag.
 TAG = "tag:"
@@ -49,6 +49,8 @@ class ComparisonOptions:
     margin: float | None
     #: Compare what should not be compared.
     anyway: bool
+    #: Read runs whose files are cut or changed, and leave out those that were not named.
+    damaged: bool
     as_json: bool
     #: Path of a page to write.
     page: Path | None
@@ -81,6 +83,7 @@ def comparison_options(command: Callable[..., Any]) -> Callable[..., Any]:
         is_flag=True,
         help="Compare runs with different loads, or that were limited by the load generator.",
     )
+    @damaged_option
     @json_option
     @html_option
     @functools.wraps(command)
@@ -88,32 +91,44 @@ def comparison_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         margin: float | None,
         anyway: bool,
+        damaged: bool,
         as_json: bool,
         page: Path | None,
         **rest: Any,
     ) -> Any:
-        chosen = ComparisonOptions(margin=margin, anyway=anyway, as_json=as_json, page=page)
+        chosen = ComparisonOptions(
+            margin=margin, anyway=anyway, damaged=damaged, as_json=as_json, page=page
+        )
         return command(*args, chosen=chosen, **rest)
 
     return collected
 
 
-def read_side(settings: CommandSettings, names: Sequence[str]) -> list[ComparedRun]:
+def read_side(
+    settings: CommandSettings, names: Sequence[str], *, damaged: bool = False
+) -> list[ComparedRun]:
     """The runs of one side: ids, beginnings of them, "last", or tag:TAG for all runs with it.
 
-    Raises UsageError.
+    `damaged`: those whose files are cut or changed are read as far as they can be. Raises
+    UsageError, DamagedRun.
     """
     data_dir = str(settings.conf.data_dir)
     found = []
     for name in names:
         if name.startswith(TAG):
-            tagged = [*finished_runs(data_dir, (name.removeprefix(TAG),))]
+            tag = name.removeprefix(TAG)
+            tagged = [*finished_runs(data_dir, (tag,), left_out=left_out(damaged))]
             if not tagged:
-                raise UsageError(f"no finished run has the tag {name.removeprefix(TAG)!r}")
+                raise UsageError(f"no finished run has the tag {tag!r}")
             found += [read_compared_run(run.directory) for run in tagged if run.directory]
         else:
-            found.append(read_compared_run(RunDirectory.find(data_dir, name)))
+            found.append(read_compared_run(found_run(settings, name, damaged=damaged)))
     return found
+
+
+def left_out(damaged: bool) -> Callable[[str], None] | None:
+    """What becomes of damaged runs that nobody has named: printed and left out, or refused."""
+    return warn_of if damaged else None
 
 
 def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:

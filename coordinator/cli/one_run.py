@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from osbench.common.config import logs
-from osbench.common.errors import TaskError, UsageError
+from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc
@@ -24,6 +25,7 @@ from osbench.coordinator.cli.web_options import live_view
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.storage import resumable
+from osbench.coordinator.storage.control_requests import AbortWatch
 from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.taskfile import checked, rally_validation, semantics
@@ -73,18 +75,28 @@ class Interrupts:
             yield
 
 
+#: Interrupts that stop a run at once.
+_STOPS = 2
+
+
 class _Relay:
-    """Passes interrupts on to a run, also those that come before there is one."""
+    """Passes interrupts on to a run, also those that come before there is one.
+
+    They come from signal handlers and from the thread that takes requests to end the run.
+    """
 
     def __init__(self) -> None:
         self._count = self._passed = 0
         self._run: Run | None = None
+        # a signal may come while its own thread is in here
+        self._lock = threading.RLock()
 
-    def note(self) -> int:
-        """One more; returns how many there were."""
-        self._count += 1
-        self._pass()
-        return self._count
+    def note(self, *, stop: bool = False) -> int:
+        """One more, or with `stop` as many as stop the run at once; returns how many there are."""
+        with self._lock:
+            self._count = max(self._count + 1, _STOPS if stop else 0)
+            self._pass()
+            return self._count
 
     @property
     def interrupted(self) -> bool:
@@ -93,8 +105,9 @@ class _Relay:
 
     def begin(self, one: Run) -> Run:
         """Have a run that takes them."""
-        self._run = one
-        self._pass()
+        with self._lock:
+            self._run = one
+            self._pass()
         return one
 
     def _pass(self) -> None:
@@ -124,7 +137,10 @@ def resume_once(
     from osbench.coordinator.run.resumption import plan_file  # noqa: PLC0415 - takes a while
 
     # two that begin at once both come here, and one goes on
-    directory.lock()
+    try:
+        directory.lock()
+    except DamagedRun as error:
+        raise _not_resumed(directory, error) from None
     try:
         saved = plan_file.load(directory, conf)
     except BaseException:
@@ -135,7 +151,7 @@ def resume_once(
         plan = replace(plan, options=replace(plan.options, wait_s=wait_s))
     with (
         contextlib.redirect_stdout(sys.stderr),
-        _interruptible(progress, Interrupts()) as relay,
+        _interruptible(progress, Interrupts(), directory) as relay,
         contextlib.closing(directory),
         connected(
             conf,
@@ -151,6 +167,18 @@ def resume_once(
     ):
         progress.say(f"run {plan.run_id}: resumed")
         return relay.begin(_run_of(plan, progress)).resume(connection, directory, saved.started_at)
+
+
+def _not_resumed(directory: RunDirectory, error: DamagedRun) -> OsbenchError:
+    """Why a run with a damaged file is not resumed, and what can be done instead."""
+    name = directory.path.name
+    refused = OsbenchError(
+        f"run {name} cannot be resumed: {error.problem}; its iterations cannot be accounted for. "
+        f"Restore the file from a copy; `osbench-coord results {name} --csv --damaged` prints what "
+        f"is left of it, `osbench-coord cleanup {name}` undoes its contexts"
+    )
+    refused.exit_code = error.exit_code
+    return refused
 
 
 def run_once(
@@ -201,7 +229,9 @@ def execute_plan(
     """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
     with (
         contextlib.redirect_stdout(sys.stderr),
-        _interruptible(progress, interrupts) as relay,
+        _interruptible(
+            progress, interrupts, RunDirectory.of(plan.conf.data_dir, plan.run_id)
+        ) as relay,
         live_view(web, plan.conf.data_dir, plan.run_id),
         connected(
             plan.conf,
@@ -252,18 +282,26 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 
 @contextlib.contextmanager
-def _interruptible(progress: Progress, interrupts: Interrupts) -> Iterator[_Relay]:
-    """First Ctrl-C (or SIGTERM) drains, the second stops, the third leaves even contexts."""
+def _interruptible(
+    progress: Progress, interrupts: Interrupts, directory: RunDirectory
+) -> Iterator[_Relay]:
+    """First Ctrl-C (or SIGTERM) drains, the second stops, the third leaves even contexts.
+
+    `abort` counts as one, and `abort --now` as two.
+    """
 
     relay = _Relay()
 
     def note(number: int, frame: FrameType | None) -> None:
+        end(False)
+
+    def end(stop: bool) -> None:
         interrupts.note()
-        said = _SAID.get(relay.note())
+        said = _SAID.get(relay.note(stop=stop))
         if said:
             progress.say(f"{said}{progress.longest}")
 
-    with _handling(note):
+    with _handling(note), AbortWatch(directory, end):
         yield relay
 
 

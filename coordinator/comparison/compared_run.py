@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import DamagedRun, OsbenchError, UsageError
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import AROUND
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -127,11 +127,21 @@ def read_compared_run(directory: RunDirectory) -> ComparedRun:
     )
 
 
-def finished_runs(data_dir: str, tags: tuple[str, ...] = ()) -> Iterator[ComparedRun]:
-    """Runs with results whose load was the one asked for, oldest first; without timelines."""
+def finished_runs(
+    data_dir: str, tags: tuple[str, ...] = (), *, left_out: Callable[[str], None] | None = None
+) -> Iterator[ComparedRun]:
+    """Runs with results whose load was the one asked for, oldest first; without timelines.
+
+    Raises DamagedRun for one whose files are cut or changed, unless `left_out` takes the reason.
+    """
     for directory in RunDirectory.all(data_dir):
         try:
             summary, manifest = summary_of(directory), directory.read("run.json")
+        except DamagedRun as error:
+            if left_out is None:
+                raise
+            left_out(f"left out: {error}")
+            continue
         except OsbenchError:
             continue
         if not summary or not manifest:
@@ -140,13 +150,22 @@ def finished_runs(data_dir: str, tags: tuple[str, ...] = ()) -> Iterator[Compare
             yield ComparedRun(manifest=manifest, summary=summary, directory=directory)
 
 
-def earlier_runs(data_dir: str, compared: list[ComparedRun], most: int = 50) -> list[ComparedRun]:
-    """The newest other runs with the fingerprint of one that is compared."""
+def earlier_runs(
+    data_dir: str,
+    compared: list[ComparedRun],
+    most: int = 50,
+    *,
+    left_out: Callable[[str], None] | None = None,
+) -> list[ComparedRun]:
+    """The newest other runs with the fingerprint of one that is compared.
+
+    Raises DamagedRun, as `finished_runs`.
+    """
     wanted = {one.fingerprint for one in compared}
     known = {one.run_id for one in compared}
     found = [
         one
-        for one in finished_runs(data_dir)
+        for one in finished_runs(data_dir, left_out=left_out)
         if one.run_id not in known and one.fingerprint in wanted
     ]
     return found[-most:]

@@ -40,6 +40,8 @@ def failed_share(runs: Sequence[ComparedRun], workload: str) -> tuple[int, int]:
 
 def _of_runs(runs: Sequence[ComparedRun]) -> Iterator[Caveat]:
     for run in runs:
+        if run.directory is not None and run.directory.damage:
+            yield Caveat(text=f"run {run.run_id}: {run.directory.damage}", refuses=False)
         if run.exit_code not in SOUND:
             yield Caveat(
                 text=f"run {run.run_id} ended with exit code {run.exit_code}:"

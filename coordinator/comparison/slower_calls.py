@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.run_series import SeriesKey, log_value
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -30,10 +30,14 @@ def _features(side: Sequence[ComparedRun], workload: str) -> Features | None:
     ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
     middle = len(ordered) // 2
     for run in sorted(ordered, key=lambda run: abs(ordered.index(run) - middle)):
-        archive = Archive(run.directory.path) if isinstance(run.directory, RunDirectory) else None
+        archive = None
+        if isinstance(run.directory, RunDirectory):
+            archive = Archive(run.directory.path, run.directory.files)
         if archive is not None and archive.exists:
             try:
                 return archive.features()
+            except DamagedRun:
+                raise
             except (OsbenchError, OSError):
                 continue
     return None

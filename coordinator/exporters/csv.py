@@ -10,6 +10,8 @@ from typing import ClassVar, TextIO
 from osbench.coordinator.exporters.spreadsheet import cell
 from osbench.plugin import exporter
 
+#: Begins the note of a run that is exported although its files are damaged.
+PARTIAL = "PARTIAL"
 #: `workload` counts from 0, as in the JSON object; instants are seconds after t0.
 HEADER = (
     "workload",
@@ -39,11 +41,18 @@ class Csv(exporter.Exporter):
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
         """Write the lines one by one."""
         with path.open("w", encoding="utf-8", newline="") as file:
-            write(run.rows(), file)
+            notes = run.summary.get("notes", ())
+            partial = (note for note in notes if note.startswith(PARTIAL))
+            write(run.rows(), file, next(partial, ""))
 
 
-def write(rows: Iterable[exporter.IterationRow], file: TextIO) -> None:
-    """Write a heading and a line for each row."""
+def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = "") -> None:
+    """Write a heading and a line for each row.
+
+    `partial` says why there are not all; it makes a line of its own before the heading.
+    """
+    if partial:
+        file.write(f"# {partial}\n")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(HEADER)
     writer.writerows(map(_line, rows))

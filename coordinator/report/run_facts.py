@@ -41,7 +41,7 @@ class RunFacts:
 def read_facts(directory: RunDirectory) -> RunFacts:
     """Read what there is of a run. Raises UsageError where it cannot be read."""
     # asked first: a run that ends in between is then seen as running, with its summary
-    running = directory.coordinator() != 0
+    running = directory.has_coordinator()
     summary = summary_of(directory)
     manifest = directory.read("run.json")
     timeline = read_timeline(directory)

@@ -51,7 +51,7 @@ class StoredRun(ExportedRun):
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
         """The kept traces, some at a time."""
-        traces = Archive(self.directory.path).traces()
+        traces = Archive(self.directory.path, self.directory.files).traces()
         while some := list(itertools.islice(traces, _TRACES)):
             yield to_otlp(some)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.errors import DamagedRun, Untrusted
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.messages import Block, Will
@@ -313,7 +313,7 @@ class Accounts:
     def fold(self, directory: RunDirectory) -> None:
         """Apply all records and take all blocks of a run directory, in the order of the live run.
 
-        Raises OsbenchError where one of them is damaged.
+        Raises DamagedRun if one of them is damaged.
         """
         for entry in directory.replay():
             try:
@@ -322,7 +322,7 @@ class Accounts:
                 self.take([Block.parse(_with_text_keys(body)) for body in entry.bodies])
             except _MALFORMED as error:
                 reason = f"{type(error).__name__}: {error}"
-                raise OsbenchError(f"{entry.place} cannot be read: {reason}") from None
+                raise DamagedRun(f"{entry.place} cannot be read: {reason}") from None
 
 
 def _chars(entry: Sequence[Any]) -> int:

@@ -46,6 +46,7 @@ from osbench.coordinator.storage.manifest import describe
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.sizing_file import load_sizing, task_digest
+from osbench.coordinator.storage.summary_file import write_summary
 from osbench.coordinator.storage.timeline_file import write_timeline
 from osbench.coordinator.traces.collection.trace_collection import collect_traces
 
@@ -117,7 +118,7 @@ class Run:
                 LOG.warning("%s", error)
             if self._cut_off is not None:
                 failure.keep(directory, self._cut_off, resumable=True)
-            directory.write("summary.json", summary)
+            write_summary(directory, summary)
             if self._cut_off is None:
                 resumable.forget(directory)
         except Superseded:
@@ -206,7 +207,7 @@ class Run:
         status.losses += earlier.notes.losses
         disturbances.restore(services, earlier.notes)
         services.channel.tend()
-        services.port.decide([{"do": "open", "epoch": accounts.epoch + 1}])
+        services.port.decide([{"do": "open", "run": plan.run_id, "epoch": accounts.epoch + 1}])
         services.pool.epoch = services.controls.epoch = accounts.epoch
         for membership in accounts.memberships.values():
             services.pool.restore(membership)

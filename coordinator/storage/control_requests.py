@@ -1,7 +1,9 @@
-"""Requests to change the load of a run: files of its directory, one each, and their answers.
+"""Requests to change or end the load of a run: files of its directory, one each, and answers.
 
-`control` writes a request, the coordinator takes it by renaming it, and answers in a file beside
-it. A request that was not taken can be withdrawn; one of both renames or deletes it first.
+`control` and `abort` write a request, the coordinator takes it by renaming it, and answers in a
+file beside it. A request that was not taken can be withdrawn; one of both renames or deletes it
+first. No process is looked for or signalled: a coordinator in another container, or on another
+host that shares the directory, gets the request too.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.regular_files import read_regular
@@ -20,28 +24,59 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Folder of the run directory.
 FOLDER = "controls"
+#: Kinds of requests; the name of each begins with its kind.
+LOAD, ABORT = "load", "abort"
 #: How long a coordinator may take to see a request, and to answer one that it has, seconds.
 SEEN_S = 30.0
 ANSWERED_S = 60.0
-#: Between two looks at the answer, seconds.
+#: Between two looks at the answer, and of a coordinator at requests to end the run, seconds.
 LOOK_S = 0.05
+WATCH_S = 0.2
+#: Longest wait for the end of the thread that looks, seconds.
+_JOIN_S = 5.0
 #: Largest request or answer, bytes.
 MOST_BYTES = 64 << 10
 _ASKED, _TAKEN, _ANSWERED, _DRAFT = ".asked", ".taken", ".answered", ".draft"
 
 
 def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
-    """Ask the coordinator of a run for a change; returns its answer.
+    """Ask the coordinator of a run for a change of its load; returns its answer.
 
     Raises UsageError where it refuses, or where no load is there to be changed, OsbenchError
     where the request cannot be written.
     """
     name = directory.path.name
-    if not directory.coordinator():
-        raise UsageError(f"run {name} is not running on this machine")
+    answer = _asked(directory, LOAD, request, SEEN_S)
+    if answer is None:
+        raise UsageError(f"run {name} has no load now that could be changed")
+    return answer
+
+
+def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN_S) -> str:
+    """Ask the coordinator of a run to end it, as Ctrl-C would, or with `now` as two would.
+
+    Returns its answer. Raises UsageError if no coordinator holds the run, OsbenchError if it does
+    not take the request within `timeout_s` seconds; then the request is withdrawn.
+    """
+    answer = _asked(directory, ABORT, {"now": now}, timeout_s)
+    if answer is None:
+        raise OsbenchError(
+            f"the coordinator of run {directory.path.name} has not taken the request within "
+            f"{timeout_s:g} s: it may be stopped, or run on a host that sees new files late; try "
+            "again with a longer --timeout, or press Ctrl-C where it runs"
+        )
+    return answer
+
+
+def _asked(
+    directory: RunDirectory, kind: str, request: Mapping[str, Any], seen_s: float
+) -> str | None:
+    """Ask and wait for the answer; None if the coordinator has not taken the request."""
+    if not directory.has_coordinator():
+        raise UsageError(f"run {directory.path.name} is not running on this machine")
     folder = directory.path / FOLDER
     # by time, so that requests are taken in the order in which they were made
-    place = folder / f"{time.time_ns():020}-{secrets.token_hex(4)}"
+    place = folder / f"{kind}-{time.time_ns():020}-{secrets.token_hex(4)}"
     asked, answered = place.with_suffix(_ASKED), place.with_suffix(_ANSWERED)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -49,18 +84,18 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     except OSError as error:
         raise OsbenchError(f"cannot write {asked}: {error.strerror}") from None
     try:
-        return _answer(directory, asked, answered)
+        return _answer(directory, asked, answered, seen_s)
     finally:
         for left in (asked, answered):
             left.unlink(missing_ok=True)
 
 
-def _answer(directory: RunDirectory, asked: Path, answered: Path) -> str:
+def _answer(directory: RunDirectory, asked: Path, answered: Path, seen_s: float) -> str | None:
     name = directory.path.name
     begun = time.monotonic()
     taken = False
     while True:
-        gone = not directory.coordinator()
+        gone = not directory.has_coordinator()
         found = _read(answered)
         if found is not None:
             if "error" in found:
@@ -69,23 +104,24 @@ def _answer(directory: RunDirectory, asked: Path, answered: Path) -> str:
         if gone:
             raise UsageError(f"run {name} ended before it answered")
         waited_s = time.monotonic() - begun
-        if not taken and waited_s > SEEN_S:
+        if not taken and waited_s > seen_s:
             try:
                 asked.unlink()
             except FileNotFoundError:
                 taken = True
             else:
-                raise UsageError(f"run {name} has no load now that could be changed")
-        if waited_s > ANSWERED_S:
+                return None
+        if waited_s > max(ANSWERED_S, seen_s):
             raise UsageError(f"run {name} does not answer; its report will tell what became of it")
         time.sleep(LOOK_S)
 
 
 class ControlRequests:
-    """The coordinator's side: requests as they come."""
+    """The coordinator's side: requests of one kind as they come."""
 
-    def __init__(self, directory: RunDirectory) -> None:
+    def __init__(self, directory: RunDirectory, kind: str = LOAD) -> None:
         self._folder = directory.path / FOLDER
+        self._kind = kind
 
     def take(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Requests that were not taken yet, by id, oldest first."""
@@ -94,7 +130,7 @@ class ControlRequests:
         except OSError:
             return
         for place in places:
-            if place.suffix != _ASKED:
+            if place.suffix != _ASKED or place.stem.partition("-")[0] != self._kind:
                 continue
             taken = place.with_suffix(_TAKEN)
             try:
@@ -105,12 +141,52 @@ class ControlRequests:
             yield place.stem, _read(taken) or {}
 
     def answer(self, request: str, **fields: str) -> None:
-        """Answer a request: `said`, or `error`. One that waits for no answer gets none."""
+        """Write the reply, unless the requester is not waiting for one: `said`, or `error`."""
         place = self._folder / request
         with contextlib.suppress(OSError):
             _write(place.with_suffix(_ANSWERED), fields)
         with contextlib.suppress(OSError):
             place.with_suffix(_TAKEN).unlink()
+
+
+class AbortWatch:
+    """A thread of the coordinator that takes requests to end the run, in all of its phases."""
+
+    def __init__(self, directory: RunDirectory, end: Callable[[bool], None]) -> None:
+        """`end` ends the run, with True at once; it is called in the thread.
+
+        The directory may be made later. A request that is there already was for an earlier
+        coordinator: it is dropped.
+        """
+        self._name = directory.path.name
+        self._requests = ControlRequests(directory, ABORT)
+        self._end = end
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="abort", daemon=True)
+
+    def __enter__(self) -> Self:
+        for request, _ in self._requests.take():
+            self._requests.answer(request, error=f"run {self._name} was resumed meanwhile")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join(_JOIN_S)
+
+    def _watch(self) -> None:
+        while not self._over.wait(WATCH_S):
+            for request, asked in self._requests.take():
+                now = bool(asked.get("now"))
+                self._end(now)
+                how = "are abandoned" if now else "end, then it reports"
+                said = f"run {self._name} is ending: running iterations {how}"
+                self._requests.answer(request, said=said)
 
 
 def _write(place: Path, fields: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from osbench.common.errors import DirectoryRemoved, OsbenchError, StorageError
+from osbench.common.errors import DamagedRun, DirectoryRemoved, OsbenchError, StorageError
 from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
@@ -28,8 +28,9 @@ class FrameFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = path.open("ab", buffering=0)
-        self._size = os.fstat(self._file.fileno()).st_size
-        #: There may be a torn record behind `_size`, which would hide those that follow.
+        #: Bytes of whole records that are on disk.
+        self.size = os.fstat(self._file.fileno()).st_size
+        #: There may be a torn record behind `size`, which would hide those that follow.
         self._torn = False
 
     def append(self, records: Iterable[bytes]) -> None:
@@ -46,7 +47,7 @@ class FrameFile:
         disk, data = self._file.fileno(), b"".join(parts)
         try:
             if self._torn:
-                os.ftruncate(disk, self._size)
+                os.ftruncate(disk, self.size)
             self._torn = True
             left = memoryview(data)
             while left:
@@ -54,11 +55,11 @@ class FrameFile:
             os.fdatasync(disk)
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.ftruncate(disk, self._size)
+                os.ftruncate(disk, self.size)
             raise StorageError(f"cannot write {self.path}: {reason_of(error)}") from None
         if not os.fstat(disk).st_nlink:
             raise DirectoryRemoved(f"cannot write {self.path}: the run directory was removed")
-        self._size += len(data)
+        self.size += len(data)
         self._torn = False
 
     def close(self) -> None:
@@ -80,11 +81,14 @@ def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def placed_frames(path: Path, begin: int = 0) -> Iterator[tuple[int, bytes]]:
+def placed_frames(
+    path: Path, begin: int = 0, *, tolerant: bool = False, least: int = 0
+) -> Iterator[tuple[int, bytes]]:
     """The whole records of a file with their offsets, up to a torn one at its end.
 
-    `begin` is the offset of the first that is wanted. Raises OsbenchError for a damaged record
-    with whole ones behind it: that is not what a crash leaves.
+    `begin` is the offset of the first that is wanted. Raises DamagedRun for a damaged record
+    with whole ones behind it, or within the `least` bytes that were on disk before: that is not
+    what a crash leaves. `tolerant` passes over it instead.
     """
     if not path.exists():
         return
@@ -96,14 +100,22 @@ def placed_frames(path: Path, begin: int = 0) -> Iterator[tuple[int, bytes]]:
         # what a writer appends meanwhile is not behind a torn record
         end = os.fstat(file.fileno()).st_size
         file.seek(begin)
+        damaged_at: int | None = None
         while True:
             offset = file.tell()
             record = _next_record(file, end)
+            if record is not None and damaged_at is None:
+                yield offset, record
+                continue
+            if damaged_at is None:
+                damaged_at = offset
+                continue
+            if not tolerant and (record is not None or damaged_at < least):
+                raise DamagedRun(f"{path} is damaged at byte {damaged_at}")
             if record is None:
-                if _next_record(file, end) is not None:
-                    raise OsbenchError(f"{path} is damaged at byte {offset}")
                 return
             yield offset, record
+            damaged_at = None
 
 
 def behind(offset: int, record: bytes) -> int:
@@ -127,15 +139,18 @@ def _next_record(file: BinaryIO, end: int) -> bytes | None:
     return record if whole else None
 
 
-def read_frames(path: Path) -> Iterator[bytes]:
+def read_frames(path: Path, *, least: int = 0) -> Iterator[bytes]:
     """The whole records of a file, up to a torn one at its end. Raises OsbenchError."""
-    for _, record in placed_frames(path):
+    for _, record in placed_frames(path, least=least):
         yield record
 
 
-def cut_torn_tail(path: Path) -> int:
-    """Cut what follows the last whole record; returns the bytes cut. Raises OsbenchError."""
-    whole = sum(_HEAD.size + len(record) for record in read_frames(path))
+def cut_torn_tail(path: Path, *, least: int = 0) -> int:
+    """Cut what follows the last whole record; returns the bytes cut. Raises OsbenchError.
+
+    Nothing is cut of the `least` bytes that are known to have been whole.
+    """
+    whole = sum(_HEAD.size + len(record) for record in read_frames(path, least=least))
     excess = path.stat().st_size - whole if path.exists() else 0
     if excess:
         with path.open("r+b") as file:

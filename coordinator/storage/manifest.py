@@ -9,6 +9,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.masking import mask, mask_url
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
+from osbench.coordinator.storage import digests
 
 
 def describe(
@@ -23,6 +24,7 @@ def describe(
     return {
         "run_id": run_id,
         "osbench": __version__,
+        "digests": digests.FORMAT,
         "started_at": started_at,
         "task": mask_url(task.title),
         "description": mask_url(task.description),

@@ -198,4 +198,9 @@ class ProgressRecorder:
             for number, (at, other) in sorted(self._shown.items())
             if number != snapshot.workload and now - at < STATUS_S
         ]
-        return {**dataclasses.asdict(snapshot), "at": time.time(), "beside": beside}
+        return {
+            **dataclasses.asdict(snapshot),
+            "at": time.time(),
+            "beside": beside,
+            "on_disk": self._directory.sizes,
+        }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.decompression import decompressed
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import DamagedRun
 from osbench.common.protocol.unpacking import unpack, unpack_all
 from osbench.coordinator.storage.frames import placed_frames
 
@@ -29,47 +29,105 @@ class Replayed:
     bodies: tuple[Body, ...] = ()
 
 
-def journal_records(path: Path) -> Iterator[tuple[str, Body]]:
-    """The journal with the place of each record, oldest first. Raises OsbenchError."""
-    for offset, packed in placed_frames(path):
-        place = f"{path} at byte {offset}"
+def journal_records(
+    path: Path, *, tolerant: bool = False, least: int = 0
+) -> Iterator[tuple[str, Body]]:
+    """The journal with the place of each record, oldest first. Raises DamagedRun.
+
+    `tolerant` leaves out what cannot be read; `least` bytes are known to have been whole.
+    """
+    for offset, packed in placed_frames(path, tolerant=tolerant, least=least):
         try:
             record = unpack(packed)
         except ValueError:
-            raise OsbenchError(f"{path} is damaged at byte {offset}") from None
-        if not isinstance(record, dict) or not isinstance(record.get("do"), str):
-            raise OsbenchError(f"{path} is damaged at byte {offset}")
-        yield place, record
+            record = None
+        if isinstance(record, dict) and isinstance(record.get("do"), str):
+            yield f"{path} at byte {offset}", record
+        elif not tolerant:
+            raise DamagedRun(f"{path} is damaged at byte {offset}")
 
 
-def block_bundles(path: Path) -> Iterator[tuple[str, list[Body]]]:
-    """The bodies of all blocks, by the record that they are in. Raises OsbenchError."""
-    for offset, record in placed_frames(path):
-        yield f"{path} at byte {offset}", bodies_of(path, offset, record)
+def block_bundles(
+    path: Path, *, tolerant: bool = False, least: int = 0
+) -> Iterator[tuple[str, list[Body]]]:
+    """The bodies of all blocks, by the record that they are in. Raises DamagedRun.
+
+    `tolerant` leaves out what cannot be read; `least` bytes are known to have been whole.
+    """
+    for offset, record in placed_frames(path, tolerant=tolerant, least=least):
+        try:
+            yield f"{path} at byte {offset}", bodies_of(path, offset, record)
+        except DamagedRun:
+            if not tolerant:
+                raise
 
 
 def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
-    """The bodies of the blocks in a record of a file. Raises OsbenchError."""
+    """The bodies of the blocks in a record of a file. Raises DamagedRun."""
     try:
         bodies = unpack_all(decompressed(record, RECORD_BYTES))
     except ValueError:
-        raise OsbenchError(f"{path} is damaged at byte {offset}") from None
+        raise DamagedRun(f"{path} is damaged at byte {offset}") from None
     if not all(isinstance(body, dict) and body.keys() >= _FIELDS for body in bodies):
-        raise OsbenchError(f"{path} is damaged at byte {offset}")
+        raise DamagedRun(f"{path} is damaged at byte {offset}")
     return list(bodies)
 
 
-def replay(journal: Path, blocks: Path) -> Iterator[Replayed]:
-    """Records and bodies in the order in which they were written. Raises OsbenchError.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bound:
+    """What is known of journal and blocks of a run from elsewhere."""
 
-    Each record says how many bodies came before it.
+    #: The run's id; "" where it is not known.
+    run_id: str = ""
+    #: Bytes of each that were on disk once.
+    journal: int = 0
+    blocks: int = 0
+
+
+def bound_by(journal: Path, blocks: Path, noted: Bound) -> Bound:
+    """What is known of the files, with what the journal itself says. Reads no blocks.
+
+    Raises DamagedRun if the journal is of another run, or one of the files is cut. Journals of
+    older releases name neither their run nor sizes.
     """
-    waiting = _Bodies(block_bundles(blocks))
-    for place, record in journal_records(journal):
+    _check_size(journal, noted.journal)
+    expected = noted.blocks
+    for place, record in journal_records(journal, least=noted.journal):
+        named = record.get("run")
+        if record["do"] == "open" and noted.run_id and named not in (None, noted.run_id):
+            raise DamagedRun(f"{place} belongs to run {named}, not to run {noted.run_id}")
+        size = record.get("bytes", 0)
+        expected = max(expected, size) if isinstance(size, int) else expected
+    _check_size(blocks, expected)
+    return Bound(run_id=noted.run_id, journal=noted.journal, blocks=expected)
+
+
+def _check_size(path: Path, least: int) -> None:
+    size = path.stat().st_size if path.exists() else 0
+    if size < least:
+        raise DamagedRun(f"{path} is damaged: it has {size:,} of at least {least:,} bytes")
+
+
+def replay(
+    journal: Path, blocks: Path, known: Bound, *, tolerant: bool = False
+) -> Iterator[Replayed]:
+    """Records and bodies in the order in which they were written. Raises DamagedRun.
+
+    Each record says how many bodies came before it. Bodies that name a run have to name that of
+    `known`. What is `tolerant` leaves out what cannot be read.
+    """
+    bundles = block_bundles(blocks, tolerant=tolerant, least=known.blocks)
+    waiting = _Bodies(bundles, "" if tolerant else known.run_id)
+    for place, record in journal_records(journal, tolerant=tolerant, least=known.journal):
         before = record.get("blocks", waiting.taken)
         if not isinstance(before, int):
-            raise OsbenchError(f"{place} does not say how many blocks came before it")
+            raise DamagedRun(f"{place} does not say how many blocks came before it")
         yield from waiting.up_to(before)
+        if waiting.taken < before and not tolerant:
+            raise DamagedRun(
+                f"{blocks} is damaged: it holds {waiting.taken:,} of at least {before:,} blocks, "
+                f"as {place} says"
+            )
         yield Replayed(place=place, record=record)
     yield from waiting.up_to(None)
 
@@ -77,8 +135,9 @@ def replay(journal: Path, blocks: Path) -> Iterator[Replayed]:
 class _Bodies:
     """Bodies of bundles, taken some at a time."""
 
-    def __init__(self, bundles: Iterator[tuple[str, list[Body]]]) -> None:
+    def __init__(self, bundles: Iterator[tuple[str, list[Body]]], run_id: str) -> None:
         self._bundles = bundles
+        self._run_id = run_id
         self._place = ""
         self._left: list[Body] = []
         self.taken = 0
@@ -90,7 +149,14 @@ class _Bodies:
                 self._place, self._left = next(self._bundles, ("", []))
                 if not self._left:
                     return
+                self._check_run()
             size = len(self._left) if count is None else count - self.taken
             found, self._left = self._left[:size], self._left[size:]
             self.taken += len(found)
             yield Replayed(place=self._place, bodies=tuple(found))
+
+    def _check_run(self) -> None:
+        for body in self._left if self._run_id else ():
+            named = body.get("run", self._run_id)
+            if named != self._run_id:
+                raise DamagedRun(f"{self._place} belongs to run {named}, not to run {self._run_id}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from osbench.coordinator.storage import failure
+from osbench.coordinator.storage.digests import DIGESTS
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: File of the run directory, encrypted: what a coordinator needs to go on. It is there from the
@@ -21,7 +22,7 @@ _KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK)
 def refusal(directory: RunDirectory) -> str:
     """Why a run cannot be resumed; "" where it can."""
     name = directory.path.name
-    if directory.coordinator():
+    if directory.has_coordinator():
         return f"run {name} has a coordinator already"
     if is_ended(directory):
         return f"run {name} is finished: `osbench-coord runs show {name}` prints its report"
@@ -32,7 +33,7 @@ def refusal(directory: RunDirectory) -> str:
 
 def report(directory: RunDirectory) -> dict[str, Any] | None:
     """The summary of a run that is finished; None where it is not. Raises OsbenchError."""
-    if directory.coordinator() or not is_ended(directory):
+    if directory.has_coordinator() or not is_ended(directory):
         return None
     return directory.read("summary.json")
 
@@ -48,7 +49,7 @@ def is_ended(directory: RunDirectory) -> bool:
 
 def begin_again(directory: RunDirectory) -> None:
     """A coordinator has taken the run up: how it had ended is of the past."""
-    for name in ("summary.json", failure.FAILURE):
+    for name in ("summary.json", failure.FAILURE, DIGESTS):
         (directory.path / name).unlink(missing_ok=True)
 
 

@@ -5,12 +5,13 @@ journal       decisions, each on disk before it is acted on, with the count of b
 blocks        result blocks as they came; a record is some of them, compressed together
 status.json   how far the run is, once a second
 summary.json  the finished run's numbers
+digests.json  sizes and SHA-256 of the other files, see osbench.coordinator.storage.digests
 timeline      latency over time and the numbers so far, about once a second
 failure.json  why there is no summary
 contexts      what contexts have made, encrypted, until it is undone
 plan, prepared, notes, server.rdb   what another coordinator needs, see storage.resumable
-lock          held by the coordinator; its process id
-controls/     requests to change the load, see osbench.coordinator.storage.control_requests
+lock          held by the coordinator as long as it lives; empty
+controls/     requests to change or end the load, see osbench.coordinator.storage.control_requests
 reserve       space for the last decisions and documents, freed when the disk is full
 traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive
 """
@@ -22,7 +23,6 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -33,6 +33,7 @@ import zstandard
 
 from osbench.common.errors import (
     ConfigError,
+    DamagedRun,
     DirectoryRemoved,
     OsbenchError,
     StorageError,
@@ -40,11 +41,16 @@ from osbench.common.errors import (
 )
 from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.common.regular_files import open_regular, read_regular
+from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
-from osbench.coordinator.storage.replay import Replayed, block_bundles, journal_records, replay
-
-#: More than the digits of a process id.
-_PID_BYTES = 20
+from osbench.coordinator.storage.replay import (
+    Bound,
+    Replayed,
+    block_bundles,
+    bound_by,
+    journal_records,
+    replay,
+)
 
 #: Small result blocks are compressed together, up to this many bytes.
 BUNDLE_BYTES = 1 << 20
@@ -61,11 +67,15 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files = digests.KeptFiles(path)
+        #: What is wrong with files that are read nevertheless; "" if nothing is, or nobody asked.
+        self.damage = ""
         self._lock: BinaryIO | None = None
         self._journal: FrameFile | None = None
         self._blocks: FrameFile | None = None
-        #: Bodies in `blocks`; None while they are not counted.
+        #: Bodies in `blocks` and their rows; None while they are not counted.
         self._bodies: int | None = None
+        self._rows = 0
         self._compressor = zstandard.ZstdCompressor(level=1)
 
     @classmethod
@@ -123,12 +133,13 @@ class RunDirectory:
             raise UsageError(f"no run {name!r} in {root}")
         raise UsageError(f"{name!r} could be any of {', '.join(found)}")
 
-    def lock(self) -> None:
+    def lock(self, *, writes: bool = True) -> None:
         """Become the one coordinator of this run. Raises UsageError where there is another.
 
         What a crash left unfinished at the end of a file is cut: nothing is written behind it.
+        `writes` False: journal and blocks stay as they are, and nothing is written to them. Raises
+        DamagedRun if they are not what a crash leaves.
         """
-        # opened without cutting it: it holds the number of another coordinator, perhaps
         lock = (self.path / "lock").open("ab")
         deadline = time.monotonic() + ASKED_S
         while True:
@@ -141,14 +152,18 @@ class RunDirectory:
                     raise UsageError(f"run {self.path.name} has a coordinator already") from None
             time.sleep(ASKED_S / 20)
         self._lock = lock
-        # of no use to those who ask for it where the disk is full, but no reason to stop
+        # a full disk is no reason to stop: some may be freed
         with contextlib.suppress(OSError):
-            lock.truncate(0)
-            lock.write(str(os.getpid()).encode())
-            lock.flush()
             self._keep_reserve()
-        for name in ("journal", "blocks"):
-            cut_torn_tail(self.path / name)
+        if not writes:
+            return
+        try:
+            known = self._bound()
+            for name, least in (("journal", known.journal), ("blocks", known.blocks)):
+                cut_torn_tail(self.path / name, least=least)
+        except OsbenchError:
+            self.close()
+            raise
         self._journal = FrameFile(self.path / "journal")
         self._blocks = FrameFile(self.path / "blocks")
 
@@ -169,31 +184,35 @@ class RunDirectory:
             return False
         return True
 
-    def coordinator(self) -> int:
-        """Process id of the coordinator that holds the run now; 0 where there is none."""
+    def has_coordinator(self) -> bool:
+        """Whether a coordinator holds the run now, on this host or on one that shares its files."""
         try:
             with open_regular(self.path / "lock") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
-                    return int(lock.read(_PID_BYTES) or 0)
-        except (FileNotFoundError, ValueError):
+                    return True
+        except FileNotFoundError:
             pass
-        return 0
+        return False
 
-    def abort(self, *, now: bool = False) -> None:
-        """Ask the coordinator to end, as Ctrl-C would; `now`: as two of them would.
-
-        Raises UsageError where none runs on this machine.
-        """
-        holder = self.coordinator()
-        if not holder:
-            raise UsageError(f"run {self.path.name} is not running on this machine")
-        for _ in range(2 if now else 1):
-            os.kill(holder, signal.SIGINT)
+    def accept_damage(self) -> str:
+        """Read what can be read from now on; returns what is wrong with the files, or ""."""
+        found = self.files.problems()
+        if not found:
+            try:
+                for _ in self.replay():
+                    pass
+            except DamagedRun as error:
+                found = [error.problem]
+        self.files.accepted = True
+        if found:
+            self.damage = f"PARTIAL: files of this run are damaged: {'; '.join(found)}"
+        return self.damage
 
     def read(self, name: str) -> dict[str, Any] | None:
         """A JSON document of the run, None where it is not there. Raises OsbenchError."""
+        self.files.check(name)
         try:
             found = json.loads(read_regular(self.path / name, DOCUMENT_BYTES))
         except FileNotFoundError:
@@ -203,13 +222,15 @@ class RunDirectory:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise OsbenchError(f"{self.path / name} is damaged")
+            if self.files.accepted:
+                return None
+            raise DamagedRun(f"{self.path / name} is damaged")
         return found
 
     def refusal(self) -> str:
         """Why the run must not be deleted now; "" where it may."""
         name = self.path.name
-        if self.coordinator():
+        if self.has_coordinator():
             return f"run {name} is running; abort it first"
         if (self.path / "contexts").exists():
             return (
@@ -225,7 +246,7 @@ class RunDirectory:
         contexts have made is not undone.
         """
         refusal = self.refusal()
-        if refusal and not (force and not self.coordinator()):
+        if refusal and not (force and not self.has_coordinator()):
             raise UsageError(refusal)
         shutil.rmtree(self.path)
         (self.path.parents[1] / "detached" / f"{self.path.name}.log").unlink(missing_ok=True)
@@ -238,23 +259,26 @@ class RunDirectory:
         """
         assert self._journal is not None
         before = self._count_bodies()
-        self._append(
-            self._journal, (msgpack.packb({**record, "blocks": before}) for record in records)
-        )
+        assert self._blocks is not None
+        bound = {"blocks": before, "bytes": self._blocks.size}
+        self._append(self._journal, (msgpack.packb({**record, **bound}) for record in records))
 
     def decisions(self) -> Iterator[dict[str, Any]]:
-        """The journal, oldest first. Raises OsbenchError where it is damaged."""
-        for _, record in journal_records(self.path / "journal"):
+        """The journal, oldest first. Raises DamagedRun."""
+        self.files.check("journal")
+        for _, record in journal_records(self.path / "journal", tolerant=self.files.accepted):
             yield record
 
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
         """Write bodies of result blocks; returns when they are on disk. Raises StorageError."""
         assert self._blocks is not None
         before = self._count_bodies()
-        packed = [msgpack.packb(body) for body in bodies]
+        kept = list(bodies)
+        packed = [msgpack.packb(body) for body in kept]
         compress = self._compressor.compress
         self._append(self._blocks, map(compress, bundles(packed, BUNDLE_BYTES)))
         self._bodies = before + len(packed)
+        self._rows += sum(map(digests.rows_of, kept))
 
     def _append(self, file: FrameFile, records: Iterable[bytes]) -> None:
         try:
@@ -265,17 +289,46 @@ class RunDirectory:
 
     def _count_bodies(self) -> int:
         if self._bodies is None:
-            self._bodies = sum(1 for _ in self.blocks())
+            rows = list(map(digests.rows_of, self.blocks()))
+            self._bodies, self._rows = len(rows), sum(rows)
         return self._bodies
 
     def blocks(self) -> Iterator[dict[str, Any]]:
-        """The bodies of all blocks, in the order they were taken. Raises OsbenchError."""
-        for _, bodies in block_bundles(self.path / "blocks"):
+        """The bodies of all blocks, in the order they were taken. Raises DamagedRun."""
+        self.files.check("blocks")
+        for _, bodies in block_bundles(self.path / "blocks", tolerant=self.files.accepted):
             yield from bodies
 
     def replay(self) -> Iterator[Replayed]:
-        """Journal and blocks in the order in which they were written. Raises OsbenchError."""
-        return replay(self.path / "journal", self.path / "blocks")
+        """Journal and blocks in the order in which they were written. Raises DamagedRun.
+
+        That they belong together is known before the first of them.
+        """
+        paths = self.path / "journal", self.path / "blocks"
+        if self.files.accepted:
+            return replay(*paths, Bound(), tolerant=True)
+        for name in ("journal", "blocks"):
+            self.files.check(name)
+        return replay(*paths, self._bound())
+
+    def _bound(self) -> Bound:
+        """What journal and blocks have to be. Raises DamagedRun if they cannot be that."""
+        # of a run that goes on, or was killed: what its last note says was on disk
+        noted = (self.read("status.json") or {}).get("on_disk")
+        sizes = {
+            name: size
+            for name, size in (noted.items() if isinstance(noted, dict) else ())
+            if name in ("journal", "blocks") and isinstance(size, int)
+        }
+        run_id = str((self.read("run.json") or {}).get("run_id", ""))
+        return bound_by(self.path / "journal", self.path / "blocks", Bound(run_id=run_id, **sizes))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of journal and blocks that are on disk, for its coordinator."""
+        assert self._journal is not None
+        assert self._blocks is not None
+        return {"journal": self._journal.size, "blocks": self._blocks.size}
 
     def rows(self) -> Iterator[tuple[int, Columns]]:
         """The rows of all workloads as they were taken, with the number of their workload."""
@@ -297,7 +350,7 @@ class RunDirectory:
 
         One that waits may take the space of the reserve. Raises StorageError.
         """
-        content = json.dumps(document, indent=1).encode()
+        content = _encoded(document)
         try:
             self.replace(name, content, sync=sync)
         except StorageError:
@@ -305,8 +358,27 @@ class RunDirectory:
                 raise
             self.replace(name, content, sync=sync)
 
+    def finish(self, name: str, summary: dict[str, Any]) -> None:
+        """Write the summary, the last document of a run, and before it the digests of all files.
+
+        Raises StorageError.
+        """
+        blocks = {"blocks": self._count_bodies(), "rows": self._rows}
+        listed = digests.new_listing(self.path, {"blocks": blocks}, _encoded(summary))
+        self.write(digests.DIGESTS, listed)
+        self.write(name, summary)
+
     def replace(self, name: str, content: bytes, *, sync: bool) -> None:
-        """Write a file of the run in one step; `sync` waits for the disk. Raises StorageError."""
+        """Write a file of the run in one step; `sync` waits for the disk. Raises StorageError.
+
+        Once the run has digests, that of the file follows.
+        """
+        amended = digests.amended(self.path, name, content)
+        if amended is not None:
+            self._replace(digests.DIGESTS, _encoded(amended), sync=sync)
+        self._replace(name, content, sync=sync)
+
+    def _replace(self, name: str, content: bytes, *, sync: bool) -> None:
         target = self.path / name
         draft = target.with_suffix(".draft")
         try:
@@ -333,3 +405,7 @@ class RunDirectory:
         for file in (self._journal, self._blocks, self._lock):
             if file is not None:
                 file.close()
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=1).encode()

@@ -31,7 +31,11 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         summary, damage = None, str(error)
     except (KeyError, TypeError, ValueError):
         summary, damage = None, f"{directory.path / SUMMARY} is damaged"
-    state = _state(directory, bool(summary))
+    try:
+        state = _state(directory, bool(summary))
+        ended = _ending(directory) if state in (BROKEN_OFF, RESUMABLE) else {}
+    except OsbenchError as error:
+        state, ended, damage = BROKEN_OFF, {}, damage or str(error)
     found: dict[str, Any] = {
         "run": directory.path.name,
         "task": str(asked.get("task", "")),
@@ -42,17 +46,18 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         "ok": None,
         "why": None,
     }
-    if damage:
-        found["why"] = damage
-    elif state in (BROKEN_OFF, RESUMABLE):
-        found |= {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
+    found |= {"why": damage} if damage else ended
     if summary:
         found["planned"], found["ok"] = sums
     return found
 
 
+def _ending(directory: RunDirectory) -> dict[str, Any]:
+    return {"exit": failure.exit_code(directory), "why": failure.reason(directory)}
+
+
 def _state(directory: RunDirectory, finished: bool) -> str:
-    if directory.coordinator():
+    if directory.has_coordinator():
         return FINISHED if finished else RUNNING
     if not resumable.refusal(directory):
         return RESUMABLE

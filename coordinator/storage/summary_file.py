@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import DamagedRun, UsageError
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 SUMMARY = "summary.json"
@@ -26,8 +26,11 @@ _WORKLOAD = frozenset(
 def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
     """The numbers of a finished run; None where there are none.
 
-    Raises UsageError where another version of osbench wrote them, OsbenchError for damaged ones.
+    Raises UsageError where another version of osbench wrote them, DamagedRun if a file of the run
+    has another size than it had, or these are damaged. Those of a run whose damage was accepted
+    note it.
     """
+    directory.files.check_sizes()
     found = directory.read(SUMMARY)
     if found is None:
         return None
@@ -36,8 +39,16 @@ def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
     if version != FORMAT:
         raise UsageError(f"{path} has format {version}; this version of osbench reads {FORMAT}")
     if not is_summary(found):
-        raise OsbenchError(f"{path} is damaged")
-    return found
+        raise DamagedRun(f"{path} is damaged")
+    return {**found, "notes": [directory.damage, *found["notes"]]} if directory.damage else found
+
+
+def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
+    """Write the numbers of a run that has ended: nothing else of it changes after that.
+
+    Raises StorageError.
+    """
+    directory.finish(SUMMARY, summary)
 
 
 def is_summary(document: object) -> bool:

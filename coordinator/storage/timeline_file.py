@@ -27,7 +27,11 @@ def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: b
 
 
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
-    """The timeline; None where there is none, or one that this version cannot read."""
+    """The timeline; None where there is none, or one that this version cannot read.
+
+    Raises DamagedRun if it is not as its run has left it.
+    """
+    directory.files.check(TIMELINE)
     try:
         packed = read_regular(directory.path / TIMELINE, BYTES)
         found: Any = unpack(decompressed(packed, BYTES))

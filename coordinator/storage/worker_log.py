@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from osbench.common.errors import DamagedRun
 from osbench.coordinator.storage.frames import behind, placed_frames
 from osbench.coordinator.storage.replay import bodies_of
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -34,6 +36,7 @@ class WorkerLog:
     """Reads the entries of a run that may go on."""
 
     def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
         self._path = directory.path / "blocks"
         self._offset = 0
         #: By worker: entries that were left out or cut, and others that cannot be read.
@@ -41,9 +44,12 @@ class WorkerLog:
 
     def fresh(self) -> Iterator[LogEntry]:
         """The entries since the last call, in the order in which they came. Raises OsbenchError."""
-        for offset, record in placed_frames(self._path, self._offset):
-            for body in bodies_of(self._path, offset, record):
-                yield from self._entries(body)
+        self._directory.files.check("blocks")
+        tolerant = self._directory.files.accepted
+        for offset, record in placed_frames(self._path, self._offset, tolerant=tolerant):
+            with contextlib.suppress(*((DamagedRun,) if tolerant else ())):
+                for body in bodies_of(self._path, offset, record):
+                    yield from self._entries(body)
             self._offset = behind(offset, record)
 
     def _entries(self, body: Mapping[str, Any]) -> Iterator[LogEntry]:

@@ -42,7 +42,7 @@ class RunDocument:
         directory = self._directory
         # `run --web` serves a little before there is a run directory
         awaited = not directory.path.exists()
-        running = awaited or directory.coordinator() != 0
+        running = awaited or directory.has_coordinator()
         status = directory.read("status.json")
         stamp = _stamp(directory)
         due = stamp != self._stamp and (time.monotonic() >= self._next_s or self._lacks(status))

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.report.run_facts import read_facts
+from osbench.coordinator.storage import control_requests
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web import live_documents, report_views, web_pages
 from osbench.coordinator.web.access_tokens import AccessTokens, Role
@@ -155,10 +156,10 @@ class WebApp:
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
-            await asyncio.to_thread(directory.abort)
-        except UsageError as error:
+            said = await asyncio.to_thread(control_requests.abort, directory)
+        except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)
-        return JSONResponse({"asked": directory.path.name}, 202)
+        return JSONResponse({"asked": directory.path.name, "said": said}, 202)
 
     # parts
 
@@ -200,7 +201,7 @@ def _page(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Respo
 
 
 def _goes_on(directory: RunDirectory) -> bool:
-    return directory.coordinator() != 0 or not directory.path.exists()
+    return directory.has_coordinator() or not directory.path.exists()
 
 
 def _drawn(directory: RunDirectory) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 import yaml
 
 from helpers.commands import coord
+from helpers.processes import holder_of
 from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
@@ -198,7 +197,7 @@ def test_a_run_whose_coordinator_was_killed_says_so_and_how_far_it_was(tmp_path:
     unfinished = coord(tmp_path, "results", run_id)
     lock = tmp_path / ".osbench" / "runs" / run_id / "lock"
 
-    os.kill(int(lock.read_text()), signal.SIGKILL)
+    holder_of(lock).kill()
 
     deadline = time.monotonic() + PATIENCE_S
     while "running;" in (status := coord(tmp_path, "status", run_id)).stdout:

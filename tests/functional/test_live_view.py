@@ -21,6 +21,7 @@ from helpers.made_runs import made_run
 from helpers.readme import blocks
 from helpers.runs import Cluster, Started, site
 from helpers.web import held, serving, snapshot, worker_progress
+from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import CriterionState
 from servers import Child, folder, redis_server
 
@@ -129,7 +130,7 @@ def test_pages_suit_screens_and_people(
     tmp_path: Path, chromium: Any, width: int, theme: str
 ) -> None:
     run = made_run(tmp_path, 5000)
-    (run.path / "summary.json").unlink()
+    resumable.begin_again(run)
     rows = (worker_progress(), worker_progress("host-b:8", state="silent", cpu=0.97))
     criteria = (CriterionState(name="failure_rate", met=False, detail="1 of 40 failed"),)
     status = dataclasses.asdict(snapshot(rows=rows, sla=criteria))
@@ -165,7 +166,7 @@ def test_pages_suit_screens_and_people(
 def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Browsed) -> None:
     run = made_run(tmp_path, 5000)
     summary = run.read("summary.json")
-    (run.path / "summary.json").unlink()
+    resumable.begin_again(run)
     run.write("status.json", dataclasses.asdict(snapshot()))
     with serving(tmp_path, only=run.path.name) as server, held(run) as holder:
         tab.goto(server.token_url)

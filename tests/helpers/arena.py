@@ -19,7 +19,7 @@ import redis
 
 from helpers.attacker import Attacker
 from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wrong_code
-from helpers.processes import is_living
+from helpers.processes import holds, is_living
 from helpers.runs import Cluster, Site, Started, asked, free, site
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.storage.resumable import PLAN
@@ -267,8 +267,8 @@ class Arena(Cluster):
 
     def is_driven(self, load: Load) -> bool:
         """Whether the command of a run that was started last is its coordinator."""
-        directory = RunDirectory(self.site.data / "runs" / load.run)
-        return directory.coordinator() == load.command.process.pid
+        lock = RunDirectory(self.site.data / "runs" / load.run).path / "lock"
+        return holds(load.command.process.pid, lock)
 
     def begun(self, load: Load) -> Sequence[str]:
         """The tags of the workloads that a run says it has begun."""

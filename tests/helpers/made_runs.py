@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,16 @@ from osbench.coordinator.results.totals import Accounting, Offered, Tracing
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import write_summary
 from osbench.coordinator.storage.timeline_file import write_timeline
 
 ROWS = 10_000
+RUN = "20260401-101500-abcd"
 
 
-def blocks_of(count: int, rate: float, workers: int = 2, seed: int = 1) -> Iterator[Block]:
+def blocks_of(
+    count: int, rate: float, workers: int = 2, seed: int = 1, run: str = RUN
+) -> Iterator[Block]:
     """Result blocks of `count` iterations at `rate` a second; 1 % fail, each has a trace id."""
     chance = np.random.default_rng(seed)
     numbers = dict.fromkeys(range(workers), 0)
@@ -32,7 +36,8 @@ def blocks_of(count: int, rate: float, workers: int = 2, seed: int = 1) -> Itera
         worker = begin // ROWS % workers
         numbers[worker] += 1
         iterations = np.arange(begin + 1, min(begin + ROWS, count) + 1)
-        yield _block(iterations, rate, f"host-{worker}.{worker}.aa", numbers[worker], chance)
+        name = f"host-{worker}.{worker}.aa"
+        yield replace(_block(iterations, rate, name, numbers[worker], chance), run=run)
 
 
 def _block(
@@ -59,7 +64,7 @@ def _block(
     }
     failures = [[1, "GatewayTimeout", "HTTP 504", "Traceback (most recent call last):\n"]]
     return Block(
-        run="made",
+        run=RUN,
         membership="m",
         incarnation=worker,
         number=number,
@@ -69,11 +74,22 @@ def _block(
     )
 
 
-def made_run(data: Path, count: int, rate: float = 1000.0) -> RunDirectory:
-    """A finished run with `count` iterations in one workload, in the data directory `data`."""
-    directory = RunDirectory.create(str(data), "20260401-101500-abcd")
+def made_run(
+    data: Path,
+    count: int,
+    rate: float = 1000.0,
+    *,
+    run: str = RUN,
+    seed: int = 1,
+    more: Callable[[RunDirectory], None] = lambda _: None,
+) -> RunDirectory:
+    """A finished run with `count` iterations in one workload, in the data directory `data`.
+
+    `more` adds to the directory before the summary is written.
+    """
+    directory = RunDirectory.create(str(data), run)
     results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), Plugins()))
-    for batch, block in enumerate(blocks_of(count, rate)):
+    for batch, block in enumerate(blocks_of(count, rate, seed=seed, run=run)):
         numbers = results.ledger.allot_new(block.columns["rows"])
         results.ledger.cut(block.incarnation, batch, numbers)
         directory.keep([block.body()])
@@ -118,6 +134,7 @@ def made_run(data: Path, count: int, rate: float = 1000.0) -> RunDirectory:
     manifest = {
         "run_id": directory.path.name,
         "osbench": "0",
+        "digests": 1,
         "started_at": 1_775_038_500.0,
         "task": report.title,
         "description": "",
@@ -128,6 +145,7 @@ def made_run(data: Path, count: int, rate: float = 1000.0) -> RunDirectory:
     }
     directory.write("run.json", manifest)
     write_timeline(directory, {"complete": True, **to_timeline(report, summary, 0.1)}, sync=False)
-    directory.write("summary.json", summary)
+    more(directory)
+    write_summary(directory, {**summary, "run_id": run})
     directory.close()
     return directory

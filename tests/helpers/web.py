@@ -18,18 +18,18 @@ from osbench.coordinator.web.web_server import WebServer
 
 TOKENS = AccessTokens(token="full-0123456789abcdef", read_token="read-0123456789abcdef")
 
-#: Holds a run until it is interrupted, as a coordinator does.
+#: Holds a run until it is asked to end, as a coordinator does.
 _HOLDER = """
-import signal, sys
-# first of all: threads that an import starts would take the signal
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+import sys, threading
 from pathlib import Path
+from osbench.coordinator.storage.control_requests import AbortWatch
 from osbench.coordinator.storage.run_directory import RunDirectory
-run = RunDirectory(Path(sys.argv[1]))
+run, over = RunDirectory(Path(sys.argv[1])), threading.Event()
 run.lock()
-print("held", flush=True)
-signal.sigwait([signal.SIGINT])
-print("interrupted", flush=True)
+with AbortWatch(run, lambda now: over.set()):
+    print("held", flush=True)
+    over.wait()
+    print("interrupted", flush=True)
 """
 
 
@@ -75,7 +75,7 @@ def serving(data: Path, only: str = "", names: tuple[str, ...] = ()) -> Iterator
 
 @contextlib.contextmanager
 def held(run: RunDirectory) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds a run until it is interrupted."""
+    """A process that holds a run until it is asked to end."""
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(run.path)], stdout=subprocess.PIPE, text=True
     )

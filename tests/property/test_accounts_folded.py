@@ -80,7 +80,7 @@ def test_a_directory_folds_to_what_the_live_run_had(seed: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.data())
-def test_what_a_crash_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> None:
+def test_what_damage_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         live = LiveAccounts(Path(folder), seed)
         for _ in range(STEPS // 2):
@@ -93,7 +93,9 @@ def test_what_a_crash_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> No
             with (left / name).open("r+b") as file:
                 file.truncate(data.draw(st.sampled_from(ends)))
 
-        accounts = folded(RunDirectory(left))
+        damaged = RunDirectory(left)
+        damaged.accept_damage()
+        accounts = folded(damaged)
 
         for results in accounts.results.values():
             results.ledger.close(None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.errors import ContextError, DamagedRun, OsbenchError
 from osbench.common.escaping import escaped
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Sealer
@@ -54,7 +54,7 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
       osbench-coord cleanup 20260401 --plugin-path plugins/
     """
     directory = RunDirectory.find(str(settings.data_dir), run)
-    directory.lock()
+    writable = _lock(directory)
     try:
         store = ContextStateStore.load(directory.path, Path(settings.data_dir))
         count = len(store.entries)
@@ -63,7 +63,7 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
             _await_workers(settings, directory.path.name)
         # what is undone now cannot serve another coordinator
         resumable.end(directory, "`cleanup` has ended it")
-        if crashed:
+        if crashed and writable:
             _free_workers(settings, directory)
         plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
         with Progress(quiet=False) as progress:
@@ -82,6 +82,21 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     click.echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
     if problems:
         raise _left("\n".join(problems))
+
+
+def _lock(directory: RunDirectory) -> bool:
+    """Lock a run; False if nothing may be added to its journal, which is damaged."""
+    try:
+        directory.lock()
+    except DamagedRun as error:
+        click.echo(
+            f"{escaped(error.problem)}: its contexts are undone nevertheless; its workers free "
+            "themselves once they have waited for a coordinator",
+            err=True,
+        )
+        directory.lock(writes=False)
+        return False
+    return True
 
 
 def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:

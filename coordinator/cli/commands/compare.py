@@ -12,6 +12,7 @@ from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
     comparison_options,
     exit_code,
+    left_out,
     read_side,
     show,
 )
@@ -74,10 +75,13 @@ def compare(
       0 nothing became worse, or there is no evidence of it
       1 something became worse
       2 bad usage, or the runs cannot be compared
+      3 files of a run are cut or changed; --damaged compares what is left
     """
     first, second = _sides(runs, against)
-    before, after = read_side(settings, first), read_side(settings, second)
-    history = earlier_runs(str(settings.conf.data_dir), [*before, *after])
+    before, after = (read_side(settings, one, damaged=chosen.damaged) for one in (first, second))
+    history = earlier_runs(
+        str(settings.conf.data_dir), [*before, *after], left_out=left_out(chosen.damaged)
+    )
     result = compare_sides(
         Evidence(before=before, after=after, history=history),
         margin=chosen.margin,

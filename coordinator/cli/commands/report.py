@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from osbench.common.errors import ExportError, OsbenchError, UsageError
+from osbench.common.errors import DamagedRun, ExportError, OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.export_options import ExportOptions, export_options
 from osbench.coordinator.report.exporting import Export, failure_of
 from osbench.coordinator.report.run_facts import FINISHED, RUNNING, RunFacts, read_facts
 from osbench.coordinator.report.stored_run import StoredRun
-from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 @click.command()
@@ -22,16 +22,22 @@ from osbench.coordinator.storage.run_directory import RunDirectory
     metavar="PATH",
     help="Python file, or directory of them, to load exporters from.",
 )
+@damaged_option
 @with_settings
 def report(
-    settings: CommandSettings, run: str, wanted: ExportOptions, plugin_path: tuple[str, ...]
+    settings: CommandSettings,
+    run: str,
+    wanted: ExportOptions,
+    plugin_path: tuple[str, ...],
+    damaged: bool,
 ) -> None:
     """Write the results of a run to files, or send them to a server.
 
     RUN is an id, the beginning of one, or "last", which is the default. `results` prints the same.
 
     With --export, TARGET is a file, if it ends like the file that the exporter writes, else a
-    folder; or a URL. Of a run without results, html, json and junit can be written.
+    folder; or a URL. Of a run without results, html, json and junit can be written. A run whose
+    files are not as it has left them is refused with exit code 3.
 
     \b
     Examples:
@@ -42,7 +48,7 @@ def report(
       osbench-coord report last --export otlp=http://localhost:4318 --export csv=tables
       osbench-coord report last --export mine --to reports --plugin-path exporters
     """
-    directory = RunDirectory.find(str(settings.data_dir), run)
+    directory = found_run(settings, run, damaged=damaged)
     exports = wanted.chosen(settings.conf, plugin_path)
     if not exports:
         raise UsageError("nothing is asked for; try `report --html report.html`, or --help")
@@ -52,6 +58,8 @@ def report(
     for export in exports:
         try:
             click.echo(export.write(stored) if stored else _unfinished(export, facts), err=True)
+        except DamagedRun:
+            raise
         except OsbenchError as error:
             problems.append(str(error))
     if problems:

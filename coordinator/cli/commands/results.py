@@ -10,6 +10,7 @@ import click
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings
+from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.outputs import SUMMED, show_iteration, show_summed
 from osbench.coordinator.cli.run_views.error_view import show_errors
 from osbench.coordinator.cli.run_views.iteration_view import show_one
@@ -50,6 +51,7 @@ from osbench.coordinator.storage.timeline_file import read_timeline
     help="Print all that is known of an iteration: error, traceback, actions, requests, charts.",
 )
 @click.option("--errors", is_flag=True, help="Print every error with its traceback.")
+@damaged_option
 @with_settings
 def results(
     settings: CommandSettings,
@@ -58,11 +60,13 @@ def results(
     outputs: int | None,
     iteration: int | None,
     errors: bool,
+    damaged: bool,
 ) -> None:
     """Print the results of a run; `report` writes them to files.
 
     RUN is an id, the beginning of one, or "last", which is the default. --iteration and --errors
-    also show a run that goes on or was broken off.
+    also show a run that goes on or was broken off. A run whose files are not as it has left them
+    is refused with exit code 3; --damaged shows what is left of it.
 
     \b
     Examples:
@@ -82,7 +86,7 @@ def results(
         raise UsageError(f"{chosen[0]} prints text or, with --json, JSON; not --{form}")
     as_json = form == "json"
     try:
-        directory = RunDirectory.find(str(settings.data_dir), run)
+        directory = found_run(settings, run, damaged=damaged)
         if outputs is not None:
             _print_charts(directory, outputs, as_json=as_json)
         elif iteration is not None:
@@ -105,9 +109,15 @@ def results(
 )
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each entry.")
+@damaged_option
 @with_settings
 def logs(
-    settings: CommandSettings, run: str, worker: str | None, follow: bool, as_json: bool
+    settings: CommandSettings,
+    run: str,
+    worker: str | None,
+    follow: bool,
+    as_json: bool,
+    damaged: bool,
 ) -> None:
     """Print what the workers of a run printed and logged.
 
@@ -122,13 +132,13 @@ def logs(
       osbench-coord logs 20260401 --worker rack-7
       osbench-coord logs --follow
     """
-    directory = RunDirectory.find(str(settings.data_dir), run)
+    directory = found_run(settings, run, damaged=damaged)
     show_log(directory, worker=worker, follow=follow, as_json=as_json)
 
 
 def _print(directory: RunDirectory, form: str | None) -> None:
     if form == "csv":
-        csv.write(iterations(directory, summary_of(directory)), sys.stdout)
+        csv.write(iterations(directory, summary_of(directory)), sys.stdout, directory.damage)
     elif form == "rally":
         rally_json.write(directory, read_summary(directory), sys.stdout)
     elif form == "json":
@@ -161,7 +171,7 @@ def read_summary(directory: RunDirectory) -> dict[str, Any]:
 
 def _unfinished(directory: RunDirectory) -> str:
     name = directory.path.name
-    if directory.coordinator():
+    if directory.has_coordinator():
         return f"run {name} is still running; `osbench-coord status {name}` shows its progress"
     message = f"run {name} ended without a report: {failure.reason(directory)}"
     if any(directory.blocks()):

@@ -14,11 +14,13 @@ from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import (
     CommandSettings,
+    DurationType,
     FiniteRange,
     console,
     echo_table,
     with_settings,
 )
+from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.run_views import following
 from osbench.coordinator.formatting import count, plain, size
@@ -28,6 +30,7 @@ from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.progress import age_words, done_words, longest_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
+from osbench.coordinator.storage.summary_file import summary_of
 
 COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")
 
@@ -73,8 +76,9 @@ def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> Non
 
 @runs.command()
 @click.argument("run", default="last")
+@damaged_option
 @with_settings
-def show(settings: CommandSettings, run: str) -> None:
+def show(settings: CommandSettings, run: str, damaged: bool) -> None:
     """Print the report of a run, or its progress, or why it has no report.
 
     RUN is an id, the beginning of one, or "last".
@@ -84,8 +88,8 @@ def show(settings: CommandSettings, run: str) -> None:
       osbench-coord runs show
       osbench-coord runs show 20260401
     """
-    directory = RunDirectory.find(settings.conf.data_dir, run)
-    summary = directory.read("summary.json")
+    directory = found_run(settings, run, damaged=damaged)
+    summary = summary_of(directory)
     if summary is not None:
         render(summary, console())
     else:
@@ -143,7 +147,7 @@ def prune(
     doomed = []
     for directory in old:
         refusal = directory.refusal()
-        if refusal and not (force and not directory.coordinator()):
+        if refusal and not (force and not directory.has_coordinator()):
             click.echo(f"kept: {refusal}", err=True)
         else:
             doomed.append(directory)
@@ -215,12 +219,21 @@ def wait(settings: CommandSettings, run: str) -> None:
 @click.command()
 @click.argument("run", default="last")
 @click.option("--now", is_flag=True, help="Do not wait for running iterations.")
+@click.option(
+    "--timeout",
+    type=DurationType(),
+    default=control_requests.SEEN_S,
+    show_default=True,
+    metavar="DURATION",
+    help="How long the coordinator may take to say that it ends the run.",
+)
 @with_settings
-def abort(settings: CommandSettings, run: str, now: bool) -> None:
+def abort(settings: CommandSettings, run: str, now: bool, timeout: float) -> None:
     """End a run as Ctrl-C would.
 
-    Its coordinator must be on this machine. Running iterations end and the run reports; with
-    --now they are abandoned. RUN is an id, the beginning of one, or "last", which is the default.
+    Its coordinator must be on this machine, or share the data directory and its locks: it is asked
+    through the run directory, and answers. Running iterations end and the run reports; with --now
+    they are abandoned. RUN is an id, the beginning of one, or "last", which is the default.
 
     \b
     Examples:
@@ -228,8 +241,7 @@ def abort(settings: CommandSettings, run: str, now: bool) -> None:
       osbench-coord abort 20260401 --now
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    directory.abort(now=now)
-    click.echo(f"asked run {directory.path.name} to end", err=True)
+    click.echo(control_requests.abort(directory, now=now, timeout_s=timeout), err=True)
 
 
 @click.command()

@@ -13,9 +13,9 @@ import click
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
+from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.run_views.trace_view import print_trace
-from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
@@ -59,6 +59,7 @@ def trace() -> None:
     help="File to look in: a log of trace points, OSProfiler's JSON, or OTLP's.",
 )
 @as_json_option
+@damaged_option
 @with_settings
 def show(
     settings: CommandSettings,
@@ -67,6 +68,7 @@ def show(
     workload: str | None,
     file: Path | None,
     as_json: bool,
+    damaged: bool,
 ) -> None:
     """Print one trace as a tree with its critical path marked.
 
@@ -84,7 +86,7 @@ def show(
       osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
       osbench-coord trace show f12e75d5 --from mistral_osprofile.log
     """
-    found, trace_set, iteration = find_trace(settings, which, run, workload, file)
+    found, trace_set, iteration = find_trace(settings, which, run, workload, file, damaged=damaged)
     if as_json:
         tree, paths = trace_set.tree_and_paths(found)
         rows = list(rows_of(tree, paths))
@@ -118,6 +120,7 @@ def show(
 )
 @click.option("--mistral", is_flag=True, help="Print the table of Mistral's guide instead.")
 @as_json_option
+@damaged_option
 @with_settings
 def rank(
     settings: CommandSettings,
@@ -127,6 +130,7 @@ def rank(
     limit: int,
     mistral: bool,
     as_json: bool,
+    damaged: bool,
 ) -> None:
     """Rank trace points by the time they took.
 
@@ -140,7 +144,7 @@ def rank(
       osbench-coord trace rank last --by critical
       osbench-coord trace rank last --json | jq '.ranking[0]'
     """
-    trace_set = _trace_set(settings, source)
+    trace_set = _trace_set(settings, source, damaged)
     rows = list(trace_set.ranking)
     if out is not None:
         write_file(out, mistral_table(rows))
@@ -169,8 +173,9 @@ def rank(
 @trace.command("explain")
 @click.argument("source", metavar="RUN|FILE", default="last")
 @as_json_option
+@damaged_option
 @with_settings
-def explain_command(settings: CommandSettings, source: str, as_json: bool) -> None:
+def explain_command(settings: CommandSettings, source: str, as_json: bool, damaged: bool) -> None:
     """Explain why the slow iterations of RUN were slow.
 
     The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
@@ -184,7 +189,7 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool) -> No
       osbench-coord trace explain 20260401 --json | jq -r .sentence
       osbench-coord trace explain spans.json
     """
-    trace_set = _trace_set(settings, source)
+    trace_set = _trace_set(settings, source, damaged)
     found = explain(trace_set.features, trace_set.clocks)
     if as_json:
         _print_json(
@@ -206,8 +211,11 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool) -> No
 @click.argument("before", metavar="RUN|FILE")
 @click.argument("after", metavar="RUN|FILE")
 @as_json_option
+@damaged_option
 @with_settings
-def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -> None:
+def compare(
+    settings: CommandSettings, before: str, after: str, as_json: bool, damaged: bool
+) -> None:
     """Compare the traces of two runs.
 
     Workloads are matched by name. A star marks statistically significant differences.
@@ -217,7 +225,7 @@ def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -
       osbench-coord trace compare 20260401-101500 last
       osbench-coord trace compare before.json after.json --json
     """
-    first, second = _trace_set(settings, before), _trace_set(settings, after)
+    first, second = _trace_set(settings, before, damaged), _trace_set(settings, after, damaged)
     found = compare_runs(first.features, second.features)
     if not found:
         raise UsageError(
@@ -257,6 +265,7 @@ def compare(settings: CommandSettings, before: str, after: str, as_json: bool) -
 @click.option(
     "--band", metavar="BAND", help="Only traces of this band: p99+, p95-p99, middle or failed."
 )
+@damaged_option
 @with_settings
 def export(
     settings: CommandSettings,
@@ -265,6 +274,7 @@ def export(
     to: Path | None,
     ids: tuple[str, ...],
     band: str | None,
+    damaged: bool,
 ) -> None:
     """Write traces in the formats of other tools.
 
@@ -274,7 +284,7 @@ def export(
       osbench-coord trace export last --format folded --band p99+ | flamegraph.pl > slow.svg
       osbench-coord trace export last --format otlp --trace f12e75d5 --to span.json
     """
-    trace_set = _trace_set(settings, source)
+    trace_set = _trace_set(settings, source, damaged)
     chosen = _chosen(trace_set, ids, band)
     if form == "folded":
         written = "".join(f"{line}\n" for line in trace_formats.folded(trace_set, chosen))
@@ -288,11 +298,11 @@ def export(
         write_file(to, written)
 
 
-def _trace_set(settings: CommandSettings, source: str) -> TraceSet:
+def _trace_set(settings: CommandSettings, source: str, damaged: bool) -> TraceSet:
     if Path(source).is_file():
         return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
     try:
-        directory = RunDirectory.find(str(settings.data_dir), source)
+        directory = found_run(settings, source, damaged=damaged)
     except UsageError as error:
         raise UsageError(f"{error}; there is no file of that name either") from None
     return of_run(directory)

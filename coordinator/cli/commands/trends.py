@@ -12,7 +12,8 @@ from rich.console import Console
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
-from osbench.coordinator.cli.comparison_options import html_option, json_option
+from osbench.coordinator.cli.comparison_options import html_option, json_option, left_out
+from osbench.coordinator.cli.damaged_runs import damaged_option
 from osbench.coordinator.comparison.compared_run import ComparedRun, finished_runs
 from osbench.coordinator.comparison.comparison_json import staircases_json, trends_json
 from osbench.coordinator.comparison.comparison_page import trends_page
@@ -46,16 +47,18 @@ _Shown = TypeVar("_Shown")
     is_flag=True,
     help="Runs that differ in their rate or virtual users alone, by load in place of time.",
 )
+@damaged_option
 @json_option
 @html_option
 @with_settings
-def trends(
+def trends(  # noqa: PLR0913 - one per option of the command
     settings: CommandSettings,
     task: str | None,
     fingerprint: str | None,
     tag: tuple[str, ...],
     last: int,
     by_load: bool,
+    damaged: bool,
     as_json: bool,
     page: Path | None,
 ) -> None:
@@ -64,7 +67,7 @@ def trends(
     Runs belong together where task, load, deployment and number of workers are the same: they
     have the same fingerprint. Without --task or --fingerprint the trend is that of the newest
     run. Changes are looked for from 8 runs on; runs whose load was not the one asked for are left
-    out.
+    out. A run whose files are cut or changed ends the command; --damaged leaves it out.
 
     With --by-load runs belong together whose loads differ and nothing else: throughput and
     latency by load, the knee, and from six loads on how throughput scales.
@@ -78,7 +81,7 @@ def trends(
     """
     if by_load and fingerprint is not None:
         raise UsageError("--by-load takes no --fingerprint: the loads of its runs differ")
-    finished = finished_runs(str(settings.conf.data_dir), tag)
+    finished = finished_runs(str(settings.conf.data_dir), tag, left_out=left_out(damaged))
     chosen = (run for run in finished if task in (None, run.manifest.get("task")))
     groups = _groups(chosen, by_load)
     if fingerprint is not None:

@@ -101,7 +101,7 @@ def dismiss(settings: CommandSettings, directory: RunDirectory) -> tuple[int, in
         sealer = Sealer(settings.keyring())
         dismissal = Dismissal(client, sealer, directory.path.name, epoch + 1)
         # a coordinator that resumes the run afterwards has a later number than this one
-        directory.decide([{"do": "open", "epoch": epoch + 1}])
+        directory.decide([{"do": "open", "run": directory.path.name, "epoch": epoch + 1}])
         return dismissal.dismiss(members.items())
     finally:
         client.close()

@@ -20,7 +20,7 @@ LOOK_S = 0.5
 
 def await_end(directory: RunDirectory) -> None:
     """Return when no coordinator has the run any more."""
-    while directory.coordinator():
+    while directory.has_coordinator():
         time.sleep(LOOK_S)
 
 
@@ -30,7 +30,7 @@ def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
     running = True
     while running:
         # looked at first: what is noted last is read in any case
-        running = bool(directory.coordinator())
+        running = directory.has_coordinator()
         note = directory.read("status.json")
         if note is not None and running and note.get("at") != seen_at:
             seen_at = note.get("at")

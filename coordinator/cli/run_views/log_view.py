@@ -77,7 +77,7 @@ def _entries(log: WorkerLog, directory: RunDirectory, *, follow: bool) -> Iterat
     going_on = True
     while going_on:
         # looked at first: what comes last is read in any case
-        going_on = follow and bool(directory.coordinator())
+        going_on = follow and directory.has_coordinator()
         yield from log.fresh()
         if going_on:
             time.sleep(LOOK_S)

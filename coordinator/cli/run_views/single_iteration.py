@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import sys
 from typing import Self
 
@@ -53,7 +54,8 @@ class IterationProgress(Progress):
         if snapshot.start_failures and not self.not_started:
             self.not_started = True
             self.say("the virtual user cannot start")
-            self._directory.abort()
+            # as Ctrl-C would, in this process
+            signal.raise_signal(signal.SIGINT)
 
     def print_log(self) -> None:
         """Print what is new."""

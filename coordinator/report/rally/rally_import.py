@@ -37,7 +37,9 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Offered, Tracing
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.summary_file import write_summary
 from osbench.coordinator.storage.timeline_file import write_timeline
 
 #: Iterations of a block.
@@ -137,6 +139,7 @@ def _import(
     manifest = {
         "run_id": run_id,
         "osbench": __version__,
+        "digests": digests.FORMAT,
         "started_at": report.started_at,
         "task": title,
         "description": description,
@@ -149,7 +152,7 @@ def _import(
     write_timeline(
         directory, {"complete": True, **to_timeline(report, summary, lag_limit_s)}, sync=False
     )
-    directory.write("summary.json", summary)
+    write_summary(directory, summary)
 
 
 def _notes(

@@ -22,6 +22,7 @@ from osbench.common.decompression import decompressed
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import open_regular, read_regular
+from osbench.coordinator.storage.digests import KeptFiles
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace
 
@@ -89,8 +90,10 @@ class Spool:
 class Archive:
     """The folder of a run's traces."""
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
+        """`files` compares what is read with the digests of the run; a new one does by default."""
         self._folder = run / "traces"
+        self._files = files or KeptFiles(run)
         self._kept: BinaryIO | None = None
         self._compressor = zstandard.ZstdCompressor(level=3)
         #: Bytes of the traces kept so far.
@@ -98,7 +101,8 @@ class Archive:
 
     @property
     def exists(self) -> bool:
-        """Whether traces were collected."""
+        """Whether traces were collected. Raises DamagedRun if they were and are not there."""
+        self._files.check("traces/collection.json")
         return (self._folder / "collection.json").exists()
 
     def spool(self) -> Spool:
@@ -132,6 +136,7 @@ class Archive:
     def collection(self) -> dict[str, Any]:
         """Counts, clocks and ranking. Raises OsbenchError where they cannot be read."""
         path = self._folder / "collection.json"
+        self._files.check("traces/collection.json")
         try:
             found: dict[str, Any] = json.loads(read_regular(path, BYTES))
         except (OSError, ValueError, RecursionError) as error:
@@ -148,6 +153,7 @@ class Archive:
     def features(self) -> Features:
         """The table of all traces. Raises OsbenchError where it cannot be read."""
         path = self._folder / "features"
+        self._files.check("traces/features")
         try:
             return Features.from_dict(unpack(decompressed(read_regular(path, BYTES), BYTES)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -156,6 +162,7 @@ class Archive:
     def traces(self) -> Iterator[Trace]:
         """The kept traces, one by one."""
         path = self._folder / "kept"
+        self._files.check("traces/kept")
         if path.exists():
             with open_regular(path) as file:
                 for record in _records(file):
@@ -164,6 +171,7 @@ class Archive:
     def some(self, wanted: Collection[str]) -> Iterator[Trace]:
         """The kept ones of these traces; the others are not unpacked."""
         path = self._folder / "kept"
+        self._files.check("traces/kept")
         ids = frozenset(wanted)
         if path.exists() and ids:
             with open_regular(path) as file:

@@ -38,11 +38,18 @@ class TraceLocations(Protocol):
 
 
 def find_trace(
-    locations: TraceLocations, which: str, run: str | None, workload: str | None, file: Path | None
+    locations: TraceLocations,
+    which: str,
+    run: str | None,
+    workload: str | None,
+    file: Path | None,
+    *,
+    damaged: bool = False,
 ) -> tuple[Trace, TraceSet, int | None]:
     """The trace of an iteration number or trace id (or its beginning), and its iteration if known.
 
     `which` may begin with a run and a colon, in place of `run`; without either it is the last run.
+    `damaged`: a run whose files are cut or changed is read as far as it can be.
     `workload` is a name, or a position from 0. Raises UsageError if there is no such trace.
     """
     if file is not None:
@@ -50,8 +57,10 @@ def find_trace(
         return _only(trace_set, trace_key(which)), trace_set, None
     run, which = _run_and_which(which, run)
     directory = RunDirectory.find(str(locations.data_dir), run)
+    if damaged:
+        directory.accept_damage()
     number = int(which) if which.isdigit() and len(which) <= _DIGITS else None
-    if not Archive(directory.path).exists:
+    if not Archive(directory.path, directory.files).exists:
         return _from_store(locations, directory, number, which, workload)
     trace_set = of_run(directory)
     trace_id = trace_key(which)

@@ -61,7 +61,7 @@ class TraceSet:
 
 def of_run(directory: RunDirectory) -> TraceSet:
     """The collected traces of a run. Raises UsageError if it has collected none."""
-    archive = Archive(directory.path)
+    archive = Archive(directory.path, directory.files)
     if not archive.exists:
         summary = directory.read("summary.json") or {"workloads": []}
         states = {one["tracing"]["state"] for one in summary["workloads"]}
@@ -72,7 +72,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         )
     found = archive.collection()
     return TraceSet(
-        name=directory.path.name,
+        name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
         features=archive.features(),
         clocks=clocks_from(found["clocks"]),
         usual=_usual(found["usual"]),

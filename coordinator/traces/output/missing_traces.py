@@ -28,7 +28,7 @@ def why_none(
     if directory.read("summary.json") is None:
         return (
             "traces are collected at the end of the run"
-            if directory.coordinator()
+            if directory.has_coordinator()
             else "the run ended before its traces were collected"
         )
     told = (str(note) for note in summary.get("notes", ()) if note.startswith("traces "))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.results.totals import is_open_load
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -96,9 +96,11 @@ def report_traces(directory: RunDirectory, summary: Mapping[str, Any]) -> list[W
     """
     workloads = summary["workloads"]
     try:
-        if not Archive(directory.path).exists:
+        if not Archive(directory.path, directory.files).exists:
             return _without(directory, summary)
         return _of(directory, of_run(directory), workloads)
+    except DamagedRun:
+        raise
     except OsbenchError as error:
         return _without(directory, summary, str(error))
 
@@ -134,7 +136,7 @@ def _of(
     limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
     drawn = {
         trace.trace_id: waterfall(trace_set, trace, limit)
-        for trace in Archive(directory.path).some(wanted)
+        for trace in Archive(directory.path, directory.files).some(wanted)
     }
     answers = {answer.name: answer for answer in explain(features, trace_set.clocks).answers}
     ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.commands.results import read_summary
+from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.storage.run_directory import RunDirectory
 
 COLUMNS = ("workload", "criterion", "verdict", "detail")
 
@@ -20,8 +20,9 @@ COLUMNS = ("workload", "criterion", "verdict", "detail")
 @click.command()
 @click.argument("run", default="last")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per criterion.")
+@damaged_option
 @with_settings
-def sla(settings: CommandSettings, run: str, as_json: bool) -> None:
+def sla(settings: CommandSettings, run: str, as_json: bool, damaged: bool) -> None:
     """Print the verdicts of a run, and exit with its exit code.
 
     That is 1 if a criterion failed, and another code if the run was not what was asked for; see
@@ -32,7 +33,7 @@ def sla(settings: CommandSettings, run: str, as_json: bool) -> None:
       osbench-coord sla
       osbench-coord sla 20260401 --json
     """
-    summary = read_summary(RunDirectory.find(settings.conf.data_dir, run))
+    summary = read_summary(found_run(settings, run, damaged=damaged))
     rows = list(_rows(summary))
     if as_json:
         click.echo(json.dumps(rows))

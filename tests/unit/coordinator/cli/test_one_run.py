@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from osbench.coordinator.cli.one_run import Interrupts, _interruptible
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.storage import control_requests
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[RunDirectory]:
+    """Of a run with a coordinator: this process."""
+    made = RunDirectory.create(str(tmp_path), "run")
+    yield made
+    made.close()
 
 
 class OneRun:
@@ -23,11 +37,11 @@ class OneRun:
         return self.level
 
 
-def test_interrupts_before_the_run_reach_it_once() -> None:
+def test_interrupts_before_the_run_reach_it_once(directory: RunDirectory) -> None:
     interrupts = Interrupts()
     one = OneRun()
 
-    with _interruptible(Progress(quiet=True), interrupts) as relay:
+    with _interruptible(Progress(quiet=True), interrupts, directory) as relay:
         signal.raise_signal(signal.SIGINT)
         before = one.level
         relay.begin(one)
@@ -38,29 +52,31 @@ def test_interrupts_before_the_run_reach_it_once() -> None:
     assert interrupts.count == 2
 
 
-def test_one_that_comes_while_an_earlier_one_is_passed_on_counts_once() -> None:
+def test_one_that_comes_while_an_earlier_one_is_passed_on_counts_once(
+    directory: RunDirectory,
+) -> None:
     one = OneRun(again=True)
 
-    with _interruptible(Progress(quiet=True), Interrupts()) as relay:
+    with _interruptible(Progress(quiet=True), Interrupts(), directory) as relay:
         signal.raise_signal(signal.SIGINT)
         relay.begin(one)
 
     assert one.level == 2
 
 
-def test_without_an_interrupt_the_run_sees_none() -> None:
+def test_without_an_interrupt_the_run_sees_none(directory: RunDirectory) -> None:
     one = OneRun()
 
-    with _interruptible(Progress(quiet=True), Interrupts()) as relay:
+    with _interruptible(Progress(quiet=True), Interrupts(), directory) as relay:
         relay.begin(one)
 
     assert one.level == 0
 
 
-def test_all_interrupts_before_the_run_reach_it_and_the_first_says_so(capsys):
+def test_all_interrupts_before_the_run_reach_it_and_the_first_says_so(directory, capsys):
     one = OneRun()
 
-    with _interruptible(Progress(quiet=False), Interrupts()) as relay:
+    with _interruptible(Progress(quiet=False), Interrupts(), directory) as relay:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         relay.begin(one)
@@ -69,11 +85,37 @@ def test_all_interrupts_before_the_run_reach_it_and_the_first_says_so(capsys):
     assert capsys.readouterr().err.count("stopping: running iterations end") == 1
 
 
-def test_after_the_run_signals_mean_what_they_meant_before() -> None:
+def test_after_the_run_signals_mean_what_they_meant_before(directory: RunDirectory) -> None:
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
 
-    with _interruptible(Progress(quiet=True), Interrupts()):
+    with _interruptible(Progress(quiet=True), Interrupts(), directory):
         assert [signal.getsignal(number) for number in numbers] != before
 
     assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_a_request_to_abort_is_an_interrupt_and_is_answered(directory: RunDirectory) -> None:
+    one, interrupts = OneRun(), Interrupts()
+
+    with _interruptible(Progress(quiet=True), interrupts, directory) as relay:
+        relay.begin(one)
+        said = control_requests.abort(directory)
+
+    assert said == "run run is ending: running iterations end, then it reports"
+    assert (one.level, interrupts.count) == (1, 1)
+
+
+def test_a_request_to_abort_now_stops_at_once_and_another_one_insists(
+    directory: RunDirectory,
+) -> None:
+    one = OneRun()
+
+    with _interruptible(Progress(quiet=True), Interrupts(), directory) as relay:
+        first = control_requests.abort(directory, now=True)
+        relay.begin(one)
+        level = one.level
+        control_requests.abort(directory, now=True)
+
+    assert first == "run run is ending: running iterations are abandoned"
+    assert (level, one.level) == (2, 3)

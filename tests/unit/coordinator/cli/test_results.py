@@ -113,5 +113,5 @@ def test_a_damaged_summary_is_reported(invoke, tmp_path):
 
     found = invoke("last", "--json")
 
-    assert found.exit_code == 2
+    assert found.exit_code == 3
     assert "is damaged" in json.loads(found.stdout)["error"]["message"]

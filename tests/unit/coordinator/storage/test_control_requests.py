@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import pytest
 
-from osbench.common.errors import UsageError
+from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.storage import control_requests
-from osbench.coordinator.storage.control_requests import ControlRequests, ask
+from osbench.coordinator.storage.control_requests import (
+    ABORT,
+    AbortWatch,
+    ControlRequests,
+    abort,
+    ask,
+)
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -89,20 +97,85 @@ def test_a_coordinator_that_ends_meanwhile_has_not_answered(directory):
 def test_what_is_no_request_of_ours_asks_for_nothing(directory):
     folder = directory.path / control_requests.FOLDER
     folder.mkdir()
-    (folder / "1.asked").write_text("[1]")
-    (folder / "2.asked").write_text("{")
-    (folder / "3.other").write_text("{}")
-    (folder / "4.asked").mkdir()
+    (folder / "load-1.asked").write_text("[1]")
+    (folder / "load-2.asked").write_text("{")
+    (folder / "load-3.other").write_text("{}")
+    (folder / "load-4.asked").mkdir()
+    (folder / "5.asked").write_text("{}")
+    (folder / "abort-6.asked").write_text("{}")
 
     found = dict(ControlRequests(directory).take())
 
-    assert found == {"1": {}, "2": {}, "4": {}}
+    assert found == {"load-1": {}, "load-2": {}, "load-4": {}}
 
 
 def test_requests_come_in_the_order_in_which_they_were_made(directory):
     folder = directory.path / control_requests.FOLDER
     folder.mkdir()
     for at in (2, 3, 1):
-        (folder / f"{at:020}-x.asked").write_text(f'{{"rate": {at}}}')
+        (folder / f"load-{at:020}-x.asked").write_text(f'{{"rate": {at}}}')
 
     assert [asked["rate"] for _, asked in ControlRequests(directory).take()] == [1, 2, 3]
+
+
+def test_a_run_is_asked_to_end_and_answers(directory):
+    ended = []
+
+    with AbortWatch(directory, ended.append):
+        first, second = abort(directory), abort(directory, now=True)
+
+    assert ended == [False, True]
+    assert first == "run run is ending: running iterations end, then it reports"
+    assert second == "run run is ending: running iterations are abandoned"
+    assert left(directory) == []
+
+
+def test_a_coordinator_that_does_not_answer_is_told_and_not_asked_later(directory):
+    with pytest.raises(OsbenchError, match=r"has not taken the request within 0\.1 s"):
+        abort(directory, timeout_s=0.1)
+
+    assert list(ControlRequests(directory, ABORT).take()) == []
+    assert left(directory) == []
+
+
+def test_nothing_is_signalled_by_a_number_in_a_file(directory, monkeypatch):
+    """The number in the lock of an older release may be that of a stranger by now."""
+    (directory.path / "lock").write_text("1")
+    for name in ("kill", "killpg"):
+        monkeypatch.setattr(os, name, lambda *_: pytest.fail("a process was signalled"))
+    before = signal.signal(signal.SIGINT, lambda *_: pytest.fail("this process was signalled"))
+
+    try:
+        with pytest.raises(OsbenchError, match="has not taken the request"):
+            abort(directory, timeout_s=0.1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_run_that_is_over_is_not_asked_to_end(directory):
+    directory.close()
+
+    with pytest.raises(UsageError, match="not running on this machine"):
+        abort(directory)
+
+
+def test_a_request_to_an_earlier_coordinator_ends_nothing(directory):
+    folder = directory.path / control_requests.FOLDER
+    folder.mkdir()
+    (folder / "abort-1.asked").write_text("{}")
+    ended = []
+
+    with AbortWatch(directory, ended.append):
+        said = abort(directory, now=True)
+
+    assert "abandoned" in said
+    assert ended == [True]
+
+
+def test_requests_to_end_are_not_for_those_who_change_the_load(directory):
+    folder = directory.path / control_requests.FOLDER
+    folder.mkdir()
+    (folder / "abort-1.asked").write_text("{}")
+
+    assert list(ControlRequests(directory).take()) == []
+    assert [request for request, _ in ControlRequests(directory, ABORT).take()] == ["abort-1"]

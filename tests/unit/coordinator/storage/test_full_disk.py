@@ -83,6 +83,7 @@ told["keep"] = error_of(lambda: directory.keep([block]))
 told["close"] = error_of(lambda: directory.decide([{"do": "close"}]))
 failure.keep(directory, StorageError(told["keep"][1]))
 told["decisions"] = list(directory.decisions())
+told["bytes"] = (directory.path / "blocks").stat().st_size
 told["numbers"] = [body["number"] for body in directory.blocks()]
 told["reason"] = failure.reason(directory)
 told["exit"] = failure.exit_code(directory)
@@ -99,8 +100,8 @@ print(json.dumps(told))
     assert message.endswith("/runs/r/blocks: no space left on device")
     assert told["close"] is None
     assert told["decisions"] == [
-        {"do": "open", "epoch": 1, "blocks": 0},
-        {"do": "close", "blocks": 1},
+        {"do": "open", "epoch": 1, "blocks": 0, "bytes": 0},
+        {"do": "close", "blocks": 1, "bytes": told["bytes"]},
     ]
     assert told["numbers"] == [1]
     assert (told["reason"], told["exit"]) == (message, 3)

@@ -18,6 +18,7 @@ from helpers.made_runs import made_run
 from helpers.web import TOKENS, held, serving, snapshot, worker_progress
 from osbench.coordinator.report.html import live_parts, render_page
 from osbench.coordinator.report.run_facts import read_facts
+from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import TIMELINE
 from osbench.coordinator.web import live_documents
@@ -31,7 +32,7 @@ BEARER = {"Authorization": f"Bearer {TOKENS.token}"}
 def going_on(tmp_path: Path) -> Iterator[RunDirectory]:
     """A run with results and a coordinator."""
     run = made_run(tmp_path, 2000)
-    (run.path / "summary.json").unlink()
+    resumable.begin_again(run)
     status = dataclasses.asdict(snapshot(rows=(worker_progress(),)))
     with held(run):
         run.write("status.json", status)
@@ -135,7 +136,7 @@ def test_from_one_second_to_the_next_little_is_sent(tmp_path: Path) -> None:
     later = made_run(tmp_path / "b", 20_200)
     found = []
     for run in (earlier, later):
-        (run.path / "summary.json").unlink()
+        resumable.begin_again(run)
         run.write("status.json", dataclasses.asdict(snapshot()))
         with held(run):
             found.append(json.loads(json.dumps(RunDocument(run)())))

@@ -56,7 +56,7 @@ class Desk:
             workers=SimpleNamespace(active=[SimpleNamespace(capacity=8)] * 2),
         )
 
-    def ask(self, request: str = "1", **asked: Any) -> str:
+    def ask(self, request: str = "load-1", **asked: Any) -> str:
         """The answer to a request: what was said, or why not."""
         place = self.folder / request
         place.with_suffix(".asked").write_text(json.dumps(asked))
@@ -72,7 +72,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_a_workload_is_named_or_counted_from_0(desk: Desk) -> None:
     assert desk.ask(workload="A.open", rate=50) == "A.open: 50 arrivals/s from 20.5 s on"
-    assert desk.ask("2", workload="1", users=7) == "B.closed: 7 virtual users from 20.0 s on"
+    assert desk.ask("load-2", workload="1", users=7) == "B.closed: 7 virtual users from 20.0 s on"
     assert [record["workload"] for record in desk.journal] == [0, 1]
 
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_done_is_refused_and_not_journalled(
     desk: Desk, asked: dict[str, Any], why: str
 ) -> None:
     assert desk.ask(**asked).startswith("no: ")
-    assert why in desk.ask("2", **asked)
+    assert why in desk.ask("load-2", **asked)
     assert desk.journal == []
 
 
@@ -124,8 +124,8 @@ def test_a_request_that_the_journal_knows_is_not_followed_twice(desk: Desk) -> N
 
 
 def test_a_pause_ends_with_the_plan(desk: Desk) -> None:
-    desk.ask("1", workload="1", pause=True)
-    desk.ask("2", workload="1", resume_load=True)
+    desk.ask("load-1", workload="1", pause=True)
+    desk.ask("load-2", workload="1", resume_load=True)
 
     assert [record["level"] for record in desk.journal] == [0, None]
     assert desk.journal[1]["asked"] == [[20.0, 4.0]]

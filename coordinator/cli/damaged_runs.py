@@ -1,0 +1,32 @@
+"""The option `--damaged`: a run whose files are cut or changed, as far as they can be read."""
+
+from __future__ import annotations
+
+import click
+
+from osbench.common.escaping import escaped
+from osbench.coordinator.cli.base import CommandSettings, echo
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+damaged_option = click.option(
+    "--damaged",
+    is_flag=True,
+    help="Read a run whose files are cut or changed, as far as possible; marked as PARTIAL.",
+)
+
+
+def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDirectory:
+    """The run of an id, of a beginning of one, or the "last". Raises UsageError.
+
+    `damaged`: what is wrong with its files is printed and accepted.
+    """
+    directory = RunDirectory.find(str(settings.data_dir), name)
+    if damaged:
+        warn_of(directory.accept_damage())
+    return directory
+
+
+def warn_of(note: str) -> None:
+    """Print what makes an output a partial one, if anything does."""
+    if note:
+        echo(escaped(f"Warning: {note}"), err=True)
