@@ -33,7 +33,10 @@ class EncryptedFile:
         try:
             return self._cipher().decrypt(token)
         except InvalidToken:
-            raise OsbenchError(f"{self.path} cannot be decrypted with {self._key_path}") from None
+            raise OsbenchError(
+                f"{self.path} cannot be decrypted with {self._key_path}: one of the two was "
+                "changed, or is of another data directory; put it back from a copy"
+            ) from None
 
     def write(self, content: bytes) -> None:
         """Replace the content in one step; returns when it is on disk."""

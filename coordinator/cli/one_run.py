@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from oslo_config import cfg
 from osbench.common.config import logs
 from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import Task
 from osbench.coordinator.cli.adhoc import Adhoc
 from osbench.coordinator.cli.base import CommandSettings, warn_of_plugins
@@ -134,15 +136,25 @@ def resume_once(
     refusal = resumable.refusal(directory)
     if refusal:
         raise UsageError(refusal)
-    from osbench.coordinator.run.resumption import plan_file  # noqa: PLC0415 - takes a while
-
-    # two that begin at once both come here, and one goes on
     try:
-        directory.lock()
+        return _taken_up(conf, directory, progress, wait_s)
     except DamagedRun as error:
         raise _not_resumed(directory, error) from None
+
+
+def _taken_up(
+    conf: cfg.ConfigOpts, directory: RunDirectory, progress: Progress, wait_s: float | None
+) -> dict[str, Any]:
+    # these take a while to import
+    from osbench.coordinator.run.resumption import key_notes, plan_file  # noqa: PLC0415
+
+    # two that begin at once both come here, and one goes on
+    directory.lock()
     try:
         saved = plan_file.load(directory, conf)
+        if saved.keyring is None:
+            keys = Path(conf.security.key_file)
+            key_notes.check_key(directory, Keyring.load(keys), keys)
     except BaseException:
         directory.close()
         raise

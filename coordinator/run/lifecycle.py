@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from osbench.common.errors import (
+    DamagedRun,
     DirectoryRemoved,
     FleetError,
     OsbenchError,
@@ -144,7 +145,7 @@ class Run:
         # a resumed run would find nothing
         if isinstance(error, DirectoryRemoved):
             return False
-        lasting = isinstance(error, StoreAway | StoreLost | StorageError | ServerDied)
+        lasting = isinstance(error, StoreAway | StoreLost | StorageError | ServerDied | DamagedRun)
         # on a second try there may be workers
         alone = self._resumed and isinstance(error, FleetError)
         return (lasting or alone) and not self._status.interruption.drains
@@ -208,6 +209,7 @@ class Run:
         disturbances.restore(services, earlier.notes)
         services.channel.tend()
         services.port.decide([{"do": "open", "run": plan.run_id, "epoch": accounts.epoch + 1}])
+        services.key_notes.look()
         services.pool.epoch = services.controls.epoch = accounts.epoch
         for membership in accounts.memberships.values():
             services.pool.restore(membership)

@@ -13,6 +13,7 @@ from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
+from osbench.coordinator.run.resumption.stall_watch import StallWatch
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.steering.rate_search import RateSearch
@@ -64,6 +65,8 @@ class LoadLoop:
         self._steering = Steering(services)
         self._searches = [RateSearch(services, one) for one in self._workloads if one.is_search]
         self._polled = self._read_at = self._restated = self._tended = 0.0
+        #: Of a load that was resumed.
+        self._stall: StallWatch | None = None
         self._outages = Outages(status.losses, services.limits.patience_s)
 
     def run(self, turned: Callable[[], None]) -> None:
@@ -90,7 +93,11 @@ class LoadLoop:
         return LEAD_S + LEAD_TRIPS * max(trips_s, default=0.0)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
-        """Go on with a load that began at an instant, Redis time; returns as `run` does."""
+        """Go on with a load that began at an instant, Redis time; returns as `run` does.
+
+        Also raises FleetError if nothing comes of it for long.
+        """
+        self._stall = StallWatch(self._services)
         for workload in self._workloads:
             number = workload.plan.number
             if earlier.has_begun(number):
@@ -202,6 +209,8 @@ class LoadLoop:
         poll = time.monotonic() - self._polled >= timers.POLL_S
         if poll:
             self._poll()
+            if self._stall is not None:
+                self._stall.look(running)
             self._steering.look(running)
             for search in self._searches:
                 search.look()
@@ -262,6 +271,7 @@ class LoadLoop:
         if tends:
             self._tended = now
             services.channel.tend()
+            services.key_notes.look()
         services.pool.poll(relist=tends)
         services.clock.refresh()
         for worker in self._failover.detect():

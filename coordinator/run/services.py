@@ -22,6 +22,7 @@ from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunPlan
+from osbench.coordinator.run.resumption.key_notes import KeyNotes
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
@@ -108,6 +109,8 @@ class RunServices:
     #: Redis time on this host.
     clock: RedisClock
     contexts: ContextStack
+    #: Which key the run's messages are sealed with.
+    key_notes: KeyNotes
     limits: Limits
     #: Raises where a server or worker of local mode has died.
     check: Callable[[], None]
@@ -146,6 +149,7 @@ def open_services(
         pool=WorkerPool(port, HeartbeatReader(client, sealer), plan.run_id),
         clock=RedisClock(client),
         contexts=ContextStack(kept, plan.plugins, on_context),
+        key_notes=KeyNotes(connection.keyring, port),
         limits=Limits(
             lost_after_s=conf.coordinator.worker_lost_after_s,
             wait_s=plan.wait_s,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,14 @@ def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
     return list(bodies)
 
 
+def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
+    """Raise DamagedRun for a body of another run; those of older releases name none."""
+    for body in bodies if run_id else ():
+        named = body.get("run", run_id)
+        if named != run_id:
+            raise DamagedRun(f"{place} belongs to run {named}, not to run {run_id}")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bound:
     """What is known of journal and blocks of a run from elsewhere."""
@@ -85,10 +94,10 @@ class Bound:
 
 
 def bound_by(journal: Path, blocks: Path, noted: Bound) -> Bound:
-    """What is known of the files, with what the journal itself says. Reads no blocks.
+    """What is known of the files, with what the journal itself says.
 
-    Raises DamagedRun if the journal is of another run, or one of the files is cut. Journals of
-    older releases name neither their run nor sizes.
+    Reads the journal and the first blocks. Raises DamagedRun if one of them is of another run, or
+    is cut. Journals of older releases name neither their run nor sizes.
     """
     _check_size(journal, noted.journal)
     expected = noted.blocks
@@ -99,6 +108,8 @@ def bound_by(journal: Path, blocks: Path, noted: Bound) -> Bound:
         size = record.get("bytes", 0)
         expected = max(expected, size) if isinstance(size, int) else expected
     _check_size(blocks, expected)
+    for place, bodies in itertools.islice(block_bundles(blocks), 1):
+        _check_run(place, bodies, noted.run_id)
     return Bound(run_id=noted.run_id, journal=noted.journal, blocks=expected)
 
 
@@ -149,14 +160,8 @@ class _Bodies:
                 self._place, self._left = next(self._bundles, ("", []))
                 if not self._left:
                     return
-                self._check_run()
+                _check_run(self._place, self._left, self._run_id)
             size = len(self._left) if count is None else count - self.taken
             found, self._left = self._left[:size], self._left[size:]
             self.taken += len(found)
             yield Replayed(place=self._place, bodies=tuple(found))
-
-    def _check_run(self) -> None:
-        for body in self._left if self._run_id else ():
-            named = body.get("run", self._run_id)
-            if named != self._run_id:
-                raise DamagedRun(f"{self._place} belongs to run {named}, not to run {self._run_id}")

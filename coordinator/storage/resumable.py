@@ -27,6 +27,12 @@ def refusal(directory: RunDirectory) -> str:
     if is_ended(directory):
         return f"run {name} is finished: `osbench-coord runs show {name}` prints its report"
     if not (directory.path / PLAN).exists():
+        if directory.read(failure.FAILURE) is None:
+            # who ends a run for good notes why
+            return (
+                f"run {name} cannot be resumed: its file {PLAN} is missing; put it back from a "
+                f"copy, or undo its contexts with `osbench-coord cleanup {name}`"
+            )
         return f"run {name} cannot be resumed: {failure.reason(directory)}"
     return ""
 

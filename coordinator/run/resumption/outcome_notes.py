@@ -34,6 +34,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 NOTES = "notes"
 #: Largest one that is read, bytes.
 NOTES_BYTES = 64 << 20
+#: What a report lacks if the notes cannot be read.
+UNREAD = "marks, hooks and earlier workers of the run before it was resumed are not in this report"
 #: Marks of what nobody can find out again; the others follow from the plan and the contexts.
 _NOTED_MARKS = (LOSS, JOIN, HOOK)
 
@@ -87,9 +89,12 @@ def note(directory: RunDirectory, notes: RunNotes) -> None:
 
 
 def noted(directory: RunDirectory) -> RunNotes:
-    """The notes of a run; what cannot be read is left out."""
+    """The notes of a run; if they cannot be read, a sentence that says so."""
+    path = directory.path / NOTES
+    if not path.exists():
+        return RunNotes()
     try:
-        document = unpack(read_regular(directory.path / NOTES, NOTES_BYTES))
+        document = unpack(read_regular(path, NOTES_BYTES))
         return RunNotes(
             workloads={int(key): _unpacked(one) for key, one in document["workloads"].items()},
             losses=[str(loss) for loss in document["losses"]],
@@ -97,7 +102,7 @@ def noted(directory: RunDirectory) -> RunNotes:
             rollbacks=int(document["rollbacks"]),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return RunNotes()
+        return RunNotes(losses=[f"{path} cannot be read: {UNREAD}"])
 
 
 def carried_on(

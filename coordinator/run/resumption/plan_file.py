@@ -18,11 +18,11 @@ from osbench import __version__
 from osbench.common.config.options import OPTIONS
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
-from osbench.common.errors import UsageError
+from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
-from osbench.coordinator.contexts.state_store import KEY
+from osbench.coordinator.contexts.state_store import KEY, ContextStateStore
 from osbench.coordinator.data_file import DataFile, read
 from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
@@ -82,9 +82,16 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
     OsbenchError where the file cannot be read.
     """
     name = directory.path.name
-    content = _file(directory, conf).read()
+    try:
+        content = _file(directory, conf).read()
+        # if this only turned out once the run is taken up, that would end it for good
+        ContextStateStore.load(directory.path, Path(conf.data_dir))
+    except OsbenchError as error:
+        raise UsageError(f"run {name} cannot be resumed: {error}") from None
     if content is None:
-        raise UsageError(f"run {name} cannot be resumed: its plan is not there")
+        raise UsageError(
+            f"run {name} cannot be resumed: its plan is not there: {directory.path / PLAN}"
+        )
     saved = json.loads(content)
     if (saved["osbench"], saved["format"]) != (__version__, FORMAT):
         raise UsageError(

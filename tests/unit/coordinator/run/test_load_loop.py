@@ -99,6 +99,7 @@ class Desk:
                 poll=nothing, present=[], workers=self.workers, restore=self.restored.append
             ),
             controls=SimpleNamespace(answer=nothing, change=nothing),
+            key_notes=SimpleNamespace(look=nothing),
             channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
             clock=FixedClock(),
             limits=SimpleNamespace(patience_s=60.0),

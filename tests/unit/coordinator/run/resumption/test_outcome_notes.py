@@ -18,6 +18,7 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.run.resumption.outcome_notes import (
     NOTES,
+    UNREAD,
     OutcomeNotes,
     RunNotes,
     carried_on,
@@ -106,10 +107,12 @@ def test_notes_come_back_as_they_were(results: WorkloadResults, directory: RunDi
         b"\x91" * 1000,
     ],
 )
-def test_notes_that_cannot_be_read_are_none(directory: RunDirectory, content: bytes) -> None:
+def test_notes_that_cannot_be_read_say_so(directory: RunDirectory, content: bytes) -> None:
     (directory.path / NOTES).write_bytes(content)
 
-    assert noted(directory) == RunNotes()
+    assert noted(directory) == RunNotes(
+        losses=[f"{directory.path / NOTES} cannot be read: {UNREAD}"]
+    )
 
 
 def test_a_run_without_notes_has_none(directory: RunDirectory) -> None:

@@ -1,0 +1,50 @@
+"""The key that messages of a run are sealed with, in its journal: a resumed run needs it again.
+
+Batches and results that are on their way when a coordinator dies are sealed with that key. Without
+it they are refused, and what they account for stays open for ever.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from osbench.common.errors import ConfigError
+from osbench.common.protocol.keyring import Keyring
+from osbench.coordinator.dispatch.port import DispatchPort
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Kind of the record: it changes no accounts.
+_KEYS = "keys"
+
+
+class KeyNotes:
+    """Notes the key in use, at the beginning of each coordinator and when keys are rotated."""
+
+    def __init__(self, keyring: Keyring, port: DispatchPort) -> None:
+        self._keyring = keyring
+        self._port = port
+        self._noted = b""
+
+    def look(self) -> None:
+        """Write it down if it is another one. Raises StorageError."""
+        found = self._keyring.signing().id
+        if found != self._noted:
+            self._port.decide([{"do": _KEYS, "key": found.hex()}])
+            self._noted = found
+
+
+def check_key(directory: RunDirectory, keyring: Keyring, path: Path) -> None:
+    """Raise ConfigError if the keys of `path` are not those of the run, DamagedRun."""
+    noted = ""
+    for record in directory.decisions():
+        if record["do"] == _KEYS:
+            noted = str(record["key"])
+    known = [key.id.hex() for key in keyring.keys]
+    # runs of older releases do not say
+    if noted and noted not in known:
+        name = directory.path.name
+        raise ConfigError(
+            f"run {name} cannot be resumed: its messages are sealed with key {noted}, and key file "
+            f"{path} has {', '.join(known)}; put the key file of the run back, here and at its "
+            f"workers, or undo its contexts with `osbench-coord cleanup {name}`"
+        )

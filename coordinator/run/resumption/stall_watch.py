@@ -1,0 +1,41 @@
+"""Ends a resumed load of which nothing comes any more: nobody can account for what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osbench.common.errors import FleetError
+from osbench.coordinator.fleet.worker_request import processes
+from osbench.coordinator.formatting import count
+from osbench.coordinator.run.services import RunServices
+from osbench.coordinator.run.workload import WorkloadRun
+
+#: Longest time without a result while workers hold iterations and run none, seconds.
+STALL_S = 60.0
+
+
+class StallWatch:
+    """Looks whether a resumed load goes on; time in which Redis is away does not count."""
+
+    def __init__(self, services: RunServices) -> None:
+        self._services = services
+        self._settled = -1
+        #: Since when there has been no progress, of the seconds that the pool has watched.
+        self._since_s = 0.0
+
+    def look(self, running: Sequence[WorkloadRun]) -> None:
+        """Raise FleetError if there was no progress for `STALL_S`."""
+        pool = self._services.pool
+        ledgers = [one.results.ledger for one in running]
+        workers = [one for one in pool.workers.values() if one.present and not one.gone]
+        held = sum(ledger.outstanding(one.name) for ledger in ledgers for one in workers)
+        settled = sum(ledger.settled for ledger in ledgers)
+        works = any(one.beat.busy or one.beat.state == "preparing" for one in workers)
+        if not held or works or settled != self._settled:
+            self._settled, self._since_s = settled, pool.watched_s
+        if pool.watched_s - self._since_s > STALL_S:
+            raise FleetError(
+                f"within {STALL_S:g} s nothing came from {processes(len(workers))} holding "
+                f"{count(held, 'iteration')} and running none: what they were sent, or what they "
+                "report, may be refused or lost"
+            )

@@ -1,0 +1,151 @@
+"""Runs that cannot be resumed as they are: each is refused in one line, and nothing is lost.
+
+What was wrong is put right afterwards, and the run goes on to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.runs import Cluster, site
+from osbench.coordinator.storage.run_directory import RunDirectory
+from servers import redis_server
+
+pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with redis_server(password="functional") as redis, site() as here:
+        found = Cluster(here, redis)
+        for _ in range(2):
+            found.start_worker()
+        yield found
+
+
+@pytest.fixture
+def killed(cluster: Cluster) -> RunDirectory:
+    """A run of two workers whose coordinator was killed under load."""
+    here = cluster.site
+    cluster.await_idle(2)
+    task = here.task(
+        {
+            "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+            "runner": {"constant": {"times": 400, "concurrency": 4}},
+        }
+    )
+    run = here.start("osbench-coord", "run", "--json", task)
+    run.await_said(" running: ")
+    directory = RunDirectory.find(str(here.data), "last")
+
+    def noted() -> bool:
+        sizes = (directory.read("status.json") or {}).get("on_disk", {})
+        return bool(sizes.get("blocks"))
+
+    run.wait_for(noted)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    return directory
+
+
+def refused(cluster: Cluster, directory: RunDirectory, code: int) -> str:
+    """The one line that says why a run is not resumed; it stays resumable."""
+    done = cluster.site.coord("resume", directory.path.name)
+    (line,) = [line for line in done.err.splitlines() if line.strip()]
+    assert done.code == code, done.err
+    assert f"run {directory.path.name} cannot be resumed: " in line
+    return line
+
+
+def goes_on(cluster: Cluster, directory: RunDirectory) -> None:
+    done = cluster.site.coord("resume", directory.path.name, "--json")
+    assert done.code == 0, done.err
+    assert done.result["workloads"][0]["accounting"]["ok"] == 400
+
+
+@pytest.mark.parametrize("name", ["journal", "blocks"])
+def test_a_cut_file(cluster: Cluster, killed: RunDirectory, name: str) -> None:
+    path = killed.path / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 3])
+
+    line = refused(cluster, killed, 3)
+    left = cluster.site.coord("results", killed.path.name, "--csv", "--damaged")
+    unasked = cluster.site.coord("results", killed.path.name, "--csv")
+    path.write_bytes(whole)
+
+    assert f"{name} is damaged: it has {len(whole) // 3:,} of at least" in line
+    assert "--csv --damaged` prints what is left" in line
+    assert left.code == 0, left.err
+    assert left.out.startswith("# PARTIAL: ")
+    assert unasked.code == 3
+    goes_on(cluster, killed)
+
+
+def test_keys_that_were_replaced(cluster: Cluster, killed: RunDirectory) -> None:
+    keys = cluster.site.data / "keys"
+    # workers read the file, too: as on other hosts, they keep the keys that they have
+    own = keys.read_bytes()
+    other = cluster.site.home / "other-keys"
+    made = cluster.site.coord("keys", "new", "--file", str(other))
+    conf = _with_keys(cluster, other)
+
+    done = cluster.site.coord("resume", killed.path.name, "--config-file", str(conf))
+
+    assert made.code == 0, made.err
+    assert done.code == 2, done.err
+    assert f"run {killed.path.name} cannot be resumed: its messages are sealed with key" in done.err
+    assert f"key file {other} has" in done.err
+    assert keys.read_bytes() == own
+    goes_on(cluster, killed)
+
+
+def _with_keys(cluster: Cluster, keys: Path) -> Path:
+    conf = cluster.site.home / "other.conf"
+    text = (cluster.site.data / "osbench.conf").read_text()
+    conf.write_text(f"{text}\n[security]\nkey_file = {keys}\n")
+    return conf
+
+
+@pytest.mark.parametrize("name", ["plan", "prepared"])
+def test_a_file_that_cannot_be_decrypted(cluster: Cluster, killed: RunDirectory, name: str) -> None:
+    path = killed.path / name
+    whole = path.read_bytes()
+    path.write_bytes(b"?" + whole[1:])
+
+    line = refused(cluster, killed, 2)
+    path.write_bytes(whole)
+
+    assert f"{path} cannot be decrypted with" in line
+    goes_on(cluster, killed)
+
+
+def test_a_plan_that_is_gone(cluster: Cluster, killed: RunDirectory) -> None:
+    path = killed.path / "plan"
+    whole = path.read_bytes()
+    path.unlink()
+
+    line = refused(cluster, killed, 2)
+    path.write_bytes(whole)
+    path.chmod(0o600)
+
+    assert "its file plan is missing; put it back from a copy" in line
+    goes_on(cluster, killed)
+
+
+def test_blocks_of_another_run(cluster: Cluster, killed: RunDirectory) -> None:
+    path, before = killed.path / "blocks", sorted(killed.path.parent.iterdir())[0]
+    whole = path.read_bytes()
+    assert before != killed.path
+    path.write_bytes((before / "blocks").read_bytes() + whole)
+
+    line = refused(cluster, killed, 3)
+    path.write_bytes(whole)
+
+    assert f"blocks at byte 0 belongs to run {before.name}, not to run {killed.path.name}" in line
+    goes_on(cluster, killed)

@@ -1,0 +1,60 @@
+"""A resumed load of which nothing comes is ended, and one that goes on is not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from osbench.common.errors import FleetError
+from osbench.coordinator.run.resumption.stall_watch import STALL_S, StallWatch
+
+
+class Load:
+    """A workload whose one worker holds iterations."""
+
+    def __init__(self) -> None:
+        self.beat = SimpleNamespace(busy=0, state="running")
+        worker = SimpleNamespace(present=True, gone=False, name="w", beat=self.beat)
+        self.pool = SimpleNamespace(workers={"m": worker}, watched_s=0.0)
+        self.ledger = SimpleNamespace(settled=5, outstanding=lambda _: self.held)
+        self.held = 48
+        services: Any = SimpleNamespace(pool=self.pool)
+        self.watch = StallWatch(services)
+        self.running: Any = [SimpleNamespace(results=SimpleNamespace(ledger=self.ledger))]
+
+    def after(self, seconds: float) -> None:
+        self.pool.watched_s += seconds
+        self.watch.look(self.running)
+
+
+def test_a_load_of_which_nothing_comes_is_ended() -> None:
+    load = Load()
+    load.after(1)
+    load.after(STALL_S)
+
+    with pytest.raises(FleetError, match="nothing came from 1 worker process holding 48 iterat"):
+        load.after(1)
+
+
+@pytest.mark.parametrize(
+    ("thing", "changed"),
+    [("ledger", {"settled": 6}), ("beat", {"busy": 1}), ("beat", {"state": "preparing"})],
+)
+def test_a_load_that_goes_on_is_not(thing: str, changed: dict[str, Any]) -> None:
+    load = Load()
+    load.after(1)
+    load.after(STALL_S)
+    vars(getattr(load, thing)).update(changed)
+
+    load.after(1)
+    load.after(STALL_S)
+
+
+def test_one_that_waits_for_workers_is_not() -> None:
+    load = Load()
+    load.held = 0
+
+    load.after(1)
+    load.after(2 * STALL_S)
