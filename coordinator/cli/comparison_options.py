@@ -13,7 +13,7 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, write_file
-from osbench.coordinator.cli.damaged_runs import damaged_option, found_run, warn_of
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run, warn_of
 from osbench.coordinator.comparison.compared_run import (
     ComparedRun,
     finished_runs,

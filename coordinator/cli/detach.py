@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.storage.data_directory import check_writable
+from osbench.coordinator.storage.run_retention import check_writable
 
 #: Longest wait for the run to begin, seconds.
 BEGIN_S = 20.0

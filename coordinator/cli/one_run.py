@@ -28,8 +28,8 @@ from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.control_requests import AbortWatch
-from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_retention import check_writable
 from osbench.coordinator.taskfile import checked, rally_validation, semantics
 from osbench.coordinator.taskfile.one_iteration import once
 from osbench.coordinator.web.address import Address

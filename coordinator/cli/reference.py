@@ -200,6 +200,10 @@ def _options() -> Iterator[str]:
 def _exit_codes() -> Iterator[str]:
     yield "## Exit codes of a run"
     yield _table(("code", "meaning"), [(str(code), text) for code, text in MEANINGS.items()])
+    yield (
+        "Commands that read a run also exit with 3 if one of its files is cut, changed or missing:"
+        " see [a damaged run directory](operations.md#a-damaged-run-directory)."
+    )
 
 
 def _table(head: tuple[str, ...], rows: Any) -> str:

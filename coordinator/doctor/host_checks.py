@@ -18,7 +18,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.deployments.registry import Deployments
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.formatting import size
-from osbench.coordinator.storage.data_directory import check_writable
+from osbench.coordinator.storage.run_retention import check_writable
 
 #: Less free space than this may not last for a run, and a run with less than that fails, bytes.
 LEAST_FREE = 1 << 30

@@ -17,6 +17,7 @@ from osbench.common.errors import (
     StoreAway,
     Superseded,
 )
+from osbench.common.masking import mask_url
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -185,6 +186,13 @@ class RunLoad:
                 if pool.present and not pool.hesitant:
                     return
             time.sleep(REJOIN_POLL_S)
+        if not any(one.session for one in pool.workers.values()):
+            address = mask_url(str(self._plan.conf.messaging.redis_url))
+            self._ui.say(
+                f"no worker of the run is heard at {address}: its load goes on with free workers, "
+                f"which are waited for {self._services.limits.wait_s:g} s at most; then the run "
+                "ends with what was reported"
+            )
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
         """Take workers enough for every group of workloads, before any of them begins."""

@@ -83,7 +83,7 @@ def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bound:
+class Binding:
     """What is known of journal and blocks of a run from elsewhere."""
 
     #: The run's id; "" where it is not known.
@@ -93,7 +93,7 @@ class Bound:
     blocks: int = 0
 
 
-def bound_by(journal: Path, blocks: Path, noted: Bound) -> Bound:
+def bound_by(journal: Path, blocks: Path, noted: Binding) -> Binding:
     """What is known of the files, with what the journal itself says.
 
     Reads the journal and the first blocks. Raises DamagedRun if one of them is of another run, or
@@ -110,7 +110,7 @@ def bound_by(journal: Path, blocks: Path, noted: Bound) -> Bound:
     _check_size(blocks, expected)
     for place, bodies in itertools.islice(block_bundles(blocks), 1):
         _check_run(place, bodies, noted.run_id)
-    return Bound(run_id=noted.run_id, journal=noted.journal, blocks=expected)
+    return Binding(run_id=noted.run_id, journal=noted.journal, blocks=expected)
 
 
 def _check_size(path: Path, least: int) -> None:
@@ -120,7 +120,7 @@ def _check_size(path: Path, least: int) -> None:
 
 
 def replay(
-    journal: Path, blocks: Path, known: Bound, *, tolerant: bool = False
+    journal: Path, blocks: Path, known: Binding, *, tolerant: bool = False
 ) -> Iterator[Replayed]:
     """Records and bodies in the order in which they were written. Raises DamagedRun.
 

@@ -44,7 +44,7 @@ from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
 from osbench.coordinator.storage.replay import (
-    Bound,
+    Binding,
     Replayed,
     block_bundles,
     bound_by,
@@ -306,12 +306,12 @@ class RunDirectory:
         """
         paths = self.path / "journal", self.path / "blocks"
         if self.files.accepted:
-            return replay(*paths, Bound(), tolerant=True)
+            return replay(*paths, Binding(), tolerant=True)
         for name in ("journal", "blocks"):
             self.files.check(name)
         return replay(*paths, self._bound())
 
-    def _bound(self) -> Bound:
+    def _bound(self) -> Binding:
         """What journal and blocks have to be. Raises DamagedRun if they cannot be that."""
         # of a run that goes on, or was killed: what its last note says was on disk
         noted = (self.read("status.json") or {}).get("on_disk")
@@ -321,7 +321,9 @@ class RunDirectory:
             if name in ("journal", "blocks") and isinstance(size, int)
         }
         run_id = str((self.read("run.json") or {}).get("run_id", ""))
-        return bound_by(self.path / "journal", self.path / "blocks", Bound(run_id=run_id, **sizes))
+        return bound_by(
+            self.path / "journal", self.path / "blocks", Binding(run_id=run_id, **sizes)
+        )
 
     @property
     def sizes(self) -> dict[str, int]:

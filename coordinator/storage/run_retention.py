@@ -1,11 +1,13 @@
-"""Which runs are kept and which are deleted, and the space that they take."""
+"""Whether runs can be kept, which are kept and which deleted, and the space that they take."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
-from osbench.common.errors import UsageError
+from osbench.common.errors import ConfigError, UsageError
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -47,3 +49,19 @@ def superfluous(
     if older_than_s is not None:
         found = [one for one in found if now_at - begun_at(one) > older_than_s]
     return found
+
+
+def check_writable(data_dir: str) -> None:
+    """Raise ConfigError where no run can be kept below the data directory, with the reason."""
+    path = Path(data_dir)
+    nearest = next(one for one in (path, *path.parents) if os.path.lexists(one))
+    if not nearest.is_dir():
+        why = f"{nearest} is no directory"
+    elif not os.access(nearest, os.W_OK | os.X_OK):
+        why = f"this user may not write to {nearest}"
+    else:
+        return
+    raise ConfigError(
+        f"[DEFAULT] data_dir: no run can be kept in {path}: {why}. Name another directory in "
+        "osbench.conf, or have its owner changed"
+    )

@@ -23,6 +23,7 @@ from helpers.runs import Cluster, Started, site
 from helpers.web import held, serving, snapshot, worker_progress
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import CriterionState
+from osbench.coordinator.storage.summary_file import write_summary
 from servers import Child, folder, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
@@ -173,7 +174,7 @@ def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Br
         tab.expect_text("#live-state", "running, 3 s, connected")
 
         # by the last news there is a workload that the page has no section for
-        run.write("summary.json", {**summary, "workloads": summary["workloads"] * 2})
+        write_summary(run, {**summary, "workloads": summary["workloads"] * 2})
         holder.kill()
 
         tab.expect_text("#live-state", "the run has ended with exit code 0")

@@ -6,8 +6,8 @@ import click
 
 from osbench.common.errors import DamagedRun, ExportError, OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.export_options import ExportOptions, export_options
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
 from osbench.coordinator.report.exporting import Export, failure_of
 from osbench.coordinator.report.run_facts import FINISHED, RUNNING, RunFacts, read_facts
 from osbench.coordinator.report.stored_run import StoredRun

@@ -10,8 +10,8 @@ import click
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings
-from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.outputs import SUMMED, show_iteration, show_summed
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.run_views.error_view import show_errors
 from osbench.coordinator.cli.run_views.iteration_view import show_one
 from osbench.coordinator.cli.run_views.log_view import show_log

@@ -20,16 +20,16 @@ from osbench.coordinator.cli.base import (
     echo_table,
     with_settings,
 )
-from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.run_views import following
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import control_requests, run_retention
-from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.progress import age_words, done_words, longest_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
+from osbench.coordinator.storage.run_retention import check_writable
 from osbench.coordinator.storage.summary_file import summary_of
 
 COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")

@@ -13,8 +13,8 @@ import click
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
-from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
 from osbench.coordinator.cli.run_views.trace_view import print_trace
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members

@@ -13,7 +13,7 @@ from rich.console import Console
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
 from osbench.coordinator.cli.comparison_options import html_option, json_option, left_out
-from osbench.coordinator.cli.damaged_runs import damaged_option
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option
 from osbench.coordinator.comparison.compared_run import ComparedRun, finished_runs
 from osbench.coordinator.comparison.comparison_json import staircases_json, trends_json
 from osbench.coordinator.comparison.comparison_page import trends_page

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.commands.results import read_summary
-from osbench.coordinator.cli.damaged_runs import damaged_option, found_run
+from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
 from osbench.coordinator.formatting import plain
 
 COLUMNS = ("workload", "criterion", "verdict", "detail")

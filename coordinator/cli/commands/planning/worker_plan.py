@@ -36,7 +36,7 @@ from osbench.coordinator.sizing.worker_sizing import (
     task_needs,
     workload_needs,
 )
-from osbench.coordinator.storage.data_directory import check_writable
+from osbench.coordinator.storage.run_retention import check_writable
 from osbench.coordinator.storage.sizing_file import save_sizing, task_digest
 
 #: Linux' default, where the file cannot be read.

@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from osbench.common.errors import ConfigError
 from osbench.coordinator.cli.commands.runs import control, runs
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.storage.data_directory import check_writable
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_retention import check_writable
 
 DAY_S = 86400
 Invoke = Callable[..., Result]
