@@ -314,7 +314,10 @@ class RunDirectory:
     def _bound(self) -> Binding:
         """What journal and blocks have to be. Raises DamagedRun if they cannot be that."""
         # of a run that goes on, or was killed: what its last note says was on disk
-        noted = (self.read("status.json") or {}).get("on_disk")
+        noted: Any = None
+        # nobody waits for that one to be on disk: a crash of the host may leave half of it
+        with contextlib.suppress(DamagedRun):
+            noted = (self.read("status.json") or {}).get("on_disk")
         sizes = {
             name: size
             for name, size in (noted.items() if isinstance(noted, dict) else ())

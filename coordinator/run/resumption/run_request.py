@@ -48,7 +48,11 @@ def save(plan: RunPlan, directory: RunDirectory) -> None:
 
 
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> RunRequest:
-    """What was asked of a run. Raises UsageError where that is not known, and OsbenchError."""
+    """What was asked of a run.
+
+    Raises UsageError where that is not known, DamagedRun for that of another run, OsbenchError.
+    """
+    directory.files.check(REQUEST)
     content = _file(directory, conf).read()
     if content is None:
         name = directory.path.name

@@ -10,8 +10,9 @@ from osbench.coordinator.formatting import count
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.workload import WorkloadRun
 
-#: Longest time without a result while workers hold iterations and run none, seconds.
-STALL_S = 60.0
+#: Longest time without a result while workers hold iterations and run none, seconds. It is longer
+#: than most virtual users take to begin.
+STALL_S = 120.0
 
 
 class StallWatch:
@@ -27,10 +28,16 @@ class StallWatch:
         """Raise FleetError if there was no progress for `STALL_S`."""
         pool = self._services.pool
         ledgers = [one.results.ledger for one in running]
-        workers = [one for one in pool.workers.values() if one.present and not one.gone]
+        # a paused load, one without users and one that is paced may rest for as long as it likes
+        workers = [
+            one
+            for one in pool.workers.values()
+            if one.present and not one.gone and one.share and not one.pace
+        ]
         held = sum(ledger.outstanding(one.name) for ledger in ledgers for one in workers)
         settled = sum(ledger.settled for ledger in ledgers)
         works = any(one.beat.busy or one.beat.state == "preparing" for one in workers)
+        works = works or any(one.runner.is_paused for one in running)
         if not held or works or settled != self._settled:
             self._settled, self._since_s = settled, pool.watched_s
         if pool.watched_s - self._since_s > STALL_S:

@@ -193,6 +193,36 @@ def test_what_is_wrong_with_a_killed_run_is_told_or_changes_nothing(
                 assert found == rows, how
 
 
+def test_a_status_that_a_crash_has_left_half_written_hinders_nobody(copy: RunDirectory) -> None:
+    for left in (DIGESTS, "summary.json"):
+        (copy.path / left).unlink()
+    (copy.path / "status.json").write_bytes(bytes(300))
+
+    copy.lock()
+    copy.close()
+
+    assert sum(len(rows) for _, rows in copy.rows()) == 25_000
+
+
+def test_a_torn_end_is_cut_and_what_was_on_disk_before_is_not(copy: RunDirectory) -> None:
+    for left in (DIGESTS, "summary.json"):
+        (copy.path / left).unlink()
+    blocks = copy.path / "blocks"
+    whole = blocks.read_bytes()
+
+    blocks.write_bytes(whole + b"torn")
+    copy.lock()
+    copy.close()
+    assert blocks.read_bytes() == whole
+
+    damaged = whole[:-1] + bytes([whole[-1] ^ 1])
+    blocks.write_bytes(damaged)
+    with pytest.raises(DamagedRun, match="blocks is damaged at byte"):
+        copy.lock()
+    assert blocks.read_bytes() == damaged
+    assert not copy.has_coordinator()
+
+
 def test_a_summary_without_its_digests_is_not_believed(copy: RunDirectory) -> None:
     write_summary_again = RunDirectory(copy.path)
     (copy.path / DIGESTS).unlink()

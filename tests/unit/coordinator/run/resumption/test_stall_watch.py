@@ -16,13 +16,18 @@ class Load:
 
     def __init__(self) -> None:
         self.beat = SimpleNamespace(busy=0, state="running")
-        worker = SimpleNamespace(present=True, gone=False, name="w", beat=self.beat)
-        self.pool = SimpleNamespace(workers={"m": worker}, watched_s=0.0)
+        self.worker = SimpleNamespace(
+            present=True, gone=False, name="w", beat=self.beat, share=2, pace=0.0
+        )
+        self.runner = SimpleNamespace(is_paused=False)
+        self.pool = SimpleNamespace(workers={"m": self.worker}, watched_s=0.0)
         self.ledger = SimpleNamespace(settled=5, outstanding=lambda _: self.held)
         self.held = 48
         services: Any = SimpleNamespace(pool=self.pool)
         self.watch = StallWatch(services)
-        self.running: Any = [SimpleNamespace(results=SimpleNamespace(ledger=self.ledger))]
+        self.running: Any = [
+            SimpleNamespace(results=SimpleNamespace(ledger=self.ledger), runner=self.runner)
+        ]
 
     def after(self, seconds: float) -> None:
         self.pool.watched_s += seconds
@@ -40,7 +45,14 @@ def test_a_load_of_which_nothing_comes_is_ended() -> None:
 
 @pytest.mark.parametrize(
     ("thing", "changed"),
-    [("ledger", {"settled": 6}), ("beat", {"busy": 1}), ("beat", {"state": "preparing"})],
+    [
+        ("ledger", {"settled": 6}),
+        ("beat", {"busy": 1}),
+        ("beat", {"state": "preparing"}),
+        ("runner", {"is_paused": True}),
+        ("worker", {"share": 0}),
+        ("worker", {"pace": 0.01}),
+    ],
 )
 def test_a_load_that_goes_on_is_not(thing: str, changed: dict[str, Any]) -> None:
     load = Load()
