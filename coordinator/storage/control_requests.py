@@ -32,6 +32,8 @@ ANSWERED_S = 60.0
 #: Between two looks at the answer, and of a coordinator at requests to end the run, seconds.
 LOOK_S = 0.05
 WATCH_S = 0.2
+#: A coordinator that has just taken a request to end its run answers at once, seconds.
+_TAKEN_S = 1.0
 #: Longest wait for the end of the thread that looks, seconds.
 _JOIN_S = 5.0
 #: Largest request or answer, bytes.
@@ -46,7 +48,7 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     where the request cannot be written.
     """
     name = directory.path.name
-    answer = _asked(directory, LOAD, request, SEEN_S)
+    answer = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
     if answer is None:
         raise UsageError(f"run {name} has no load now that could be changed")
     return answer
@@ -58,18 +60,24 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
     Returns its answer. Raises UsageError if no coordinator holds the run, OsbenchError if it does
     not take the request within `timeout_s` seconds; then the request is withdrawn.
     """
-    answer = _asked(directory, ABORT, {"now": now}, timeout_s)
+    answer = _asked(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
     if answer is None:
-        raise OsbenchError(
+        error = OsbenchError(
             f"the coordinator of run {directory.path.name} has not taken the request within "
             f"{timeout_s:g} s: it may be stopped, or run on a host that sees new files late; try "
             "again with a longer --timeout, or press Ctrl-C where it runs"
         )
+        error.exit_code = 3
+        raise error
     return answer
 
 
 def _asked(
-    directory: RunDirectory, kind: str, request: Mapping[str, Any], seen_s: float
+    directory: RunDirectory,
+    kind: str,
+    request: Mapping[str, Any],
+    seen_s: float,
+    answered_s: float,
 ) -> str | None:
     """Ask and wait for the answer; None if the coordinator has not taken the request."""
     if not directory.has_coordinator():
@@ -84,13 +92,15 @@ def _asked(
     except OSError as error:
         raise OsbenchError(f"cannot write {asked}: {error.strerror}") from None
     try:
-        return _answer(directory, asked, answered, seen_s)
+        return _answer(directory, asked, answered, seen_s, answered_s)
     finally:
         for left in (asked, answered):
             left.unlink(missing_ok=True)
 
 
-def _answer(directory: RunDirectory, asked: Path, answered: Path, seen_s: float) -> str | None:
+def _answer(
+    directory: RunDirectory, asked: Path, answered: Path, seen_s: float, answered_s: float
+) -> str | None:
     name = directory.path.name
     begun = time.monotonic()
     taken = False
@@ -111,7 +121,7 @@ def _answer(directory: RunDirectory, asked: Path, answered: Path, seen_s: float)
                 taken = True
             else:
                 return None
-        if waited_s > max(ANSWERED_S, seen_s):
+        if waited_s > answered_s:
             raise UsageError(f"run {name} does not answer; its report will tell what became of it")
         time.sleep(LOOK_S)
 

@@ -14,7 +14,6 @@ from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import (
     CommandSettings,
-    DurationType,
     FiniteRange,
     console,
     echo_table,
@@ -23,6 +22,7 @@ from osbench.coordinator.cli.base import (
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.run_views import following
 from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
+from osbench.coordinator.cli.time_limit import timeout_option
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import control_requests, run_retention
@@ -219,16 +219,9 @@ def wait(settings: CommandSettings, run: str) -> None:
 @click.command()
 @click.argument("run", default="last")
 @click.option("--now", is_flag=True, help="Do not wait for running iterations.")
-@click.option(
-    "--timeout",
-    type=DurationType(),
-    default=control_requests.SEEN_S,
-    show_default=True,
-    metavar="DURATION",
-    help="How long the coordinator may take to say that it ends the run.",
-)
+@timeout_option(control_requests.SEEN_S)
 @with_settings
-def abort(settings: CommandSettings, run: str, now: bool, timeout: float) -> None:
+def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> None:
     """End a run as Ctrl-C would.
 
     Its coordinator must be on this machine, or share the data directory and its locks: it is asked
@@ -241,7 +234,7 @@ def abort(settings: CommandSettings, run: str, now: bool, timeout: float) -> Non
       osbench-coord abort 20260401 --now
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    click.echo(control_requests.abort(directory, now=now, timeout_s=timeout), err=True)
+    click.echo(control_requests.abort(directory, now=now, timeout_s=timeout_s), err=True)
 
 
 @click.command()
