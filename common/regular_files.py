@@ -18,6 +18,15 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a regular file as it is now. Raises OSError, also where it is something else.
+
+    A file system of another host may keep sizes for a while, and asks again when a file is opened.
+    """
+    with open_regular(path) as file:
+        return os.fstat(file.fileno()).st_size
+
+
 def read_regular(path: Path, limit: int) -> bytes:
     """The content of a regular file. Raises OSError, also where it is larger than `limit` bytes."""
     with open_regular(path) as file:

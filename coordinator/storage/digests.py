@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from osbench.common.errors import DamagedRun, StorageError
-from osbench.common.regular_files import open_regular, read_regular
+from osbench.common.regular_files import open_regular, read_regular, size_of
 from osbench.coordinator.storage.frames import reason_of
 from osbench.coordinator.storage.replay import block_bundles
 
@@ -207,7 +207,7 @@ def _wrong_sizes(path: Path, listed: Mapping[str, Any]) -> Iterator[str]:
 def _wrong_size(path: Path, listed: Mapping[str, Any], name: str) -> str:
     expected = listed["files"].get(name)
     try:
-        size = (path / name).stat().st_size
+        size = size_of(path / name)
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         reason = "is missing" if missing else f"cannot be read: {reason_of(error)}"

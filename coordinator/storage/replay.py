@@ -11,6 +11,7 @@ from typing import Any
 from osbench.common.decompression import decompressed
 from osbench.common.errors import DamagedRun
 from osbench.common.protocol.unpacking import unpack, unpack_all
+from osbench.common.regular_files import size_of
 from osbench.coordinator.storage.frames import placed_frames
 
 Body = dict[str, Any]
@@ -114,7 +115,7 @@ def bound_by(journal: Path, blocks: Path, noted: Binding) -> Binding:
 
 
 def _check_size(path: Path, least: int) -> None:
-    size = path.stat().st_size if path.exists() else 0
+    size = size_of(path) if path.exists() else 0
     if size < least:
         raise DamagedRun(f"{path} is damaged: it has {size:,} of at least {least:,} bytes")
 
