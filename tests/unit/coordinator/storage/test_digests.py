@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from helpers.kept_runs import DAMAGES, FILES, damage, kept_run
 from osbench.common.errors import DamagedRun
 from osbench.coordinator.report.iterations import iterations
+from osbench.coordinator.run.resumption import run_request
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.digests import COVERED, DIGESTS
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -191,6 +193,15 @@ def test_what_is_wrong_with_a_killed_run_is_told_or_changes_nothing(
                 assert name in str(error)
             else:
                 assert found == rows, how
+
+
+def test_what_another_run_was_asked_for_is_not_run_again(
+    copy: RunDirectory, other: RunDirectory
+) -> None:
+    damage(copy.path / "request", "swapped", random.Random(1), other.path / "request")
+
+    with pytest.raises(DamagedRun, match=r"request has 12 of 6 bytes"):
+        run_request.load(copy, cfg.ConfigOpts())
 
 
 def test_a_status_that_a_crash_has_left_half_written_hinders_nobody(copy: RunDirectory) -> None:
