@@ -27,6 +27,8 @@ def pair() -> Iterator[Arena]:
         if made.returncode:
             pytest.skip(f"no file system can be mounted here: {made.stderr}")
         try:
+            # else they wait a minute for another coordinator
+            found.configured(worker={"coordinator_lost_s": 10})
             found.start_hosts(2)
             yield found
         finally:
