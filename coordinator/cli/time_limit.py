@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 #: Default of the option, seconds.
 TIMEOUT_S = 60.0
+#: Between two errors of a command whose time is over, seconds.
+AGAIN_S = 1.0
 
 
 class TimeOver(OsbenchError):
@@ -66,7 +68,8 @@ def ended_after(timeout_s: float) -> Iterator[None]:
         raise TimeOver(f"not done within {timeout_s:g} s (--timeout){_waited_in(frame)}")
 
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    # a command that goes on with its next question has its time over there, too
+    signal.setitimer(signal.ITIMER_REAL, timeout_s, AGAIN_S)
     try:
         yield
     finally:

@@ -15,6 +15,19 @@ def test_what_waits_for_ever_ends_with_an_error_that_names_the_option() -> None:
         threading.Event().wait()
 
 
+def test_the_next_question_has_no_time_either() -> None:
+    said: list[str] = []
+
+    with pytest.raises(TimeOver), ended_after(0.05):
+        try:
+            threading.Event().wait()
+        except TimeOver as error:
+            said.append(str(error))
+        threading.Event().wait()
+
+    assert len(said) == 1
+
+
 def test_what_is_done_in_time_is_not_disturbed_later() -> None:
     before = signal.getsignal(signal.SIGALRM)
 
