@@ -14,6 +14,7 @@ from oslo_config import cfg
 from osbench.common.config import options
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
+from osbench.common.network.answer_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.protocol.messages import Specification
@@ -118,6 +119,7 @@ class Preparation:
             "scenario": specification.scenario,
             "args": specification.args,
             "timeout_s": specification.timeout_s,
+            BOUND_KEY: worker_bound(self._conf),
         }
         if specification.deployment:
             deployment = Deployment.from_dict(specification.deployment)
@@ -134,7 +136,7 @@ class Preparation:
         from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415
 
         if self._short_way is None:
-            self._short_way = ShortWay()
+            self._short_way = ShortWay(worker_bound(self._conf))
             ClientSessions(self._short_way).install()
         context[SHORT_WAY] = self._short_way
 
