@@ -20,6 +20,7 @@ from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.iteration_arguments import expander
+from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
@@ -175,11 +176,16 @@ class Preparation:
 
 def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
     """Call the warm-up of a scenario. Raises PluginError, which names the place in its file."""
+    forks = process_forks()
+    generation = forks.generation
     try:
         plugin.cls.warm_up(context)
+        forks.end_if_child(generation)
     except OsbenchError:
+        forks.end_if_child(generation)
         raise
     except BaseException as error:
+        forks.end_if_child(generation, error)
         LOG.warning("warm_up of scenario %s failed", plugin.name, exc_info=True)
         file = str(sys.modules[plugin.cls.__module__].__file__)
         raise PluginError(
