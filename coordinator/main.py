@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from osbench.common.standard_streams import secure_standard_streams
+from osbench.common.config.standard_streams import secure_standard_streams
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from osbench import __version__
 from osbench.common.config import logs
 from osbench.common.config.certificates import shown
 from osbench.common.config.config import load
+from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.escaping import escaped
-from osbench.common.standard_streams import secure_standard_streams
 from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife

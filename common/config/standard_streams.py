@@ -23,7 +23,7 @@ class _Output(io.FileIO):
             raise OutputError(f"cannot write to standard output: {error.strerror}") from None
 
 
-class _Errors(io.FileIO):
+class _Dropping(io.FileIO):
     """Standard error: what cannot be written is dropped, and the command goes on."""
 
     def write(self, data: Any, /) -> int:
@@ -48,7 +48,7 @@ def secure_standard_streams() -> None:
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - a descriptor
     sys.stdout = _stream(_Output(1, "w", closefd=False), sys.stdout)
-    sys.stderr = _stream(_Errors(2, "w", closefd=False), sys.stderr, each_line=True)
+    sys.stderr = _stream(_Dropping(2, "w", closefd=False), sys.stderr, each_line=True)
 
 
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
