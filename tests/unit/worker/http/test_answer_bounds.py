@@ -20,12 +20,13 @@ from osbench.common.network.bounded_adapter import LINES_BYTES, bounded_session
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.on_loop.loop_client import LoopClient
+from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
 from osbench.worker.http.user.request_base import Base
 from osbench.worker.http.wire import cookies, http_answer
 from osbench.worker.http.wire.chunks import ChunkDecoder
 from osbench.worker.http.wire.content_codings import SLICE, UnkeptBody, decoding
-from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
+from osbench.worker.http.wire.wire_errors import BadAnswer, CannotSecure, TooLongAnswer
 
 MIB = 1 << 20
 BOUND = AnswerBound(MIB, "[worker] answer_limit_mib")
@@ -332,3 +333,11 @@ def test_the_newest_cookies_are_kept(server, user, monkeypatch, client, limit):
     names = [one.name for one in user.cookies]
     assert 20 <= len(names) <= 40
     assert names == [f"c{number:03d}" for number in range(400 - len(names), 400)]
+
+
+@pytest.mark.parametrize(
+    "trust", [Trust("/dev/zero", None), Trust(None, "/dev/zero"), Trust(None, ("/dev/zero", "x"))]
+)
+def test_files_of_tls_have_an_end(trust):
+    with pytest.raises(CannotSecure, match="/dev/zero: no regular file"):
+        TlsContexts().context(trust)
