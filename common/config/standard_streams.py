@@ -47,8 +47,11 @@ def secure_standard_streams() -> None:
             os.open(os.devnull, flags)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - a descriptor
-    sys.stdout = _stream(_Output(1, "w", closefd=False), sys.stdout)
-    sys.stderr = _stream(_Dropping(2, "w", closefd=False), sys.stderr, each_line=True)
+    # not those that somebody else has put in their place
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _stream(_Output(1, "w", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _stream(_Dropping(2, "w", closefd=False), sys.stderr, each_line=True)
 
 
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:

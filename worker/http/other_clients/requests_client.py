@@ -174,12 +174,14 @@ def _read(
     body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)
     announced, size = announced_bytes(response), 0
     if keep_body and announced > bound.most_bytes:
+        response.close()
         raise TooLongAnswer(bound.message(announced))
     try:
         while piece := response.raw.read(CHUNK_BYTES, decode_content=False):
             body.append(piece)
             size += len(piece)
             if keep_body and size > bound.most_bytes:
+                response.close()
                 raise TooLongAnswer(bound.message())
     except urllib3.exceptions.ReadTimeoutError as error:
         raise requests.Timeout(error) from error
