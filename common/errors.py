@@ -50,6 +50,12 @@ class ExportError(OsbenchError):
     """Results cannot be written, or a server does not take them."""
 
 
+class OutputError(OsbenchError):
+    """What a command has to print cannot be written."""
+
+    exit_code = 5
+
+
 class ContextError(OsbenchError):
     """A context cannot be set up or undone, or what it made cannot be stored."""
 

@@ -12,8 +12,11 @@ from typing import BinaryIO
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file to read it. Raises OSError, also where it is something else."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
         os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise OSError(errno.EINVAL, "no regular file", str(path))
     return os.fdopen(descriptor, "rb")
 

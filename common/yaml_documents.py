@@ -23,10 +23,14 @@ class _BoundedLoader(yaml.SafeLoader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._levels = 0
+        self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """The next node. Raises YamlBoundError."""
         self._levels += 1
+        self._nodes += 1
+        if self._nodes > NODES:
+            raise YamlBoundError(f"has more than {NODES:,} values")
         if self._levels > LEVELS + 1:
             raise YamlBoundError(f"is nested deeper than {LEVELS} levels")
         node: yaml.Node | None = super().compose_node(parent, index)

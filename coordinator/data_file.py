@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import io
 from array import array
@@ -14,6 +15,7 @@ from typing import Any
 from cryptography.fernet import Fernet
 
 from osbench.common.intervals import Intervals
+from osbench.common.named_files import read_named
 from osbench.common.plugin.runner import Step, Totals
 from osbench.common.protocol import data_rows
 
@@ -100,11 +102,10 @@ class DataFile:
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
     """The file, or what is wrong with it; `key` encrypts its rows, a new one where it is None."""
     try:
-        if path.stat().st_size > LARGEST:
-            return None, [f"{path} is larger than {LARGEST // 2**20} MiB"]
-        content = path.read_bytes()
+        content = read_named(path, LARGEST)
     except OSError as error:
-        return None, [f"{path} cannot be read: {error.strerror}"]
+        reason = "" if error.errno == errno.EFBIG else "cannot be read: "
+        return None, [f"{path} {reason}{error.strerror}"]
     scan = _Scan(content.removeprefix(b"\xef\xbb\xbf"))
     problems = [f"{path}, {problem}" for problem in scan.problems]
     if problems:

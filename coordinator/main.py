@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 
+from osbench.common.config.standard_streams import secure_standard_streams
+
 
 def main() -> None:
     """Import the commands and run one."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    secure_standard_streams()
     from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
 
     signal.signal(signal.SIGINT, signal.default_int_handler)

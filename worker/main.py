@@ -17,6 +17,7 @@ from osbench import __version__
 from osbench.common.config import logs
 from osbench.common.config.certificates import shown
 from osbench.common.config.config import load
+from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.escaping import escaped
 from osbench.worker.process.health_check import complaints, recorded_processes, states
@@ -97,6 +98,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     Workers find their coordinator through the Redis of osbench.conf ([messaging] redis_url)
     and accept only messages signed with its key file ([security] key_file).
     """
+    secure_standard_streams()
     try:
         conf = load(config_file)
         given = {"processes": processes, "virtual_users": virtual_users, "label": label}

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from oslo_config import cfg
 
 from osbench.common.masking import mask_url
+from osbench.common.regular_files import open_regular
 
 #: Options of [messaging], and the parameters that they become.
 PARAMETERS = {
@@ -35,8 +36,8 @@ def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
         yield "[messaging] tls_key_file: needs tls_certificate_file, to which the key belongs"
     for name, path in files.items():
         try:
-            with Path(path).open("rb"):
-                pass
+            # OpenSSL reads it, without a bound
+            open_regular(Path(path)).close()
         except OSError as error:
             yield f"[messaging] {name} = {path!r}: {error.strerror}"
     addresses = {name: messaging[name] for name in ("redis_url", "broker_url") if messaging[name]}

@@ -17,6 +17,10 @@ from osbench.common.config import certificates
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import ConfigError
 from osbench.common.masking import MASK, mask_url
+from osbench.common.regular_files import read_regular
+
+#: Largest configuration file, bytes.
+FILE_BYTES = 1 << 20
 
 _Sections = dict[str, dict[str, list[str]]]
 
@@ -66,6 +70,9 @@ def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
     for path in paths:
         sections: _Sections = {}
         try:
+            # oslo.config reads it twice
+            if path != os.devnull:
+                read_regular(Path(path), FILE_BYTES)
             cfg.ConfigParser(path, sections).parse()
         except iniparser.ParseError as error:  # its text holds the line: perhaps a password
             problems.append(f"{path}: line {error.lineno}: {error.msg}")

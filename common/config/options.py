@@ -16,6 +16,9 @@ AUTO = "auto"
 #: What sends the requests of clients of OpenStack.
 FAST, REQUESTS = "fast", "requests"
 
+#: Largest answer of a service that is kept, MiB, if no setting says otherwise.
+ANSWER_LIMIT_MIB = 64
+
 
 class _Number(types.Float):
     """A finite number; `float` also accepts "nan" and "inf", which no limit would reject."""
@@ -291,6 +294,14 @@ _WORKER = [
         help="What sends the requests of keystoneauth1, and so of all OpenStack scenarios and of "
         "Rally's plug-ins: osbench's own HTTP client, with requests for what it does not take; or "
         "requests for everything.",
+    ),
+    _whole(
+        "answer_limit_mib",
+        ANSWER_LIMIT_MIB,
+        "MiB that an answer to a request of an iteration may have, as it is sent and decoded; the "
+        "iteration fails with a larger one. A body that is not kept, as with `stream: true`, has "
+        "no such limit.",
+        low=1,
     ),
     _whole(
         "trace_expiry_s", 86400, "Seconds after which the spans of a trace expire in Redis.", low=1

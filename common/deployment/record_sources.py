@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from osbench.common.errors import DeploymentError
+from osbench.common.named_files import read_text
 from osbench.common.yaml_documents import load_yaml
 
 _YES = {"1", "true", "yes", "on"}
@@ -22,7 +23,7 @@ def read_spec(path: Path) -> Any:
     Raises DeploymentError with the position of the first error, without the text there.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise DeploymentError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

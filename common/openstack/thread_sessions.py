@@ -15,12 +15,11 @@ from keystoneauth1.session import Session, TCPKeepAliveAdapter
 
 import osbench
 from osbench.common.deployment.record import Credential
+from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.bounded_adapter import BoundedAdapter
 
 #: Hosts to which a thread keeps a connection; the least recently used one is replaced.
 HOSTS_KEPT = 16
-#: Largest response of a service that is read as a whole, bytes, and what is read at once.
-ANSWER_BYTES = 64 << 20
-CHUNK_BYTES = 1 << 16
 
 
 def plain_transport() -> requests.Session:
@@ -30,52 +29,15 @@ def plain_transport() -> requests.Session:
     return transport
 
 
-class BoundedAdapter(TCPKeepAliveAdapter):
-    """Keeps one connection to each of up to `HOSTS_KEPT` hosts, and bounds responses."""
-
-    #: Largest response that is read as a whole, bytes, unpacked.
-    answer_bytes = ANSWER_BYTES
-
-    def __init__(self) -> None:
-        super().__init__(pool_connections=HOSTS_KEPT, pool_maxsize=1)
-
-    def send(  # type: ignore[override] # all else as in requests
-        self, request: requests.PreparedRequest, stream: bool = False, **options: Any
-    ) -> requests.Response:
-        """Send a request, as in requests.
-
-        Raises requests.RequestException where the response is too large.
-        """
-        response: requests.Response = super().send(request, stream=stream, **options)
-        if not stream:
-            read_bounded(response, self.answer_bytes)
-        return response
+class KeepAliveAdapter(BoundedAdapter, TCPKeepAliveAdapter):
+    """The adapter of keystoneauth1 with bounded answers."""
 
 
-def keep_connections(transport: requests.Session) -> None:
-    """Make a thread's transport keep connections, and read responses within `ANSWER_BYTES`."""
+def keep_connections(transport: requests.Session, bound: AnswerBound = USUAL) -> None:
+    """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts."""
     for scheme in ("http://", "https://"):
-        transport.mount(scheme, BoundedAdapter())
-
-
-def read_bounded(response: requests.Response, most_bytes: int) -> None:
-    """Read a response: what a service sends is not to fill the memory.
-
-    Raises requests.RequestException where it is larger than `most_bytes`, unpacked.
-    """
-    parts, size = [], 0
-    for part in response.iter_content(CHUNK_BYTES):
-        parts.append(part)
-        size += len(part)
-        if size > most_bytes:
-            response.close()
-            raise requests.RequestException(too_large(most_bytes), response=response)
-    response._content = b"".join(parts)
-
-
-def too_large(most_bytes: int) -> str:
-    """What is said of a response with more bytes than that."""
-    return f"a response of more than {most_bytes:,} bytes"
+        adapter = KeepAliveAdapter(bound, pool_connections=HOSTS_KEPT, pool_maxsize=1)
+        transport.mount(scheme, adapter)
 
 
 class ThreadSessions:

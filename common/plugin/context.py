@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
+from osbench.common.named_files import read_text
 
 
 def no_progress(what: str, done: int, planned: int) -> None:
@@ -110,7 +111,7 @@ def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, str]:
         if not isinstance(path, str):
             continue
         try:
-            found[name] = Path(path).expanduser().read_text("utf-8")
+            found[name] = read_text(Path(path).expanduser())
         except OSError as error:
             raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
         except UnicodeDecodeError:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from osbench.common.errors import PluginError
+from osbench.common.named_files import read_named
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import own_classes
@@ -139,7 +140,7 @@ def _load_file(file: Path, found: OwnPath) -> None:
         return
     module = importlib.util.module_from_spec(spec)
     try:
-        bad = execute(file.read_bytes(), str(file), module.__dict__)
+        bad = execute(read_named(file), str(file), module.__dict__)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises
         found.faults.append(f"{place(error, str(file))}: {reason(error)}")
         return

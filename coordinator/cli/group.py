@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import click
 
-from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
+from osbench.common.errors import INTERRUPTED, OsbenchError, OutputError, UsageError
 from osbench.common.escaping import escaped
 
 #: Where a context of click keeps the files of `--config-file`.
@@ -53,6 +53,11 @@ class Group(click.Group):
         extra["standalone_mode"] = False
         try:
             code = super().main(given, *rest, **extra)
+            # what was written last may still be in the buffer
+            _flush()
+        except OutputError as error:
+            let_go(sys.stdout)
+            code = _print_error(as_json, error, f"Error: {error}")
         except OsbenchError as error:
             code = _print_error(as_json, error, f"Error: {error}")
         except click.ClickException as error:
@@ -68,6 +73,14 @@ class Group(click.Group):
             interrupted.exit_code = INTERRUPTED
             code = _print_error(as_json, interrupted, "interrupted")
         sys.exit(code if isinstance(code, int) else 0)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the arguments; help that nobody reads to its end is no failure, as in `invoke`."""
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError:
+            let_go(sys.stdout)
+            sys.exit(0)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. That whoever reads has enough, as `head`, is no failure."""
@@ -98,15 +111,31 @@ def let_go(file: IO[str]) -> None:
     os.close(nowhere)
 
 
+def _flush() -> None:
+    """Write what is left of stdout, unless nobody reads it. Raises OutputError."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        let_go(sys.stdout)
+
+
 def _print_error(as_json: bool, error: OsbenchError, text: str) -> int:
-    if as_json:
+    if as_json and not isinstance(error, OutputError):
         # it imports all that reports are made of, which `--help` does without
         from osbench.coordinator.report.summary_json import to_error_json  # noqa: PLC0415 - see above
 
-        click.echo(json.dumps(to_error_json(error)))
+        _print_json(to_error_json(error))
     elif text:
         click.echo(escaped(text, breaks=True), err=True)
     return error.exit_code
+
+
+def _print_json(value: Any) -> None:
+    try:
+        click.echo(json.dumps(value))
+    except (BrokenPipeError, OutputError):
+        # the exit code says it
+        let_go(sys.stdout)
 
 
 def _show_usage(error: click.ClickException) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from osbench.plugin.cloud import Cloud, PerProjectContext, load_yaml
+from osbench.plugin.cloud import Cloud, PerProjectContext, load_yaml, read_text
 from osbench.plugin.errors import ContextError
 
 
@@ -70,7 +70,7 @@ class Workbooks(PerProjectContext):
 
 def _definition(path: str) -> dict[str, Any]:
     try:
-        found = load_yaml(Path(path).expanduser().read_text("utf-8"))
+        found = load_yaml(read_text(Path(path).expanduser()))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
         raise ContextError(f"the definition {path} cannot be read: {said}") from None

@@ -14,6 +14,7 @@ import requests
 
 from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import StoreError
+from osbench.common.network.bounded_adapter import bounded_session
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.login import login
 from osbench.common.openstack.thread_sessions import ThreadSessions
@@ -121,9 +122,12 @@ def _service(name: str, address: str, key: str | None, store: Any, timeout_s: fl
     subject = f"services.{name}"
     base_id, headers = signed(key) if key else ("", {})
     try:
-        with requests.get(
-            address, headers=headers, timeout=timeout_s, allow_redirects=False, stream=True
-        ) as answer:
+        with (
+            bounded_session() as client,
+            client.get(
+                address, headers=headers, timeout=timeout_s, allow_redirects=False, stream=True
+            ) as answer,
+        ):
             said = f"responds with {answer.status_code}"
     except requests.RequestException as error:
         return Finding(subject=subject, ok=False, detail=f"does not respond: {_cause(error)}")

@@ -18,7 +18,10 @@ from osbench.common.private_files import (
     read_private,
     write_private,
 )
+from osbench.common.regular_files import read_regular
 
+#: Largest file with the name of a record, bytes.
+_NAME_BYTES = 4096
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SALT_SIZE = 16
 
@@ -85,7 +88,7 @@ class Deployments:
     def used(self) -> str | None:
         """The name of the record in use."""
         try:
-            name = self._in_use.read_text(encoding="utf-8").strip()
+            name = read_regular(self._in_use, _NAME_BYTES).decode().strip()
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 from cryptography import x509
 from oslo_config import cfg
 
+from osbench.common.named_files import PEM_BYTES, read_named
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 
 #: A certificate that ends sooner is to be renewed, days.
@@ -37,7 +37,7 @@ def look_at_certificates(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
 
 def _looked_at(option: str, path: str, what: str, remedy: str) -> Iterator[Diagnosis]:
     try:
-        certificates = x509.load_pem_x509_certificates(Path(path).read_bytes())
+        certificates = x509.load_pem_x509_certificates(read_named(path, PEM_BYTES))
     except (OSError, ValueError) as error:
         yield Diagnosis(
             about="TLS",

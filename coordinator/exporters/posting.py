@@ -11,6 +11,7 @@ import requests
 from osbench.plugin.durations import DURATION
 from osbench.plugin.errors import ExportError
 from osbench.plugin.formatting import mask_url, plain
+from osbench.plugin.sessions import bounded_session
 
 #: Seconds until a connection or a reply is given up.
 TIMEOUT_S = 30.0
@@ -34,7 +35,7 @@ class Poster:
     """Sends to one server. Credentials are those of the URL, else of ~/.netrc."""
 
     def __init__(self, headers: Mapping[str, str], pause_s: float = PAUSE_S) -> None:
-        self._session = requests.Session()
+        self._session = bounded_session()
         self._session.headers.update(headers)
         self._pause_s = pause_s
 

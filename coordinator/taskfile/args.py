@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, UsageError
+from osbench.common.named_files import read_text
 from osbench.common.plugin.signature import near
 from osbench.coordinator.taskfile import document
 
@@ -74,7 +75,7 @@ def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> TaskArgum
 def _from_file(path: str) -> dict[str, Any]:
     origin = f"--task-args-file {path}"
     try:
-        text = Path(path).expanduser().read_text("utf-8")
+        text = read_text(Path(path).expanduser())
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text in UTF-8"
         raise UsageError(f"{origin}: {reason}") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
 from osbench.common.masking import mask_url
+from osbench.common.named_files import read_stdin, read_text
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
@@ -108,8 +108,8 @@ class TaskTemplate:
 def _text(source: str) -> str:
     try:
         if source == "-":
-            return sys.stdin.read()
-        return Path(source).expanduser().read_text("utf-8")
+            return read_stdin()
+        return read_text(Path(source).expanduser())
     except OSError as error:
         raise TaskError(source, [Problem("", f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.loaders import split_template_path
 from jinja2.sandbox import SandboxedEnvironment
 
 from osbench.common.errors import Problem
+from osbench.common.named_files import read_text
+from osbench.coordinator.taskfile.template_bounds import TemplateBoundError, bounded, joined
 
 #: Longest product of a text or a list, and bits of the largest power.
 _LENGTH = 1_000_000
@@ -33,11 +37,14 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
     """
     environment = _environment(folder)
     try:
-        tree = environment.parse(text)
-        missing = sorted(_missing(environment, tree, set(args), set()))
-        if missing:
-            return "", [Problem("", _please_give(missing))]
-        return environment.from_string(text).render(**args), []
+        with bounded():
+            tree = environment.parse(text)
+            missing = sorted(_missing(environment, tree, set(args), set()))
+            if missing:
+                return "", [Problem("", _please_give(missing))]
+            return joined(environment.from_string(text).generate(**args)), []
+    except TemplateBoundError as error:
+        return "", [Problem("", f"template: {error}")]
     except jinja2.TemplateSyntaxError as error:
         return "", [Problem(_line(error.name, error.lineno), f"template: {error.message}")]
     except jinja2.TemplateNotFound as error:
@@ -62,7 +69,7 @@ def names(text: str, folder: str) -> frozenset[str] | None:
     while waiting:
         try:
             tree = environment.parse(waiting.pop())
-        except jinja2.TemplateSyntaxError:
+        except (jinja2.TemplateSyntaxError, RecursionError):
             return None
         found |= _arguments(environment, tree)
         parts: list[Any] = [part.template for part in tree.find_all(_PARTS)]  # type: ignore[attr-defined]
@@ -78,6 +85,26 @@ class _NotSetError(Exception):
     """A variable of the environment is not set."""
 
 
+class _FolderLoader(jinja2.FileSystemLoader):
+    """Reads files up to a bound: a pipe or a device may lie beside a task."""
+
+    def get_source(
+        self, environment: jinja2.Environment, template: str
+    ) -> tuple[str, str, Callable[[], bool]]:
+        """Text, path, and whether that is still so. Raises jinja2.TemplateError."""
+        for folder in self.searchpath:
+            path = Path(folder, *split_template_path(template))
+            try:
+                return read_text(path), str(path), lambda: True
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                continue
+            except OSError as error:
+                raise jinja2.TemplateError(f"{path} {error.strerror}") from None
+            except UnicodeDecodeError:
+                raise jinja2.TemplateError(f"{path} is not text in UTF-8") from None
+        raise jinja2.TemplateNotFound(template)
+
+
 class _BoundedEnvironment(SandboxedEnvironment):
     """Refuses products and powers that would fill the memory or take for ever."""
 
@@ -89,6 +116,8 @@ class _BoundedEnvironment(SandboxedEnvironment):
         """The value of a product or power. Raises OverflowError for a very large one."""
         if operator == "**" and _bits(left) * abs(right) > _BITS:
             raise OverflowError("a power of more than 4,096 bits")
+        if operator == "*" and _bits(left) + _bits(right) > _BITS:
+            raise OverflowError("a product of more than 4,096 bits")
         if operator == "*":
             for one, times in ((left, right), (right, left)):
                 if isinstance(one, (str, bytes, list, tuple)) and len(one) * times > _LENGTH:
@@ -102,7 +131,7 @@ def _bits(number: Any) -> int:
 
 def _environment(folder: str) -> jinja2.Environment:
     environment = _BoundedEnvironment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=_FolderLoader(folder),
         autoescape=False,  # a task is not HTML
     )
     environment.globals.update(min=min, max=max, ceil=_ceil, round=_round, env=_env)

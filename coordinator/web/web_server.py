@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import uvicorn
 
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.address import Address
+from osbench.coordinator.web.connection_limits import BoundedConnection, Connections
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_app import WebApp
 
@@ -23,7 +25,7 @@ LOG = logging.getLogger(__name__)
 DOCUMENTS_S = 10.0
 CLIENTS_S = 2
 STOP_S = DOCUMENTS_S + CLIENTS_S + 3.0
-#: Connections at once; beyond, it answers 503.
+#: Connections at once that wait or are answered; beyond, it answers 503.
 CONNECTIONS = 300
 
 
@@ -49,7 +51,7 @@ class WebServer:
         config = uvicorn.Config(
             self._app.asgi,
             loop="asyncio",
-            http="h11",
+            http=cast("Any", partial(BoundedConnection, among=Connections())),
             ws="none",
             lifespan="off",
             log_config=None,

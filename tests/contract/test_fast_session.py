@@ -28,7 +28,8 @@ from helpers.recording_server import RecordingServer, recording_server
 from osbench.common.config.config import load
 from osbench.common.config.options import FAST, REQUESTS
 from osbench.common.deployment.record import Deployment
-from osbench.common.openstack.thread_sessions import BoundedAdapter, keep_connections
+from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.openstack.client_sessions import ClientSessions
 from osbench.worker.openstack.fast_session import FastSession
@@ -498,13 +499,14 @@ def test_connections_are_kept_by_each_thread(server, session):
 
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("coded", [True, False])
-def test_a_response_that_is_too_large_is_refused(hostile, monkeypatch, fast, coded):
-    monkeypatch.setattr(BoundedAdapter, "answer_bytes", 1000 if coded else 10)
+def test_a_response_that_is_too_large_is_refused(hostile, fast, coded):
     session = FastSession(ShortWay() if fast else None)
-    keep_connections(session)
+    keep_connections(session, AnswerBound(1000 if coded else 10, "the setting"))
 
     # 1,280 bytes that come as 60, or 13 as they are
-    with pytest.raises(requests.RequestException, match=r"a response of more than 1,?00?0? bytes"):
+    with pytest.raises(
+        requests.RequestException, match=r"more than the 1,?00?0? bytes that the setting allows"
+    ):
         session.get(f"{hostile.url}/{'gzip' if coded else 'chunks'}")
 
 

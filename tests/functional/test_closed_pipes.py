@@ -69,3 +69,83 @@ def test_results_that_nobody_reads_to_the_end_are_no_failure(here: Site) -> None
     os.close(writing)
 
     assert codes == [0, 0, 0]
+
+
+#: What most commands print, by the ways in which they do it.
+PRINTING = [
+    ["--help"],
+    ["--version"],
+    ["results", "--help"],
+    ["results", "last"],
+    ["results", "last", "--json"],
+    ["results", "last", "--csv"],
+    ["runs", "list"],
+    ["status", "last"],
+    ["sla", "last"],
+    ["trends"],
+    ["plugin", "list"],
+    ["validate", "task.json", "--json"],
+    ["completion", "bash"],
+    ["deployment", "list"],
+    ["doctor"],
+    ["init", "new.yaml"],
+    ["config", "show"],
+]
+
+#: How a shell starts a command -> the codes with which it ends.
+STREAMS = {
+    '"$@" >&-': [0],
+    '"$@" | head -c 0; exit "${PIPESTATUS[0]}"': [0],
+    # `init` prints nothing on stdout
+    '"$@" > /dev/full': [5, 0],
+    '"$@" 2>&- >/dev/null': [0],
+    '"$@" 2>/dev/full >/dev/null': [0],
+    '"$@" <&- >&- 2>&-': [0],
+}
+
+
+@pytest.mark.parametrize("how", STREAMS)
+def test_commands_whose_output_cannot_be_written_have_no_traceback(here: Site, how: str) -> None:
+    assert here.run("--scenario", "Dummy.dummy", "--times", "1").code == 0
+    here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"iterations": 1}}})
+
+    found = {}
+    for arguments in PRINTING:
+        done = subprocess.run(
+            ["bash", "-c", how, "bash", "osbench-coord", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=environment(here.home),
+            cwd=here.home,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        found[" ".join(arguments)] = (done.returncode, done.stderr)
+
+    assert not [one for one in found.items() if one[1][0] not in STREAMS[how]]
+    assert not [one for one in found.items() if "Traceback" in one[1][1]]
+    assert not [one for one in found.items() if "Exception ignored" in one[1][1]]
+    if how.endswith("/dev/full"):
+        said = "Error: cannot write to standard output: No space left on device"
+        assert all(said in err for code, err in found.values() if code)
+        assert [name for name, (code, _) in found.items() if not code] == ["init new.yaml"]
+
+
+def test_a_run_whose_report_finds_no_room_is_there(here: Site) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            ["osbench-coord", *RUN[:3], "--times", "1", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(here.home),
+            cwd=here.home,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    assert done.returncode == 5
+    assert "cannot write to standard output" in done.stderr
+    (again,) = here.coord("results", "last", "--json").result["workloads"]
+    assert again["accounting"]["ok"] == 1

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.hostile import damaged
+from osbench.common.network.answer_bound import AnswerBound
 from osbench.worker.http.wire.answer_head import HEAD_LIMIT, LINES_LIMIT
 from osbench.worker.http.wire.answer_parser import INTERIM_LIMIT, AnswerParser
 from osbench.worker.http.wire.content_codings import decoded
@@ -237,7 +238,7 @@ def test_content_codings_are_undone(body):
         "unknown": body,
     }
     for coding, data in cases.items():
-        assert decoded(data, coding, 4000) == body
+        assert decoded(data, coding, AnswerBound(4000)) == body
 
 
 @given(st.data(), st.sampled_from(["gzip", "deflate", "zstd"]))
@@ -246,7 +247,7 @@ def test_damaged_content_is_refused(data, coding):
     makers = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
     hostile = data.draw(damaged(makers[coding](body)))
     try:
-        found = decoded(hostile, coding, 4000)
+        found = decoded(hostile, coding, AnswerBound(4000))
     except BadAnswer:
         return
 
@@ -262,6 +263,6 @@ def test_content_that_grows_beyond_its_limit_is_refused(coding):
         makers = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
         data = makers[coding](body)
 
-    assert decoded(data, coding, len(body)) == body
-    with pytest.raises(BadAnswer, match="more than 9999999 bytes"):
-        decoded(data, coding, len(body) - 1)
+    assert decoded(data, coding, AnswerBound(len(body))) == body
+    with pytest.raises(BadAnswer, match="more than the 9,999,999 bytes"):
+        decoded(data, coding, AnswerBound(len(body) - 1))

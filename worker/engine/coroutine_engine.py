@@ -183,6 +183,7 @@ class CoroutineEngine(Engine):
                 raise
             error, message = told(caught)
         ended = monotonic_ns()
+        self._forks.end_if_child(self._generation, error)
         if self.inflight.pop(key, None) is None:
             # breaks the reference cycle between exception and frame
             error = None
@@ -211,7 +212,7 @@ class CoroutineEngine(Engine):
         for over in list(self._pausing):
             _end_pause(over)
 
-    async def run(self, iteration: int, due: int, user: TaskUser) -> int:
+    async def run(self, iteration: int, due: int, user: TaskUser) -> int:  # noqa: PLR0912 - a part would be a call
         """Run and record one iteration; returns when it ended, or a code of `engine`.
 
         As `ThreadEngine.run`: a common part would be a call more for each iteration.
@@ -249,6 +250,8 @@ class CoroutineEngine(Engine):
                 # the coroutine is closed, and may wait for nothing more
                 raise
             error, message = told(caught)
+        if self._forks.generation != self._generation:
+            self._forks.end_child(error)
         if self.inflight.pop(iteration, None) is None:
             # breaks the reference cycle between exception and frame
             error = None

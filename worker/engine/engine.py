@@ -32,6 +32,7 @@ from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.failures import Place, place_words, printable
 from osbench.worker.engine.lateness import Lateness, Stalls
+from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.pacing import Pacing
 from osbench.worker.engine.users.user_numbers import UserNumbers
 from osbench.worker.engine.will_page import WillPage
@@ -167,6 +168,10 @@ class Engine:
         self._lateness = Lateness(WATCH_NS)
         self._stalls = Stalls()
         self._changed = threading.Condition()
+        self._said: set[str] = set()
+        self._forks = process_forks()
+        #: Another one is that of a child, which a scenario forked.
+        self._generation = self._forks.generation
         self._watch = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         self._watch.start()
 
@@ -267,6 +272,14 @@ class Engine:
             self.living.add(user.number)
         elif kind == ENDED:
             self.living.discard(user.number)
+
+    def note_returned(self) -> None:
+        """Count the children of scenarios that returned into the worker, and were ended."""
+        for what in self._forks.returned():
+            self.body.tell_aside(what)
+            if what not in self._said:
+                self._said.add(what)
+                LOG.error("%s", what)
 
     # how late this process is
 

@@ -159,6 +159,7 @@ class ThreadEngine(Engine):
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
             error, message = told(caught)
         ended = monotonic_ns()
+        self._forks.end_if_child(self._generation, error)
         if self.inflight.pop(key, None) is None:
             # breaks the reference cycle between exception and frame
             error = None
@@ -212,6 +213,8 @@ class ThreadEngine(Engine):
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
             ended = monotonic_ns()
             error, message = told(caught)
+        if self._forks.generation != self._generation:
+            self._forks.end_child(error)
         if self.inflight.pop(iteration, None) is None:
             # breaks the reference cycle between exception and frame
             error = None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.other_clients.curl_client import CurlClient
@@ -27,12 +28,15 @@ LOG = logging.getLogger(__name__)
 class HttpClients:
     """Clients that all virtual users of a process share."""
 
-    def __init__(self, of_run: Sequence[str]) -> None:
-        """`of_run` are header lines of every request, for the first host only, as in `status`."""
-        self._of_loop = LoopClient(of_run)
-        self._of_threads = SocketClient(of_run)
+    def __init__(self, of_run: Sequence[str], bound: AnswerBound = USUAL) -> None:
+        """`of_run` are header lines of every request, for the first host only, as in `status`.
+
+        `bound` is that of answers whose body is kept.
+        """
+        self._of_loop = LoopClient(of_run, bound)
+        self._of_threads = SocketClient(of_run, bound=bound)
         self._curl = CurlClient(of_run)
-        self._requests = RequestsClient(of_run)
+        self._requests = RequestsClient(of_run, bound)
         self._said: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
 from osbench.common.network.environment_proxy import proxy_of, shown_proxy
 from osbench.worker.http.outgoing_request import OPTIONS, OutgoingRequest, snapshot, unable
 from osbench.worker.http.tls_contexts import trust_of
@@ -19,9 +19,9 @@ _TAKEN = OPTIONS | {"cert"}
 
 
 class RequestLimits:
-    """Limits of a request: in seconds, where 0 is none, and the bytes of its answer."""
+    """Limits of a request: in seconds, where 0 is none, and of its answer."""
 
-    __slots__ = ("answer_bytes", "connect_s", "wait_s", "whole_s")
+    __slots__ = ("bound", "connect_s", "wait_s", "whole_s")
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class RequestLimits:
         connect_s: float = 0.0,
         wait_s: float = 0.0,
         whole_s: float = 0.0,
-        answer_bytes: int = sys.maxsize,
+        bound: AnswerBound = UNBOUNDED,
     ) -> None:
         #: Name lookup, connecting and TLS.
         self.connect_s = connect_s
@@ -37,8 +37,8 @@ class RequestLimits:
         self.wait_s = wait_s
         #: All of the request.
         self.whole_s = whole_s
-        #: Of the answer with its head, in its content codings.
-        self.answer_bytes = answer_bytes
+        #: Of an answer that is kept, with its head.
+        self.bound = bound
 
     def less(self, spent_s: float) -> RequestLimits:
         """What a redirect has left of them. Raises ReceiveTimedOut where that is nothing."""
@@ -50,7 +50,7 @@ class RequestLimits:
             connect_s=self.connect_s,
             wait_s=self.wait_s,
             whole_s=self.whole_s - spent_s,
-            answer_bytes=self.answer_bytes,
+            bound=self.bound,
         )
 
 
@@ -60,13 +60,18 @@ class ReadyRequest:
     __slots__ = ("follows", "limits", "options", "repeatable", "request", "trust")
 
     def __init__(
-        self, method: str, url: str, of_run: Sequence[str], options: Mapping[str, Any]
+        self,
+        method: str,
+        url: str,
+        of_run: Sequence[str],
+        options: Mapping[str, Any],
+        bound: AnswerBound,
     ) -> None:
         """Raises ValueError for a URL, a header or JSON data that cannot be sent."""
         self.options = snapshot(options)
         #: What TLS is to check, also where a redirect leads.
         self.trust = trust_of(options)
-        self.limits = _limits(options.get("timeout"))
+        self.limits = _limits(options.get("timeout"), bound)
         #: Whether redirects are followed.
         self.follows = bool(options.get("allow_redirects", True))
         outgoing = OutgoingRequest(method, url, of_run, (), options)
@@ -78,8 +83,9 @@ class ReadyRequest:
 class ReadyRequests:
     """Keeps requests ready, for all threads of a process."""
 
-    def __init__(self, of_run: Sequence[str]) -> None:
+    def __init__(self, of_run: Sequence[str], bound: AnswerBound) -> None:
         """`of_run` are header lines of every request, for the first host only."""
+        self._bound = bound
         self._of_run = of_run
         self._kept: dict[tuple[str, str], ReadyRequest] = {}
 
@@ -92,7 +98,7 @@ class ReadyRequests:
         if ready is None or ready.options != options:
             if beyond(method, url, options):
                 return None
-            ready = ReadyRequest(method, url, self._of_run, options)
+            ready = ReadyRequest(method, url, self._of_run, options, self._bound)
             if ready.repeatable:
                 if len(self._kept) >= READY:
                     self._kept.clear()
@@ -119,8 +125,8 @@ def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
-def _limits(timeout: Any) -> RequestLimits:
+def _limits(timeout: Any, bound: AnswerBound) -> RequestLimits:
     if isinstance(timeout, list | tuple):
         connect_s, wait_s = timeout
-        return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0)
-    return RequestLimits(whole_s=timeout or 0.0)
+        return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
+    return RequestLimits(whole_s=timeout or 0.0, bound=bound)

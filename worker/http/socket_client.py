@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
 
+from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http import addresses
 from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
@@ -41,6 +42,7 @@ class SocketClient:
         opener: SocketOpener | None = None,
         kept: int = KEPT,
         resends: bool = True,
+        bound: AnswerBound = USUAL,
     ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
@@ -48,7 +50,7 @@ class SocketClient:
         connections. Without `resends` no request is sent a second time. The kept connection of one
         that is not sent a second time is looked at before it is used.
         """
-        self._ready = ReadyRequests(of_run)
+        self._ready = ReadyRequests(of_run, bound)
         self._kept = _KeptByThread()
         self._opener = opener or SocketOpener()
         self._most = kept
@@ -104,7 +106,7 @@ class SocketClient:
             recorder.ask(phases)
         try:
             answer = self.exchange(request, own, ready.limits, phases, keep_body=keep_body)
-            answer.look_at_body()
+            _look_at(answer)
             if answer.status in addresses.REDIRECTS and ready.follows:
                 journey = Journey(request, own, ready.trust, cookies)
                 while answer.status in addresses.REDIRECTS and journey.follow(answer):
@@ -118,7 +120,7 @@ class SocketClient:
                     answer = self.exchange(
                         request, journey.own, limits, phases, keep_body=keep_body
                     )
-                    answer.look_at_body()
+                    _look_at(answer)
         except (ConnectionError, TimeoutError) as error:
             place = f"{request.verb} {addresses.shown(request.url)}"
             raise type(error)(f"{place}: {error}") from error
@@ -185,3 +187,9 @@ class SocketClient:
         else:
             connection.close()
         return answer
+
+
+def _look_at(answer: HttpAnswer) -> None:
+    if answer.coded:
+        for _ in answer.look_at_body():
+            pass

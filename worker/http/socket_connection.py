@@ -93,7 +93,7 @@ class SocketConnection:
         Raises BadAnswer, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
         """
         parser = self._parser
-        parser.expect(bodiless=request.bodiless, keep_body=keep_body, limit=limits.answer_bytes)
+        parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)
         if phases.connected_ns or limits.wait_s:
             self._bound(limits, phases.begun_ns)
         elif self._limited_s != limits.whole_s:

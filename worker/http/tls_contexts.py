@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import requests.utils
 
+from osbench.common.named_files import PEM_BYTES
+from osbench.common.regular_files import read_regular
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import CannotSecure
 
@@ -99,6 +101,7 @@ def _context(trust: Trust) -> ssl.SSLContext:
             if Path(trust.bundle).is_dir():
                 context.load_verify_locations(capath=trust.bundle)
             else:
+                _refuse_endless(trust.bundle)
                 context.load_verify_locations(cafile=trust.bundle)
         except OSError as error:
             raise CannotSecure(f"CA bundle {trust.bundle}: {error.strerror}") from error
@@ -106,7 +109,14 @@ def _context(trust: Trust) -> ssl.SSLContext:
     if shown is not None:
         files = (shown,) if isinstance(shown, str) else shown
         try:
+            for file in files:
+                _refuse_endless(file)
             context.load_cert_chain(*files)
         except OSError as error:
             raise CannotSecure(f"client certificate {files[0]}: {error.strerror}") from error
     return context
+
+
+def _refuse_endless(file: str) -> None:
+    """Raise OSError for a pipe, a device, or a very large file: OpenSSL reads to the end."""
+    read_regular(Path(file), PEM_BYTES)

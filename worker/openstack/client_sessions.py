@@ -7,6 +7,7 @@ from typing import Any
 import requests
 from keystoneauth1 import session as keystoneauth_session
 
+from osbench.common.openstack.thread_sessions import KeepAliveAdapter
 from osbench.worker.openstack.fast_session import FastSession
 from osbench.worker.openstack.short_way import ShortWay
 
@@ -34,11 +35,12 @@ class ClientSessions:
     def __call__(
         self, session_obj: requests.Session | None = None, **options: Any
     ) -> requests.Session:
-        """The session given, or a new one with the adapters that keystoneauth1 mounts."""
+        """The session given, or a new one with the adapter of keystoneauth1 and bounded answers."""
         made: requests.Session = self._construct(session_obj, **options)
         if session_obj:
             return made
         fast = FastSession(self._short_way)
-        for prefix, adapter in made.adapters.items():
+        adapter = KeepAliveAdapter(self._short_way.bound, **options)
+        for prefix in made.adapters:
             fast.mount(prefix, adapter)
         return fast

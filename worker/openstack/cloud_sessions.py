@@ -14,6 +14,7 @@ from keystoneauth1 import access, discover, exceptions
 
 from osbench.common.deployment.record import Credential, Deployment, network_location
 from osbench.common.errors import DeploymentError
+from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.error_mapping import AuthenticationFailed, refusal
 from osbench.common.openstack.login import is_v3, login
@@ -54,6 +55,7 @@ class Sessions:
         deployment: Deployment,
         timeout_s: float | None = None,
         short_way: ShortWay | None = None,
+        bound: AnswerBound = USUAL,
     ) -> None:
         """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`.
 
@@ -67,7 +69,9 @@ class Sessions:
         self.hosts: set[str] = set(deployment.hosts)
         #: Returns this thread's session, without credential; only for use by this thread.
         self.session = ThreadSessions(
-            self.credentials[0], timeout_s or TIMEOUT_S, lambda: Transport(self.hosts, short_way)
+            self.credentials[0],
+            timeout_s or TIMEOUT_S,
+            lambda: Transport(self.hosts, short_way, bound),
         )
         self._catalogued = False
 
@@ -156,14 +160,19 @@ class Call:
 class Transport(FastSession):
     """Sends every request of keystoneauth1, including redirects and retries."""
 
-    def __init__(self, hosts: set[str], short_way: ShortWay | None = None) -> None:
+    def __init__(
+        self,
+        hosts: set[str],
+        short_way: ShortWay | None = None,
+        bound: AnswerBound = USUAL,
+    ) -> None:
         super().__init__(short_way)
         #: The current call of this thread's scenario; None outside of one.
         self.call: Call | None = None
         self._hosts = hosts
         # a cookie set by a load balancer or service must not affect the next iteration
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        keep_connections(self)
+        keep_connections(self, bound)
 
     def request(  # type: ignore[override] # keystoneauth1 passes all else by keyword
         self,

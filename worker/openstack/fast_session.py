@@ -12,6 +12,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
 
+from osbench.common.network.answer_bound import AnswerBound
 from osbench.common.openstack.thread_sessions import HOSTS_KEPT
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.outgoing_request import METHODS
@@ -139,12 +140,12 @@ class FastSession(requests.Session):
         if next(iter(self.cookies), None) is not None:
             request.take_cookies(self.cookies)
         wire = SessionRequest(str(request.method), sent, site, fields, body)
-        limits = _limits(options.get("timeout"), site.answer_bytes)
+        limits = _limits(options.get("timeout"), site.bound)
         try:
             phases = ExchangePhases(monotonic_ns())
             answer = self._client.exchange(wire, (), limits, phases, keep_body=True)
         except WIRE_ERRORS as error:
-            raise as_requests(error, request, site.answer_bytes) from error
+            raise as_requests(error, request) from error
         response = AnsweredResponse(request, answer, site)
         if "set-cookie" in response.headers:
             jar: Any = extract_cookies_to_jar
@@ -176,12 +177,10 @@ class FastSession(requests.Session):
 
 
 @lru_cache(64)
-def _limits(timeout: Any, answer_bytes: int) -> RequestLimits:
+def _limits(timeout: Any, bound: AnswerBound) -> RequestLimits:
     """As in requests: a number bounds connecting and each wait, and so do the two of a pair."""
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
-    return RequestLimits(
-        connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, answer_bytes=answer_bytes
-    )
+    return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
 
 
 def _other_option(options: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ import ssl
 from requests import exceptions
 from requests.models import PreparedRequest
 
-from osbench.common.openstack.thread_sessions import too_large
 from osbench.worker.http.wire.wire_errors import (
     BadAnswer,
     CannotConnect,
@@ -23,19 +22,16 @@ from osbench.worker.http.wire.wire_errors import (
 WIRE_ERRORS = (BadAnswer, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd, ReceiveTimedOut)
 
 
-def as_requests(
-    error: Exception, request: PreparedRequest, most_bytes: int
-) -> exceptions.RequestException:
+def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
     """The exception of requests for one of `WIRE_ERRORS`.
 
     In requests a body that ends or stops is another failure than a head that does, a connection
     that ends in the TLS handshake another one than a reset in it, and what TLS says later, such as
     that it wants a certificate, is one of TLS.
     """
-    said: Exception | str = error
     kind: type[exceptions.RequestException] = exceptions.ConnectionError
     if isinstance(error, TooLongAnswer):
-        kind, said = exceptions.RequestException, too_large(most_bytes)
+        kind = exceptions.RequestException
     elif isinstance(error, DifferentLengths):
         kind = exceptions.InvalidHeader
     elif isinstance(error, ConnectTimedOut):
@@ -49,4 +45,4 @@ def as_requests(
         kind = exceptions.SSLError
     elif isinstance(error, BadAnswer | EarlyEnd) and error.in_body:
         kind = exceptions.ChunkedEncodingError
-    return kind(said, request=request)
+    return kind(error, request=request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from functools import cached_property, lru_cache
 from io import BytesIO
@@ -13,7 +12,8 @@ from requests.models import Response
 from requests.utils import get_encoding_from_headers
 from urllib3 import HTTPHeaderDict, HTTPResponse
 
-from osbench.common.openstack.thread_sessions import read_bounded
+from osbench.common.network.answer_bound import UNBOUNDED
+from osbench.common.network.bounded_adapter import read_bounded
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.openstack.session_request import DescribedRequest, Fields, described
@@ -48,8 +48,8 @@ class AnsweredResponse(Response):
             self._content = False  # type: ignore[assignment] # its stub
             self._content_consumed = False
             # requests itself reads what redirects, and passes over what cannot be decoded
-            if answer.status not in REDIRECTS or site.answer_bytes < sys.maxsize:
-                read_bounded(self, site.answer_bytes)
+            if answer.status not in REDIRECTS or site.bound is not UNBOUNDED:
+                read_bounded(self, site.bound)
 
     @cached_property
     def cookies(self) -> RequestsCookieJar:  # type: ignore[override] # it can be set

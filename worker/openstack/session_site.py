@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,8 @@ from requests.utils import (
     select_proxy,
 )
 
-from osbench.common.openstack.thread_sessions import BoundedAdapter
+from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
+from osbench.common.openstack.thread_sessions import KeepAliveAdapter
 from osbench.worker.http.tls_contexts import Trust
 
 #: Seconds for which the environment (proxies, .netrc, CA bundle) is taken as it was.
@@ -32,7 +32,7 @@ _ORDINARY = re.compile(
     r"(/[A-Za-z0-9_~!$&'()*+,;=:@./-]*(?:\?[A-Za-z0-9_~!$&'()*+,;=:@/?.-]+)?)"
 )
 
-_OUR_ADAPTERS = (HTTPAdapter, TCPKeepAliveAdapter, BoundedAdapter)
+_OUR_ADAPTERS = (HTTPAdapter, TCPKeepAliveAdapter, KeepAliveAdapter)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -66,7 +66,7 @@ class SessionSite:
 
     __slots__ = (
         "adapter",
-        "answer_bytes",
+        "bound",
         "host",
         "named",
         "origin",
@@ -91,8 +91,8 @@ class SessionSite:
         self.named = host if self.port == _PORTS[parts.scheme] else f"{host}:{self.port}"
         #: The session's adapter for the host, which sends what our client does not.
         self.adapter = adapter
-        #: Largest response that the adapter takes, bytes.
-        self.answer_bytes: int = getattr(adapter, "answer_bytes", sys.maxsize)
+        #: What the adapter takes of an answer.
+        self.bound: AnswerBound = getattr(adapter, "bound", UNBOUNDED)
 
 
 def found_site(

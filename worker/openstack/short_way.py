@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import Counter
 
+from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.worker.http.socket_opener import SocketOpener
 
 #: Key of a workload's context for its process's ShortWay, if it is to be used.
@@ -17,7 +18,9 @@ LOG = logging.getLogger(__name__)
 class ShortWay:
     """Addresses and TLS sessions, and how many requests went by requests instead."""
 
-    def __init__(self) -> None:
+    def __init__(self, bound: AnswerBound = USUAL) -> None:
+        #: Of the answers to sessions that clients create for themselves.
+        self.bound = bound
         self.opener = SocketOpener()
         self._lock = threading.Lock()
         #: Requests that requests sent, by the reason.

@@ -8,6 +8,7 @@ from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
+from osbench.common.network.answer_bound import BOUND_KEY, USUAL
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud_users import (
     CHOICE,
@@ -35,7 +36,12 @@ class UserSelector:
     def __init__(
         self, context: Mapping[str, Any], deployment: Deployment, timeout_s: float | None
     ) -> None:
-        self.sessions = Sessions(deployment, timeout_s, context.get(SHORT_WAY))
+        self.sessions = Sessions(
+            deployment,
+            timeout_s,
+            context.get(SHORT_WAY),
+            context.get(BOUND_KEY, USUAL),
+        )
         self.deployment = deployment
         self._projects = [
             [Account(user.credential, user.state) for user in several]

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.network.answer_bound import BOUND_KEY, USUAL
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.worker.http.addresses import shown
@@ -25,7 +26,7 @@ class HttpRequests(Scenario):
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Create the clients that this process's virtual users share."""
         of_run = [f"X-Osbench-Run: {context['run']}"]
-        context["http"] = HttpClients(of_run)
+        context["http"] = HttpClients(of_run, context.get(BOUND_KEY, USUAL))
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:

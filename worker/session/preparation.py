@@ -14,11 +14,13 @@ from oslo_config import cfg
 from osbench.common.config import options
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
+from osbench.common.network.answer_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.iteration_arguments import expander
+from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
@@ -118,6 +120,7 @@ class Preparation:
             "scenario": specification.scenario,
             "args": specification.args,
             "timeout_s": specification.timeout_s,
+            BOUND_KEY: worker_bound(self._conf),
         }
         if specification.deployment:
             deployment = Deployment.from_dict(specification.deployment)
@@ -134,7 +137,7 @@ class Preparation:
         from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415
 
         if self._short_way is None:
-            self._short_way = ShortWay()
+            self._short_way = ShortWay(worker_bound(self._conf))
             ClientSessions(self._short_way).install()
         context[SHORT_WAY] = self._short_way
 
@@ -173,11 +176,16 @@ class Preparation:
 
 def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
     """Call the warm-up of a scenario. Raises PluginError, which names the place in its file."""
+    forks = process_forks()
+    generation = forks.generation
     try:
         plugin.cls.warm_up(context)
+        forks.end_if_child(generation)
     except OsbenchError:
+        forks.end_if_child(generation)
         raise
     except BaseException as error:
+        forks.end_if_child(generation, error)
         LOG.warning("warm_up of scenario %s failed", plugin.name, exc_info=True)
         file = str(sys.modules[plugin.cls.__module__].__file__)
         raise PluginError(

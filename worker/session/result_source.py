@@ -71,6 +71,7 @@ class ResultSource:
         failures = engine.body.failures
         # a failure is numbered before its row is appended, so none is missing here
         self._fresh += failures.fresh()
+        engine.note_returned()
         self._asides += engine.body.asides.fresh()
         want, late = engine.want_ns - self._want_sent, engine.started_late - self._late_sent
         if not any((rows, self._returned, self._fresh, self._asides, want, late, life)):

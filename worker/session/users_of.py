@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from osbench.common.network.answer_bound import BOUND_KEY, USUAL
 from osbench.common.plugin.scenario import Scenario, VirtualUser
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.users.think_time import thinking
@@ -56,12 +57,12 @@ def _sessions(
     def opened(user: VirtualUser) -> Any:
         with lock:
             if not made:
-                made.append(_opener(specification, reach, is_coroutine=is_coroutine))
+                made.append(_opener(specification, context, reach, is_coroutine=is_coroutine))
         return made[0](user)
 
     if wish or _names_http(scenario):
         # in the first iteration the import would hold an event loop up
-        made.append(_opener(specification, reach, is_coroutine=is_coroutine))
+        made.append(_opener(specification, context, reach, is_coroutine=is_coroutine))
     return opened
 
 
@@ -76,14 +77,19 @@ def _names_http(scenario: type[Scenario]) -> bool:
 
 
 def _opener(
-    specification: Specification, reach: Reach | None, *, is_coroutine: bool
+    specification: Specification,
+    context: Mapping[str, Any],
+    reach: Reach | None,
+    *,
+    is_coroutine: bool,
 ) -> Callable[[VirtualUser], Any]:
     # the clients are slow to import, and many scenarios make no request
     from osbench.worker.http.http_clients import HttpClients  # noqa: PLC0415
     from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession  # noqa: PLC0415
     from osbench.worker.http.user.request_base import Bases  # noqa: PLC0415
 
-    clients = HttpClients([f"X-Osbench-Run: {specification.run}"])
+    of_run = [f"X-Osbench-Run: {specification.run}"]
+    clients = HttpClients(of_run, context.get(BOUND_KEY, USUAL))
     bases = Bases(specification.http, reach)
     kind = LoopHttpSession if is_coroutine else HttpSession
     return lambda user: kind(clients, bases.of(user.number))

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from osbench.common.named_files import read_named
+
 
 def neighbours(file: Path) -> dict[str, Path]:
     """What a plug-in file imports from its folder, directly or by other such modules, by name.
@@ -34,13 +36,13 @@ def sources(file: Path) -> bytes:
     """The text of a plug-in file and of the modules that it imports from its folder."""
     modules = [part for path in neighbours(file).values() for part in files_of_module(path)]
     others = sorted(set(modules) - {file})
-    return b"".join(one.read_bytes() for one in (file, *others))
+    return b"".join(read_named(one) for one in (file, *others))
 
 
 def imported_names(file: Path) -> frozenset[str]:
     """Top-level names that a file imports; none where it is not valid Python."""
     try:
-        return frozenset(_named(ast.parse(file.read_bytes())))
+        return frozenset(_named(ast.parse(read_named(file))))
     except (OSError, SyntaxError, ValueError):
         return frozenset()
 

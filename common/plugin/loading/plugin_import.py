@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from osbench.common import errors
+from osbench.common.named_files import read_named
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.exits import exits_refused
 from osbench.common.plugin.loading.neighbours import neighbours
@@ -52,7 +53,7 @@ class PluginImport(MetaPathFinder):
         self._modules[file] = sys.modules[name] = module
         try:
             with exits_refused(), contextlib.redirect_stdout(_LoggedPrints(str(file))):
-                found = execute(file.read_bytes(), str(file), module.__dict__)
+                found = execute(read_named(file), str(file), module.__dict__)
         except (Exception, SystemExit) as error:
             del sys.modules[name], self._modules[file]
             if isinstance(error, errors.PluginError):

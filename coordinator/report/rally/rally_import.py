@@ -21,6 +21,7 @@ import msgpack
 from osbench import __version__
 from osbench.common.errors import UsageError
 from osbench.common.masking import mask
+from osbench.common.named_files import read_text
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import Names
 from osbench.common.plugin.plugin_names import RALLY
@@ -48,6 +49,9 @@ ROWS = 5000
 WORKER = "rally"
 #: Exceptions of Rally's by which an iteration ends at its timeout.
 _TIMEOUTS = frozenset(("ThreadTimeoutException", "TimeoutException"))
+
+#: Largest file, bytes.
+_LARGEST = 512 << 20
 
 _OLD = (
     "holds results in the format before Rally 0.10: read it with `rally task import --file` and "
@@ -85,7 +89,7 @@ def _undo(made: Sequence[RunDirectory]) -> None:
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
     try:
-        document = json.loads(path.expanduser().read_text("utf-8"))
+        document = json.loads(read_text(path.expanduser(), _LARGEST))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

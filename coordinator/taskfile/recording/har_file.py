@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from osbench.common.errors import UsageError
+from osbench.common.named_files import read_named
 
 #: Bytes of the largest file that is read.
 LARGEST = 256 * 1024 * 1024
@@ -57,11 +58,10 @@ class RecordedRequest:
 def read_bounded(file: str) -> str:
     """The text of a file. Raises UsageError for one that cannot be read or is too large."""
     try:
-        if Path(file).stat().st_size > LARGEST:
-            raise UsageError(f"{file} has more than {LARGEST // 1024**2} MiB: record less")
-        return Path(file).read_bytes().decode("utf-8-sig")
+        return read_named(file, LARGEST).decode("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror or error}") from None
+        advice = ": record less" if error.errno == errno.EFBIG else ""
+        raise UsageError(f"{file}: {error.strerror or error}{advice}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file} is not UTF-8 text") from None
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 from osbench.common.errors import UsageError
+from osbench.common.regular_files import read_regular
 from osbench.coordinator.formatting import count
 from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace, better
-from osbench.coordinator.traces.sources.mistral_log import MistralLog, is_trace_point
+from osbench.coordinator.traces.sources.mistral_log import MistralLog, is_trace_point, lines
 from osbench.coordinator.traces.sources.osprofiler_json import OsprofilerReports
 from osbench.coordinator.traces.sources.otlp import OtlpSpans
 
 #: Keys of the signals that a collector may write to one file.
 _SIGNALS = frozenset(("resourceSpans", "resourceMetrics", "resourceLogs"))
+
+#: Largest file of JSON, bytes: a part of it cannot be read.
+_LARGEST = 1 << 30
 
 #: Lines of a file that are read to detect its format.
 _LOOKED_AT = 1000
@@ -44,16 +49,14 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
     `everything` keeps arguments, parameters and queries. Raises UsageError for another format.
     """
     try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            begin = file.readline()
-            while begin and not begin.strip():
-                begin = file.readline()
-            if begin.lstrip()[:1] in ("{", "["):
-                file.seek(0)
-                return _json(path, file.read(), everything)
-            for _, line in zip(range(_LOOKED_AT), (begin, *file), strict=False):
-                if is_trace_point(line):
-                    return MistralLog(path, everything=everything)
+        found = lines(path)
+        begin = next((line for line in found if line.strip()), "")
+        if begin.lstrip()[:1] in ("{", "["):
+            text = read_regular(path, _LARGEST).decode("utf-8-sig", "replace")
+            return _json(path, text, everything)
+        for _, line in zip(range(_LOOKED_AT), chain((begin,), found), strict=False):
+            if is_trace_point(line):
+                return MistralLog(path, everything=everything)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     raise UsageError(

@@ -10,6 +10,7 @@ if the clock was set back they are negative.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -17,8 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
+from osbench.common.regular_files import open_regular
 from osbench.coordinator.traces.model.spans import LATEST_S, Trace, trace_key
 from osbench.coordinator.traces.sources.pairing import SpanEvent, instant_us, pair, split_name
+
+#: Characters of a line that are read at once.
+LINE_CHARS = 1 << 20
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _LINE = re.compile(
@@ -27,6 +32,16 @@ _LINE = re.compile(
     rf"(?P<trace>{_ID})\s+(?P<parent>{_ID})\s+(?P<span>{_ID})\s+"
     r"(?P<name>\S+-(?:start|stop))(?:\s+<- !!!)?(?:\s+(?P<db>\{.*\}))?\s*\Z"
 )
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a file; a longer one than `LINE_CHARS` comes in parts. Raises OSError."""
+    with (
+        open_regular(path) as binary,
+        io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace") as file,
+    ):
+        while line := file.readline(LINE_CHARS):
+            yield line
 
 
 def is_trace_point(line: str) -> bool:
@@ -58,16 +73,15 @@ class MistralLog:
 
     def _events(self, is_wanted: Callable[[str], bool]) -> Iterator[SpanEvent]:
         try:
-            with self._path.open(encoding="utf-8", errors="replace") as file:
-                for line in file:
-                    found = _LINE.match(line)
-                    if found is not None and not is_wanted(found["trace"]):
-                        continue
-                    event = _event(found) if found is not None else None
-                    if event is not None:
-                        yield event
-                    else:
-                        self.skipped += bool(line.strip())
+            for line in lines(self._path):
+                found = _LINE.match(line)
+                if found is not None and not is_wanted(found["trace"]):
+                    continue
+                event = _event(found) if found is not None else None
+                if event is not None:
+                    yield event
+                else:
+                    self.skipped += bool(line.strip())
         except OSError as error:
             raise UsageError(f"cannot read {self._path}: {error.strerror}") from None
 

@@ -9,6 +9,7 @@ Access:
 - `Cloud`: requests to services as one user
 - `CloudUser`: a user that iterations act as
 - `load_yaml`: the value of a YAML document, within bounds of size and depth
+- `read_text`: the text of a file, within a bound
 - `SERVICES`: the services whose API versions are known, by name
 
 Removal, by name:
@@ -32,6 +33,7 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 - `AuthenticationFailed`: Keystone gave no token
 """
 
+from osbench.common.named_files import read_text
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import (
     CHOICE,
@@ -72,5 +74,6 @@ __all__ = [
     "kinds",
     "load_yaml",
     "probe",
+    "read_text",
     "remove_resources",
 ]

@@ -10,6 +10,8 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import Any
 
+from osbench.worker.engine.users.forked_children import process_forks
+
 LOG = logging.getLogger(__name__)
 
 #: Calls that run at once; further ones wait for their turn.
@@ -31,6 +33,8 @@ class BlockingCalls:
     """Runs calls in threads. Threads are started as they are needed."""
 
     def __init__(self) -> None:
+        self._forks = process_forks()
+        self._generation = self._forks.generation
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="blocking")
         #: Calls that are waited for, and whether there were ever too many.
         self._wanted = 0
@@ -51,7 +55,7 @@ class BlockingCalls:
                 "iterations take longer",
                 THREADS,
             )
-        future = self._pool.submit(copy_context().run, _guarded, call)
+        future = self._pool.submit(copy_context().run, self._guarded, call)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -66,15 +70,18 @@ class BlockingCalls:
         """Begin no call any more; those that run go on."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-
-def _guarded(call: Callable[[], Any]) -> Any:
-    try:
-        returned = call()
-    except StopIteration as error:
-        # a future does not take it, and whoever awaits the future would wait for ever
-        raise RuntimeError("the blocking call raised StopIteration") from error
-    if isinstance(returned, CoroutineType):
-        # it would count as done without having run
-        returned.close()
-        raise TypeError("`run_blocking` was given a coroutine: await that itself")
-    return returned
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            returned = call()
+        except BaseException as error:
+            self._forks.end_if_child(self._generation, error)
+            if isinstance(error, StopIteration):
+                # a future does not take it, and whoever awaits the future would wait for ever
+                raise RuntimeError("the blocking call raised StopIteration") from error
+            raise
+        self._forks.end_if_child(self._generation)
+        if isinstance(returned, CoroutineType):
+            # it would count as done without having run
+            returned.close()
+            raise TypeError("`run_blocking` was given a coroutine: await that itself")
+        return returned

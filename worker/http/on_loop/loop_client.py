@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
 
+from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http import addresses
 from osbench.worker.http.on_loop.loop_opener import LoopOpener
@@ -24,9 +25,9 @@ from osbench.worker.http.wire.wire_errors import EarlyEnd
 class LoopClient:
     """Keeps connections for each loop, TLS sessions and addresses for all; no cookies."""
 
-    def __init__(self, of_run: Sequence[str]) -> None:
+    def __init__(self, of_run: Sequence[str], bound: AnswerBound = USUAL) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `request`."""
-        self._ready = ReadyRequests(of_run)
+        self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}
         self._opener = LoopOpener()
         self._again = SentAgain()
@@ -66,7 +67,6 @@ class LoopClient:
             recorder.ask(phases)
         try:
             answer = await self._exchange(request, own, ready.limits, phases, keep_body)
-            answer.look_at_body()
             if answer.status in addresses.REDIRECTS and ready.follows:
                 journey = Journey(request, own, ready.trust, cookies)
                 while answer.status in addresses.REDIRECTS and journey.follow(answer):
@@ -78,7 +78,6 @@ class LoopClient:
                         recorder.ask(phases)
                     limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
                     answer = await self._exchange(request, journey.own, limits, phases, keep_body)
-                    answer.look_at_body()
         except (ConnectionError, TimeoutError) as error:
             place = f"{request.verb} {addresses.shown(request.url)}"
             raise type(error)(f"{place}: {error}") from error
@@ -130,6 +129,8 @@ class LoopClient:
             connection.close()
         else:
             pool.put(request.origin, connection)
+        if answer.coded:
+            await _look_at(answer)
         return answer
 
     def _open_pool(self, loop: asyncio.AbstractEventLoop) -> LoopPool:
@@ -137,3 +138,9 @@ class LoopClient:
             self._pools.pop(ended, None)
         pool = self._pools[loop] = LoopPool(loop)
         return pool
+
+
+async def _look_at(answer: HttpAnswer) -> None:
+    for _ in answer.look_at_body():
+        # the other users of the loop have their turn
+        await asyncio.sleep(0)

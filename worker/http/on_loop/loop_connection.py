@@ -17,6 +17,9 @@ from osbench.worker.http.wire.prepared_request import PreparedRequest
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import EarlyEnd, ReceiveTimedOut
 
+#: Lines of chunks that are looked at in one turn of the loop: some 5 ms.
+_LINES_AT_ONCE = 4096
+
 #: Bytes of a large body that are sent at once.
 _PIECE = 64 * 1024
 
@@ -32,6 +35,7 @@ class LoopConnection(asyncio.Protocol):
     """
 
     __slots__ = (
+        "_behind",
         "_drained",
         "_due_ns",
         "_early",
@@ -62,7 +66,7 @@ class LoopConnection(asyncio.Protocol):
         self._loop = loop
         self._socket = sock
         self._tls = tls
-        self._parser = AnswerParser()
+        self._parser = AnswerParser(_LINES_AT_ONCE)
         self._transport: asyncio.Transport | None = None
         #: Of the request whose answer is to come; None where nothing may come.
         self._phases: ExchangePhases | None = None
@@ -70,6 +74,8 @@ class LoopConnection(asyncio.Protocol):
         self._fault: ConnectionError | TimeoutError | None = None
         #: What came before the first request, to which it is the answer.
         self._early = b""
+        #: Bytes were received that the next turn of the loop looks at.
+        self._behind = False
         #: The peer has ended the connection, or nothing of it can be trusted any more.
         self._over = False
         self._used = 0
@@ -140,7 +146,7 @@ class LoopConnection(asyncio.Protocol):
         """
         transport, tls = self._transport, self._tls
         assert transport is not None
-        self._parser.expect(bodiless=request.bodiless, keep_body=keep_body)
+        self._parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)
         waiter = self._waiter = self._loop.create_future()
         self._fault = None
         self._limit(limits, phases)
@@ -201,21 +207,64 @@ class LoopConnection(asyncio.Protocol):
                 data = self._unwrapped(tls, data)
             if data and not phases.first_byte_ns:
                 phases.first_byte_ns = monotonic_ns()
-            whole = self._parser.take(data) if data else False
-            if not whole and tls is not None and tls.ended:
-                self._parser.end()
-                whole = True
+            if data:
+                self._parse(data, phases)
+            elif tls is not None and tls.ended:
+                self._end(phases)
         except ConnectionError as error:
             self._finish(error)
-            return
-        if whole:
+
+    def _parse(self, data: bytes, phases: ExchangePhases) -> None:
+        """Take bytes of the answer. Raises BadAnswer and EarlyEnd."""
+        parser, tls = self._parser, self._tls
+        if parser.take(data):
             phases.ended_ns = self._rested_ns = monotonic_ns()
             self._finish()
+        elif parser.behind:
+            self._pause()
+        elif tls is not None and tls.ended:
+            self._end(phases)
         elif self._wait_ns:
             self._wait_again()
 
+    def _end(self, phases: ExchangePhases) -> None:
+        """Nothing more is to come. Raises EarlyEnd where the answer is not whole."""
+        self._parser.end()
+        phases.ended_ns = self._rested_ns = monotonic_ns()
+        self._finish()
+
+    def _pause(self) -> None:
+        """Go on with what was received in the next turn of the loop, and read no more meanwhile.
+
+        Chunks may be of one byte each.
+        """
+        transport = self._transport
+        if not self._behind and transport is not None and not transport.is_closing():
+            transport.pause_reading()
+        self._behind = True
+        self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        phases, transport = self._phases, self._transport
+        if phases is None:
+            return
+        try:
+            self._parse(b"", phases)
+        except ConnectionError as error:
+            self._finish(error)
+        if self._parser.behind and self._phases is not None:
+            return
+        self._behind = False
+        if self._over and self._phases is not None:
+            self.eof_received()
+        elif transport is not None and not transport.is_closing():
+            transport.resume_reading()
+
     def eof_received(self) -> None:
         self._over = True
+        if self._behind:
+            # what was received comes first
+            return
         phases = self._phases
         if phases is None:
             self._wake_sender()

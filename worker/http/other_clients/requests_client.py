@@ -12,12 +12,14 @@ import urllib3.exceptions
 from requests.cookies import RequestsCookieJar
 
 from osbench.common.masking import names_secret
+from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes
 from osbench.common.network.causes import root_cause
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 from osbench.worker.http.wire.answer_head import PARTIAL
-from osbench.worker.http.wire.content_codings import CONTENT_LIMIT, UnkeptBody, decoded
+from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
 
@@ -27,16 +29,14 @@ TUPLES = ("auth", "cert", "timeout")
 #: Attribute of a response: why its body cannot be decoded.
 _FAULT = "_osbench_fault"
 
-#: Bytes of a response that are read at once.
-CHUNK_BYTES = 1 << 16
-
 
 class RequestsClient:
     """One session per thread; connections are kept, cookies are not."""
 
-    def __init__(self, of_run: Sequence[str]) -> None:
+    def __init__(self, of_run: Sequence[str], bound: AnswerBound = USUAL) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`."""
         self._of_run = of_run
+        self._bound = bound
         self._local = threading.local()
 
     def status(
@@ -95,7 +95,8 @@ class RequestsClient:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
-        session.hooks["response"] = [partial(_read, keep_body=keep_body, exchange=exchange)]
+        read = partial(_read, keep_body=keep_body, bound=self._bound, exchange=exchange)
+        session.hooks["response"] = [read]
         # each user has a jar of its own; threads share the session's connections alone
         session.cookies = cookies.jar if cookies is not None else RequestsCookieJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
@@ -105,6 +106,9 @@ class RequestsClient:
             more["stream"] = True
             with session.request(method, url, headers={**ours, **given}, **more) as answer:
                 return OtherAnswer(answer)
+        except TooLongAnswer as error:
+            place = f"{method.upper()} {addresses.shown(url)}"
+            raise TooLongAnswer(f"{place}: {error}") from error
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, options, error)) from error
         except requests.ConnectionError as error:
@@ -154,18 +158,31 @@ class _Session(requests.Session):
 
 
 def _read(
-    response: requests.Response, keep_body: bool, exchange: OtherExchange, **_: object
+    response: requests.Response,
+    keep_body: bool,
+    bound: AnswerBound,
+    exchange: OtherExchange,
+    **_: object,
 ) -> None:
     """Read a response to its end, also of those that redirect, and look whether it is whole.
 
     urllib3 passes over a coded body that is cut short; and of one that is not to be kept, it would
-    unpack all into memory, and the service decides how large that is.
+    unpack all into memory, and the service decides how large that is. Raises TooLongAnswer for one
+    that is kept.
     """
     codings = response.headers.get("content-encoding", "")
-    body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings)
+    body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)
+    announced, size = announced_bytes(response), 0
+    if keep_body and announced > bound.most_bytes:
+        response.close()
+        raise TooLongAnswer(bound.message(announced))
     try:
         while piece := response.raw.read(CHUNK_BYTES, decode_content=False):
             body.append(piece)
+            size += len(piece)
+            if keep_body and size > bound.most_bytes:
+                response.close()
+                raise TooLongAnswer(bound.message())
     except urllib3.exceptions.ReadTimeoutError as error:
         raise requests.Timeout(error) from error
     except urllib3.exceptions.HTTPError as error:
@@ -176,9 +193,11 @@ def _read(
     else:
         content = raw = b"".join(body)
         try:
-            content = decoded(raw, codings, CONTENT_LIMIT) if raw else raw
+            content = decoded(raw, codings, bound) if raw else raw
+        except TooLongAnswer:
+            raise
         except BadAnswer as error:
-            false = not isinstance(error, TooLongAnswer)
+            false = True
             vars(response)[_FAULT] = error
     exchange.false_body |= false and response.status_code != PARTIAL
     response._content, response._content_consumed = content, True  # type: ignore[attr-defined]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-from typing import Any
+from types import MappingProxyType
 
-from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
+from osbench.common.network.bounded_adapter import BoundedLinesAdapter, BoundedResponse
 from osbench.common.network.causes import root_cause
 from osbench.worker.http.name_lookups import NameLookups
 from osbench.worker.http.wire.wire_errors import CannotConnect
@@ -19,6 +19,8 @@ _LOOKUPS = NameLookups()
 
 
 class _Turned(HTTPConnection):
+    response_class = BoundedResponse
+
     def _new_conn(self) -> socket.socket:
         name, host, port = self._dns_host, self.host, self.port
         try:
@@ -54,10 +56,7 @@ class _TurnedTlsPool(HTTPSConnectionPool):
     ConnectionCls = _TurnedTls
 
 
-class TurnedAdapter(HTTPAdapter):
+class TurnedAdapter(BoundedLinesAdapter):
     """An adapter without a proxy; one with a proxy has the connections of urllib3."""
 
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Make the pools of connections."""
-        super().init_poolmanager(*args, **options)
-        self.poolmanager.pool_classes_by_scheme = {"http": _TurnedPool, "https": _TurnedTlsPool}
+    pools = MappingProxyType({"http": _TurnedPool, "https": _TurnedTlsPool})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from email.message import Message
 from typing import Any, Protocol
@@ -10,6 +11,11 @@ from requests.structures import CaseInsensitiveDict
 
 from osbench.worker.http import addresses
 from osbench.worker.http.wire.wire_errors import BadAnswer
+
+#: Longest Content-Type that is taken apart: the time for it grows with its square.
+_TYPE_CHARS = 1000
+#: Codecs for names of hosts: the time for a body would grow with its square, too.
+_OF_NAMES = frozenset({"punycode", "idna"})
 
 #: Nothing was parsed yet.
 _UNREAD: Any = object()
@@ -77,10 +83,14 @@ class HttpResponse:
     @property
     def text(self) -> str:
         """The body as text, by the charset of the answer, else UTF-8; other bytes as U+FFFD."""
+        content_type = self.headers.get("content-type", "")
         parsed = Message()
-        parsed["content-type"] = self.headers.get("content-type", "")
+        if len(content_type) <= _TYPE_CHARS:
+            parsed["content-type"] = content_type
         charset, body = parsed.get_content_charset() or "utf-8", self.body
         try:
+            if codecs.lookup(charset).name in _OF_NAMES:
+                charset = "utf-8"
             return body.decode(charset, "replace")
         except (LookupError, ValueError):
             # no charset that is known, or a codec that is for something else

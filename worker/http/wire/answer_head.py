@@ -52,7 +52,17 @@ _DIGITS_LIMIT = 18
 class AnswerHead:
     """The head of an answer, checked: there is one way to read it."""
 
-    __slots__ = ("_decoded", "_lines", "codings", "keep", "length", "raw", "size", "status")
+    __slots__ = (
+        "_decoded",
+        "_lines",
+        "coded",
+        "codings",
+        "keep",
+        "length",
+        "raw",
+        "size",
+        "status",
+    )
 
     def __init__(self, raw: bytes) -> None:
         """`raw` is the head with its empty line. Raises BadAnswer."""
@@ -95,10 +105,11 @@ class AnswerHead:
         self.length = _length(self.status, framing)
         if self.length == CHUNKED and version != _VERSIONS[0]:
             self.keep = False
+        codings = framing.get(b"content-encoding", b"").decode("latin-1")
+        #: Whether it names content codings.
+        self.coded = bool(codings)
         #: Content codings of the body, whole, as their header has them; "" for none.
-        self.codings = ""
-        if self.status != PARTIAL:
-            self.codings = framing.get(b"content-encoding", b"").decode("latin-1")
+        self.codings = "" if self.status == PARTIAL else codings
 
     def next(self, raw: bytes) -> AnswerHead:
         """The head that comes after this one on a connection: only lines that differ are read.
@@ -125,6 +136,7 @@ class AnswerHead:
         head.status = self.status
         head.keep = self.keep
         head.length = self.length
+        head.coded = self.coded
         head.codings = self.codings
         head._decoded = None
         head._lines = lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
+from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
 from osbench.worker.http.wire.answer_head import (
     CHUNKED,
     HEAD_LIMIT,
@@ -21,6 +22,9 @@ from osbench.worker.http.wire.wire_request import WireRequest
 
 #: Most interim answers (100 Continue and the like) before one answer.
 INTERIM_LIMIT = 32
+
+#: Most pieces of a body that are not joined.
+_PIECES = 4096
 
 _END = b"\r\n\r\n"
 #: Stands for the head before the first one; no answer has its length.
@@ -40,28 +44,34 @@ class AnswerParser:
     __slots__ = (
         "_bodiless",
         "_body",
+        "_bound",
         "_chunks",
         "_head",
         "_held",
         "_interim",
+        "_joined",
         "_known",
         "_left",
-        "_limit",
+        "_lines_at_once",
         "in_body",
         "received",
         "reusable",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, lines_at_once: int = sys.maxsize) -> None:
+        """`lines_at_once`: most lines of chunks that one call of `take` looks at; see `behind`."""
+        self._lines_at_once = lines_at_once
         self._known = _NO_HEAD
         self._head = _NO_HEAD
         self._held = b""
         self._left = _IDLE
         self._bodiless = False
         self._body: list[bytes] | UnkeptBody | None = None
-        self._chunks = ChunkDecoder()
+        self._chunks = ChunkDecoder(lines_at_once)
         self._interim = 0
-        self._limit = sys.maxsize
+        #: Pieces of the body that are as long as they are to become.
+        self._joined = 0
+        self._bound = UNBOUNDED
         #: Whether the head of the answer has come; not noted of one that came with all of it.
         self.in_body = False
         #: Bytes of the answer so far, with its head.
@@ -74,15 +84,20 @@ class AnswerParser:
         """Whether not a byte of the answer has come."""
         return not self.received
 
-    def expect(self, *, bodiless: bool, keep_body: bool, limit: int = sys.maxsize) -> None:
+    @property
+    def behind(self) -> bool:
+        """Whether bytes were received and not looked at: `take` does so, also without any more."""
+        return self._chunks.behind
+
+    def expect(self, *, bodiless: bool, keep_body: bool, bound: AnswerBound = UNBOUNDED) -> None:
         """Wait for an answer: to HEAD it is `bodiless`; a body is kept only when it is wanted.
 
-        `limit` is how many bytes the answer may have, with its head.
+        `bound` is that of an answer that is kept, with its head; what is not kept may be longer.
         """
         self._left = _HEAD
         self._bodiless = bodiless
         self._body = [] if keep_body else None
-        self._limit = limit
+        self._bound = bound
         self.in_body = False
         self.received = 0
         self.reusable = False
@@ -105,7 +120,7 @@ class AnswerParser:
             ):
                 self._head = known
                 if known.codings and self._body is None:
-                    self._body = UnkeptBody(known.codings)
+                    self._body = UnkeptBody(known.codings, self._bound)
                 if self._body is not None:
                     self._body.append(data[known.size :])
                 self._left = _IDLE
@@ -134,11 +149,11 @@ class AnswerParser:
         """The answer, when it is whole."""
         phases.received_bytes = self.received
         phases.status = self._head.status
-        return HttpAnswer(request, self._head, self._body, phases)
+        return HttpAnswer(request, self._head, self._body, phases, self._bound)
 
     def _take(self, data: bytes) -> bool:
-        if self.received > self._limit:
-            raise TooLongAnswer(f"an answer of more than {self._limit:,} bytes")
+        if self.received > self._bound.most_bytes and isinstance(self._body, list):
+            raise TooLongAnswer(self._bound.message())
         if self._left == _HEAD:
             body = self._heads(data)
             if body is None:
@@ -157,6 +172,7 @@ class AnswerParser:
             return False
         elif left == _CHUNKS:
             data = self._chunks.take(data, self._body)
+            self._join()
             if not self._chunks.finished:
                 return False
         else:
@@ -198,17 +214,27 @@ class AnswerParser:
     def _begin(self, head: AnswerHead) -> None:
         self._head = head
         if head.codings and self._body is None:
-            self._body = UnkeptBody(head.codings)
-        self._interim = 0
+            self._body = UnkeptBody(head.codings, self._bound)
+        self._interim = self._joined = 0
         self.in_body = True
         if self._bodiless:
             self._left = 0
         elif head.length == CHUNKED:
             self._left = _CHUNKS
-            self._chunks = ChunkDecoder()
+            self._chunks = ChunkDecoder(self._lines_at_once)
         else:
             self._left = _TO_END if head.length == UNTIL_CLOSE else head.length
+            if head.length > self._bound.most_bytes and isinstance(self._body, list):
+                raise TooLongAnswer(self._bound.message(head.length))
 
     def _keep(self, data: bytes) -> None:
         if self._body is not None and data:
             self._body.append(data)
+            self._join()
+
+    def _join(self) -> None:
+        """Join pieces where there are many: each costs more than a byte that it brings."""
+        body = self._body
+        if isinstance(body, list) and len(body) - self._joined > _PIECES:
+            body[self._joined :] = [b"".join(body[self._joined :])]
+            self._joined += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Protocol
 
 from osbench.worker.http.wire.answer_head import LINES_LIMIT, shown_bytes
@@ -13,6 +14,9 @@ LINE_LIMIT = 4096
 
 #: Longest trailer section, bytes.
 TRAILER_LIMIT = 16 * 1024
+
+#: Pieces of the body that are not joined.
+_SEVERAL = 64
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\0]*)?")
 _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+")
@@ -28,9 +32,22 @@ class BodySink(Protocol):
 class ChunkDecoder:
     """Takes a chunked body apart, in whatever pieces it comes."""
 
-    __slots__ = ("_ending", "_held", "_left", "_trailer", "_trailers", "finished")
+    __slots__ = (
+        "_at_once",
+        "_ending",
+        "_held",
+        "_left",
+        "_trailer",
+        "_trailers",
+        "behind",
+        "finished",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = sys.maxsize) -> None:
+        """`at_once`: most lines of chunks that are looked at in one call."""
+        self._at_once = at_once
+        #: There are more, which another call of `take` looks at, with or without further bytes.
+        self.behind = False
         self._held = b""
         #: Bytes that the chunk still has.
         self._left = 0
@@ -48,26 +65,44 @@ class ChunkDecoder:
         """
         if self._held:
             data, self._held = self._held + data, b""
+        found: list[bytes] = []
+        at = self._chunks(data, None if kept is None else found)
+        if kept is not None:
+            if len(found) > _SEVERAL:
+                # each piece costs more than a byte that it brings
+                found = [b"".join(found)]
+            for piece in found:
+                kept.append(piece)
+        return data[at:] if self.finished else b""
+
+    def _chunks(self, data: bytes, found: list[bytes] | None) -> int:
+        """Take chunks; returns where what follows the body begins, if it is finished."""
         at = 0
+        self.behind = False
+        most = self._at_once
         while not self.finished:
             if self._left:
                 end = min(at + self._left, len(data))
-                if kept is not None and end > at:
-                    kept.append(data[at:end])
+                if found is not None and end > at:
+                    found.append(data[at:end])
                 self._left -= end - at
                 at = end
                 if self._left:
-                    return b""
+                    return at
             limit = LINE_LIMIT if self._trailer < 0 else TRAILER_LIMIT - self._trailer
             if self._ending:
                 limit = 0
             end = data.find(b"\r\n", at, at + limit + 2)
             if end < 0:
                 self._held = _unfinished(data[at:], limit)
-                return b""
+                return at
             self._line(data[at:end])
             at = end + 2
-        return data[at:]
+            most -= 1
+            if not most and not self.finished:
+                self._held, self.behind = data[at:], True
+                return at
+        return at
 
     def _line(self, line: bytes) -> None:
         if self._ending:

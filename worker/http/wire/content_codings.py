@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Generator, Iterator
+from typing import Protocol, TypeVar
 
 import zstandard
 
+from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
 
 try:
@@ -15,23 +16,33 @@ try:
 except ImportError:  # only an answer that has it needs it
     brotli = None
 
-#: Bytes that a body may have when it is decoded.
-CONTENT_LIMIT = 256 * 1024 * 1024
-
 #: Codings one after another, as in urllib3.
 _CODINGS_LIMIT = 5
 
 #: Decoded bytes at once, about.
 _PIECE = 64 * 1024
+#: Coded bytes that a decoder gets at once. What it leaves of them is copied for each piece.
+_CODED_PIECE = 16 * 1024
 #: Coded bytes that zstandard gets at once: it makes 128 KiB of 4 at most, and knows no bound.
 _ZSTD_PIECE = 256
+
+#: Work that is done at once, where others wait for the same thread: decoded bytes. Each piece of
+#: coded bytes, and each member of a file, counts in addition.
+SLICE = 4 * 1024 * 1024
+_STEP = 16 * 1024
+
+#: Coded bytes of a body that is not kept that may wait to be looked at.
+_WAITING = 4 * 1024 * 1024
 
 
 class Decoder(Protocol):
     """Undoes one content coding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decoded pieces of some more of the body. Raises BadAnswer for bytes coded otherwise."""
+        """Decoded pieces of some more of the body. Raises BadAnswer for bytes coded otherwise.
+
+        Empty ones note that some coded bytes, or a member of several, were taken.
+        """
 
     def end(self) -> None:
         """The body is over. Raises BadAnswer if its coding is not."""
@@ -43,8 +54,8 @@ class BodyDecoder:
     Codings that are not known leave the bytes as they are, as in requests.
     """
 
-    def __init__(self, codings: str, limit: int = CONTENT_LIMIT) -> None:
-        """Raises BadAnswer for too many codings; each may come to `limit` bytes."""
+    def __init__(self, codings: str, bound: AnswerBound) -> None:
+        """Raises BadAnswer for too many codings; each may come to the bytes of `bound`."""
         names = [name.strip().lower() for name in codings.split(",")]
         names = [name for name in names if name not in ("", "identity")]
         if len(names) > _CODINGS_LIMIT:
@@ -55,15 +66,18 @@ class BodyDecoder:
             if decoder is None:
                 break
             self._decoders.append(decoder)
-        self._limit = limit
-        self._left = [limit] * len(self._decoders)
+        self._bound = bound
+        self._left = [bound.most_bytes] * len(self._decoders)
+        #: Coded bytes so far.
+        self.taken = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decoded pieces of some more of the body.
+        """Decoded pieces of some more of the body; empty ones note that some work was done.
 
         Raises BadAnswer for bytes that are not coded as they should be, and TooLongAnswer.
         """
-        return self._through(data, 0)
+        self.taken += len(data)
+        return self._through(data, 0) if self._decoders else iter((data,))
 
     def end(self) -> None:
         """The body is over. Raises BadAnswer if one of its codings is not."""
@@ -71,46 +85,76 @@ class BodyDecoder:
             decoder.end()
 
     def _through(self, data: bytes, at: int) -> Iterator[bytes]:
-        if at == len(self._decoders):
-            yield data
-            return
+        last = at + 1 == len(self._decoders)
         for piece in self._decoders[at].feed(data):
             self._left[at] -= len(piece)
             if self._left[at] < 0:
-                raise TooLongAnswer(
-                    f"the body has more than {self._limit} bytes when it is decoded"
-                )
-            yield from self._through(piece, at + 1)
+                raise TooLongAnswer(self._bound.message(self.taken, decoded=True))
+            if last or not piece:
+                yield piece
+            else:
+                yield from self._through(piece, at + 1)
 
 
 class UnkeptBody:
     """A body of which nothing is kept but whether it is what its codings say."""
 
-    __slots__ = ("_bad", "_decoder")
+    __slots__ = ("_bad", "_decoder", "_feeding", "_waiting", "_waiting_bytes")
 
-    def __init__(self, codings: str) -> None:
+    def __init__(self, codings: str, bound: AnswerBound = USUAL) -> None:
+        """What decodes to more than `bound` is not looked at beyond that."""
         self._bad = False
         self._decoder: BodyDecoder | None = None
+        #: Pieces of what is looked at; None where all that has come was.
+        self._feeding: Iterator[bytes] | None = None
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         try:
-            self._decoder = BodyDecoder(codings)
+            self._decoder = BodyDecoder(codings, bound)
         except BadAnswer:
             self._bad = True
 
     def append(self, data: bytes) -> None:
-        """Take some more of the body."""
+        """Take some more of the body, and look at a slice of it."""
         if self._decoder is None:
             return
-        try:
-            for _ in self._decoder.feed(data):
-                pass
-        except TooLongAnswer:
+        if self._feeding is None:
+            self._feeding = self._decoder.feed(data)
+        else:
+            self._waiting.append(data)
+            self._waiting_bytes += len(data)
+        if self._waiting_bytes <= _WAITING:
+            self.look()
+        else:
             # all of it would cost too much, and so far it was right
-            self._decoder = None
+            self._look_no_more()
+
+    def look(self) -> bool:
+        """Look at a slice of what has come; returns whether there is more."""
+        work = 0
+        try:
+            while self._feeding is not None and self._decoder is not None:
+                for piece in self._feeding:
+                    work += len(piece) or _STEP
+                    if work >= SLICE:
+                        return True
+                self._feeding = None
+                if self._waiting:
+                    data = self._waiting.pop(0)
+                    self._waiting_bytes -= len(data)
+                    self._feeding = self._decoder.feed(data)
+        except TooLongAnswer:
+            # as in `append`
+            self._look_no_more()
         except BadAnswer:
-            self._bad, self._decoder = True, None
+            self._bad = True
+            self._look_no_more()
+        return False
 
     def is_false(self) -> bool:
         """Whether the body, which is over, is cut short or not coded like that."""
+        while self.look():
+            pass
         if self._decoder is not None:
             try:
                 self._decoder.end()
@@ -118,17 +162,46 @@ class UnkeptBody:
                 self._bad = True
         return self._bad
 
+    def _look_no_more(self) -> None:
+        self._decoder = self._feeding = None
+        self._waiting.clear()
 
-def decoded(data: bytes, codings: str, limit: int) -> bytes:
-    """Undo the codings of a Content-Encoding header, as `BodyDecoder`.
 
-    Raises BadAnswer for bytes that are not coded like that, are cut short, or come to more than
-    `limit`.
+def decoding(data: bytes, codings: str, bound: AnswerBound) -> Generator[None, None, bytes]:
+    """Undo the codings of a Content-Encoding header, a slice for each step; returns the content.
+
+    As `BodyDecoder`. Raises BadAnswer for bytes that are not coded like that, are cut short, or
+    come to more than `bound`.
     """
-    decoder = BodyDecoder(codings, limit)
-    found = list(decoder.feed(data))
+    decoder = BodyDecoder(codings, bound)
+    found, work = [], 0
+    for piece in decoder.feed(data):
+        if piece:
+            found.append(piece)
+        work += len(piece) or _STEP
+        if work >= SLICE:
+            yield
+            work = 0
     decoder.end()
     return found[0] if len(found) == 1 else b"".join(found)
+
+
+def decoded(data: bytes, codings: str, bound: AnswerBound) -> bytes:
+    """`decoding` at once, for threads that nobody else waits for."""
+    return at_once(decoding(data, codings, bound))
+
+
+T = TypeVar("T")
+
+
+def at_once(slices: Generator[None, None, T]) -> T:
+    """What the steps return, made one after another."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as ended:
+            found: T = ended.value
+            return found
 
 
 def _decoder(name: str) -> Decoder | None:
@@ -156,6 +229,14 @@ class _Inflater:
         self._over = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
+        return self._inflated(data) if len(data) <= _CODED_PIECE else self._in_parts(data)
+
+    def _in_parts(self, data: bytes) -> Iterator[bytes]:
+        for begin in range(0, len(data), _CODED_PIECE):
+            yield from self._inflated(data[begin : begin + _CODED_PIECE])
+            yield b""
+
+    def _inflated(self, data: bytes) -> Iterator[bytes]:
         full = False
         while (data or full) and not self._over:
             self._begun = True
@@ -178,6 +259,8 @@ class _Inflater:
                 self._over = not self._several
                 self._begun = False
                 self._inflater = zlib.decompressobj(self._bits)
+                if data:
+                    yield b""
 
     def end(self) -> None:
         if self._begun and not self._over:
@@ -216,6 +299,8 @@ class _Zstd:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         for at in range(0, len(data), _ZSTD_PIECE):
+            if at and at % _CODED_PIECE == 0:
+                yield b""
             part = data[at : at + _ZSTD_PIECE]
             while part:
                 if self._frame is None:
@@ -229,6 +314,7 @@ class _Zstd:
                 part = b""
                 if self._frame.eof:
                     part, self._frame = self._frame.unused_data, None
+                    yield b""
 
     def end(self) -> None:
         if self._frame is not None:
@@ -243,10 +329,14 @@ class _Brotli:
     def feed(self, data: bytes) -> Iterator[bytes]:
         self._begun = True
         try:
-            piece = self._decoder.process(data, output_buffer_limit=_PIECE)
-            while piece:
-                yield piece
-                piece = self._decoder.process(b"", output_buffer_limit=_PIECE)
+            for begin in range(0, len(data), _CODED_PIECE):
+                if begin:
+                    yield b""
+                part = data[begin : begin + _CODED_PIECE]
+                piece = self._decoder.process(part, output_buffer_limit=_PIECE)
+                while piece:
+                    yield piece
+                    piece = self._decoder.process(b"", output_buffer_limit=_PIECE)
         except brotli.error as error:
             raise BadAnswer(f"the body cannot be decoded: {error}") from error
 

@@ -14,6 +14,10 @@ from requests.cookies import MockRequest, MockResponse, RequestsCookieJar
 
 from osbench.worker.http.wire.http_answer import HttpAnswer
 
+#: Cookies of one user, as RFC 6265 asks of browsers (section 6.1), and characters of all of them.
+#: Up to twice as many are there before the oldest are dropped.
+COOKIES = 3000
+COOKIE_CHARS = 1 << 20
 #: Ready headers that are kept, at most.
 READY = 256
 #: What would end the header, and what it cannot be encoded with.
@@ -23,13 +27,31 @@ _NEVER = float("inf")
 
 
 class _Jar(RequestsCookieJar):
-    """A jar that notes that it was changed."""
+    """A jar that notes that it was changed, and drops the oldest cookies where they are many."""
 
     changed = False
+    #: Since they were counted last.
+    _set = 0
+    _set_chars = 0
 
     def set_cookie(self, cookie: Cookie, *args: Any, **kwargs: Any) -> None:
         self.changed = True
         super().set_cookie(cookie, *args, **kwargs)
+        self._set += 1
+        self._set_chars += _size(cookie)
+        if self._set > COOKIES or self._set_chars > COOKIE_CHARS:
+            self._drop()
+
+    def _drop(self) -> None:
+        kept: list[Cookie] = list(CookieJar.__iter__(self))
+        chars = sum(map(_size, kept))
+        # those of a path are in the order in which they were set first
+        for at, one in enumerate(kept):
+            if len(kept) - at <= COOKIES and chars <= COOKIE_CHARS:
+                break
+            chars -= _size(one)
+            self.clear(one.domain, one.path, one.name)
+        self._set = self._set_chars = 0
 
     def clear(
         self, domain: str | None = None, path: str | None = None, name: str | None = None
@@ -93,6 +115,10 @@ class Cookies:
         expiries = [one.expires for one in kept if one.expires is not None]
         self._until = min(expiries, default=_NEVER)
         self._of_hosts = all(one.path == "/" for one in kept)
+
+
+def _size(cookie: Cookie) -> int:
+    return len(cookie.name) + len(cookie.value or "")
 
 
 def _sendable(line: str | None) -> str | None:

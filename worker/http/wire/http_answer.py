@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from osbench.worker.http.wire.answer_head import AnswerHead
-from osbench.worker.http.wire.content_codings import CONTENT_LIMIT, UnkeptBody, decoded
+from collections.abc import Generator, Iterator
+
+from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
+from osbench.worker.http.wire.answer_head import PARTIAL, AnswerHead
+from osbench.worker.http.wire.content_codings import UnkeptBody, at_once, decoding
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
 from osbench.worker.http.wire.wire_request import WireRequest
@@ -12,7 +15,7 @@ from osbench.worker.http.wire.wire_request import WireRequest
 class HttpAnswer:
     """The whole answer to a request."""
 
-    __slots__ = ("_body", "_content", "_head", "phases", "request", "status")
+    __slots__ = ("_body", "_bound", "_content", "_fault", "_head", "phases", "request", "status")
 
     def __init__(
         self,
@@ -20,13 +23,18 @@ class HttpAnswer:
         head: AnswerHead,
         body: list[bytes] | UnkeptBody | None,
         phases: ExchangePhases,
+        bound: AnswerBound = UNBOUNDED,
     ) -> None:
+        """`bound` is that of the body, decoded."""
         self.request = request
         self.phases = phases
         self.status = head.status
         self._head = head
         self._body = body
+        self._bound = bound
         self._content: bytes | None = None
+        #: Why the body cannot be decoded.
+        self._fault: BadAnswer | None = None
 
     @property
     def url(self) -> str:
@@ -66,32 +74,48 @@ class HttpAnswer:
             raise ValueError("the body of the answer was not kept")
         return self._body[0] if len(self._body) == 1 else b"".join(self._body)
 
-    def content(self, limit: int = CONTENT_LIMIT) -> bytes:
+    @property
+    def coded(self) -> bool:
+        """Whether the body, if it has one, has content codings."""
+        return self._head.coded
+
+    def content(self) -> bytes:
         """The body without its content codings.
 
         Raises ValueError where the body was not kept, and BadAnswer where it is not what its
-        codings say or would have more than `limit` bytes.
+        codings say or has more bytes than are kept.
         """
-        if self._content is None or len(self._content) > limit:
-            raw = self.body()
-            codings = self.values("content-encoding")
-            self._content = decoded(raw, ",".join(codings), limit) if codings and raw else raw
+        if self._content is None and self._fault is None:
+            at_once(self._decode())
+        if self._content is None:
+            assert self._fault is not None
+            raise self._fault
         return self._content
 
-    def look_at_body(self) -> None:
-        """Note in the phases whether the body is cut short or not in the codings of its head.
+    def look_at_body(self) -> Iterator[None]:
+        """Note in the phases whether the body is cut short or not in its codings; in slices.
 
-        Whether or not anything reads it: a fast answer that is not whole is not a good one.
+        Whether or not anything reads it: a fast answer that is not whole is not a good one. A step
+        is short, so that others have their turn between two. Raises TooLongAnswer.
         """
-        if not self._head.codings:
-            return
         if isinstance(self._body, UnkeptBody):
+            while self._body.look():
+                yield
             self.phases.false_body = self._body.is_false()
-            return
+        elif self._body is not None:
+            yield from self._decode()
+            if isinstance(self._fault, TooLongAnswer):
+                raise self._fault
+            # a part cannot be decoded by itself
+            self.phases.false_body = self._fault is not None and self.status != PARTIAL
+
+    def _decode(self) -> Generator[None, None, None]:
+        raw = self.body()
+        codings = self.values("content-encoding") if raw else []
         try:
-            self.content()
-        except TooLongAnswer:
-            # all of it would cost too much, and so far it was right
-            pass
-        except BadAnswer:
-            self.phases.false_body = True
+            if codings:
+                raw = yield from decoding(raw, ",".join(codings), self._bound)
+        except BadAnswer as error:
+            self._fault = error
+        else:
+            self._content = raw

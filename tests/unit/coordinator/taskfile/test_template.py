@@ -1,7 +1,14 @@
 """Templates are filled in as Rally fills them in, and say what they miss."""
 
+import os
+import resource
+import signal
+
 import pytest
 
+from helpers.hostile import bounded
+from osbench.common import named_files
+from osbench.coordinator.taskfile import template_bounds
 from osbench.coordinator.taskfile.template import names, render
 
 
@@ -111,6 +118,101 @@ def test_templates_that_fail_say_where(fault, template, words):
     message = fault(template, x={})
 
     assert all(word in message for word in words)
+
+
+MANY = "{% for i in range(99999) %}{% for j in range(99999) %}"
+END = "{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'x'.ljust(10**10)",
+        "'x'|center(10**10)",
+        "'%10000000000d' % 1",
+        "'{:10000000000}'.format(1)",
+        "('a'*10**6).replace('a', 'b'*10**6)",
+        "['x']|batch(10**10, 'y')|list",
+        "range(99999)|map('string')|join('x'*10**6)",
+    ],
+)
+def test_an_expression_does_not_fill_the_memory(fault, expression):
+    with bounded(64 << 20):
+        message = fault(f"{{{{ {expression} }}}}")
+
+    assert "template: takes more than 512 MiB of memory" in message
+
+
+@pytest.mark.parametrize("made", ["'x'", "[1]"])
+def test_what_doubles_does_not_fill_the_memory(fault, monkeypatch, made):
+    monkeypatch.setattr(template_bounds, "MEMORY_BYTES", 32 << 20)
+    grows = "{% set n.x = n.x + n.x %}"
+    template = f"{{% set n = namespace(x={made}) %}}{{% for i in range(99) %}}{grows}{{% endfor %}}"
+
+    assert "template: takes more than 32 MiB of memory" in fault(template)
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ 'x' * 10**10 }}", "{{ 9 ** 999999 }}", "{{ 9 ** 999 * 9 ** 999 }}"]
+)
+def test_products_and_powers_are_small(fault, template):
+    assert "OverflowError: a p" in fault(template)
+
+
+@pytest.mark.parametrize("template", [f"{MANY}{'x' * 1000}{END}", "{{ 'x' * 10**6 }}" * 17])
+def test_the_text_of_a_template_is_bounded(fault, template):
+    with bounded(256 << 20):
+        assert "template: gives more than 16,777,216 characters" in fault(template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        f"{MANY}{{% set x = i %}}{END}",
+        "{% macro m(n) %}{% if n %}{{ m(n-1) }}{{ m(n-1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+        "{{ lipsum(n=10**8) }}",
+    ],
+)
+def test_a_template_that_does_not_end_is_stopped(fault, monkeypatch, template):
+    monkeypatch.setattr(template_bounds, "CPU_S", 0.05)
+
+    assert "template: takes more than 0.05 s of CPU: does a loop end?" in fault(template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% include 'self' %}",
+        "{{ " + "(" * 100_000,
+        "{% for x in [1] recursive %}{{ loop([1, 1]) }}{% endfor %}",
+    ],
+)
+def test_a_template_of_itself_is_refused(fault, tmp_path, template):
+    (tmp_path / "self").write_text("{% include 'self' %}")
+
+    assert "template: is nested too deeply, or includes or calls itself" in fault(template)
+    names(template, str(tmp_path))
+
+
+def test_limits_of_the_process_are_as_before(filled, fault):
+    before = resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGVTALRM)
+
+    filled("fine")
+    fault("{{ 'x'.ljust(10**10) }}")
+
+    assert (resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGVTALRM)) == before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_files_that_are_included_are_bounded(fault, monkeypatch, tmp_path):
+    monkeypatch.setattr(named_files, "PATIENCE_S", 0.01)
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert "zero is larger than 16 MiB" in fault("{% include 'zero' %}")
+    assert "pipe is a pipe into which nobody writes" in fault("{% include 'pipe' %}")
+    assert "there is no file '../x'" in fault("{% include '../x' %}")
 
 
 def test_variables_of_the_environment(filled, fault, monkeypatch):

@@ -13,7 +13,8 @@ import pytest
 import requests
 
 from helpers.hostile import bounded
-from osbench.common.openstack.thread_sessions import BoundedAdapter, plain_transport
+from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.engine.body import without_loop
 from osbench.worker.scenarios.http_requests import HttpRequests
@@ -68,19 +69,24 @@ def test_packed_answers_are_not_unpacked(url, redirects, more, in_loop, monkeypa
             asyncio.run(work) if in_loop else without_loop(lambda work=work: work)()
 
 
-def test_an_answer_of_a_cloud_is_read_to_a_bound(url, monkeypatch):
-    monkeypatch.setattr(BoundedAdapter, "answer_bytes", 4 * MIB)
+def transport_with(most_bytes: int) -> requests.Session:
+    transport = requests.Session()
+    keep_connections(transport, AnswerBound(most_bytes))
+    return transport
+
+
+def test_an_answer_of_a_cloud_is_read_to_a_bound(url):
+    refused = f"the answer of {len(BOMB):,} bytes decodes to more than the 4 MiB that are read"
     with (
-        plain_transport() as transport,
+        transport_with(4 * MIB) as transport,
         bounded(32 * MIB),
-        pytest.raises(requests.RequestException, match="a response of more than 4,194,304 bytes"),
+        pytest.raises(requests.RequestException, match=refused),
     ):
         transport.get(f"{url}/0")
 
 
-def test_an_answer_of_a_cloud_within_the_bound_is_there(url, monkeypatch):
-    monkeypatch.setattr(BoundedAdapter, "answer_bytes", 64 * MIB)
-    with plain_transport() as transport:
+def test_an_answer_of_a_cloud_within_the_bound_is_there(url):
+    with transport_with(64 * MIB) as transport:
         assert transport.get(f"{url}/0").content == bytes(64 * MIB)
         with transport.get(f"{url}/0", stream=True) as streamed:
             assert next(streamed.iter_content(10)) == bytes(10)

@@ -8,6 +8,7 @@ import pytest
 
 from helpers.preparing import specified
 from osbench.common.config.config import load
+from osbench.common.network.answer_bound import BOUND_KEY, AnswerBound
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.engine.body import without_loop
 from osbench.worker.session.preparation import Preparation
@@ -27,6 +28,18 @@ def test_few_virtual_users_of_http_are_threads(users_each, is_coroutine):
     body = preparation.prepare(wanted).body
 
     assert body.is_coroutine == is_coroutine
+
+
+def test_the_setting_bounds_answers_of_all_clients(tmp_path):
+    (tmp_path / "osbench.conf").write_text("[worker]\nanswer_limit_mib = 3\n")
+    plugins = Plugins()
+    hashed = plugins.scenario(HTTP).source_hash
+    preparation = Preparation(load([str(tmp_path / "osbench.conf")]), plugins)
+
+    context = preparation.prepare(specified(0, HTTP, source_hash=hashed)).body.context
+
+    assert context[BOUND_KEY] == AnswerBound(3 << 20, "[worker] answer_limit_mib")
+    assert context["http"]._of_loop._ready._bound is context[BOUND_KEY]
 
 
 def test_a_method_that_waits_for_nothing_is_called_and_answers():

@@ -1,0 +1,64 @@
+"""Standard streams that were closed, or cannot be written to: no command fails with a traceback."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Any, TextIO
+
+from osbench.common.errors import OutputError
+
+
+class _Output(io.FileIO):
+    """Standard output, whose failures say so; that nobody reads it stays a BrokenPipeError."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes. Raises OutputError."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"cannot write to standard output: {error.strerror}") from None
+
+
+class _Dropping(io.FileIO):
+    """Standard error: what cannot be written is dropped, and the command goes on."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, or pretend to."""
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def secure_standard_streams() -> None:
+    """Open those that are closed, and have those for output fail as the classes above.
+
+    Else the next file that is opened, or connection, would take the place of a closed one.
+    """
+    for number, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # takes the lowest number that is free
+            os.open(os.devnull, flags)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - a descriptor
+    # not those that somebody else has put in their place
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _stream(_Output(1, "w", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _stream(_Dropping(2, "w", closefd=False), sys.stderr, each_line=True)
+
+
+def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
+    """A stream over a file, with encoding and error handler of the one before."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=before.encoding if before is not None else "utf-8",
+        errors=(before.errors if before is not None else "") or "backslashreplace",
+        line_buffering=each_line or raw.isatty(),
+    )

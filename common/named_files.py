@@ -1,0 +1,83 @@
+"""Reads what a user names, within a bound: it may be a pipe, a device, or a file without an end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+import sys
+from pathlib import Path
+
+#: Largest document that a person writes: a task, arguments, a deployment, a plug-in.
+DOCUMENT_BYTES = 16 << 20
+#: Largest file of certificates: that of a system has some 200 KiB.
+PEM_BYTES = 16 << 20
+
+#: Longest wait for somebody who writes into a pipe, and for each of its parts, seconds.
+PATIENCE_S = 60.0
+
+_PIECE = 1 << 20
+
+
+def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
+    """The content of a file, pipe or device.
+
+    Raises OSError, also for more than `limit` bytes, and for a pipe into which nobody writes.
+    """
+    # a pipe without a writer would hold `open`
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_size > limit:
+            raise _too_large(limit, path)
+        waits = stat.S_ISFIFO(found.st_mode) or stat.S_ISSOCK(found.st_mode)
+        os.set_blocking(descriptor, True)
+        return _read(descriptor, limit, path, PATIENCE_S if waits else None)
+    finally:
+        os.close(descriptor)
+
+
+def read_text(path: Path | str, limit: int = DOCUMENT_BYTES) -> str:
+    """`read_named` as text in UTF-8, with line ends as "\\n". Raises UnicodeDecodeError, too."""
+    return _text(read_named(path, limit))
+
+
+def read_stdin(limit: int = DOCUMENT_BYTES) -> str:
+    """Standard input as text. Raises OSError, also for more than `limit` characters."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "is closed", "-")
+    text = sys.stdin.read(limit + 1)
+    if len(text) > limit:
+        raise _too_large(limit, "-")
+    return text
+
+
+def _read(descriptor: int, limit: int, path: Path | str, patience_s: float | None) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if patience_s is not None and not _is_ready(descriptor, patience_s):
+            raise OSError(errno.ETIMEDOUT, "is a pipe into which nobody writes", str(path))
+        part = os.read(descriptor, min(_PIECE, limit + 1 - size))
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit, path)
+
+
+def _is_ready(descriptor: int, patience_s: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(patience_s * 1000))
+
+
+def _too_large(limit: int, path: Path | str) -> OSError:
+    size = f"{limit:,} bytes" if limit & 0xFFFFF else f"{limit >> 20} MiB"
+    return OSError(errno.EFBIG, f"is larger than {size}", str(path))
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

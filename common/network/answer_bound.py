@@ -1,0 +1,45 @@
+"""How much of an HTTP answer is kept, and what is said of a larger one."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from osbench.common.config.options import ANSWER_LIMIT_MIB
+
+
+@dataclass(frozen=True)
+class AnswerBound:
+    """How many bytes of an answer are kept, and the setting that says so, if there is one."""
+
+    #: As they are sent, and decoded.
+    most_bytes: int = ANSWER_LIMIT_MIB << 20
+    setting: str = ""
+
+    def message(self, size: int = 0, *, decoded: bool = False) -> str:
+        """What is wrong with a larger answer.
+
+        `size` is how many bytes it has, as far as that is known: if `decoded`, as it was sent.
+        """
+        most = self.most_bytes
+        allowed = f"{most:,} bytes" if most & 0xFFFFF else f"{most >> 20} MiB"
+        who = f"{self.setting} allows" if self.setting else "are read"
+        bound = f"more than the {allowed} that {who}"
+        if decoded:
+            return f"the answer{f' of {size:,} bytes' if size else ''} decodes to {bound}"
+        return f"the answer has {f'{size:,} bytes, ' if size else ''}{bound}"
+
+
+#: If no setting says otherwise.
+USUAL = AnswerBound()
+UNBOUNDED = AnswerBound(sys.maxsize)
+
+#: Key of a worker's bound in the context of a workload.
+BOUND_KEY = "answer_bound"
+
+
+def worker_bound(conf: cfg.ConfigOpts) -> AnswerBound:
+    """The bound of answers to the requests of iterations."""
+    return AnswerBound(conf.worker.answer_limit_mib << 20, "[worker] answer_limit_mib")

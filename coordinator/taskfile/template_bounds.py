@@ -1,0 +1,97 @@
+"""Bounds of what filling in a template may take: CPU time, memory, and the text that it gives.
+
+A template is a program. What one expression makes is bounded by the sandbox where it can be known
+before; the kernel bounds the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import resource
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FrameType
+
+from osbench.common.yaml_documents import CHARACTERS
+
+#: CPU time, seconds, and memory, bytes, in addition to what the process has.
+CPU_S = 10.0
+MEMORY_BYTES = 512 << 20
+
+
+class TemplateBoundError(Exception):
+    """A template takes more than it may."""
+
+
+@contextlib.contextmanager
+def bounded() -> Iterator[None]:
+    """Bound what the block takes. Raises TemplateBoundError.
+
+    In other threads than the main one CPU time is not bounded, since no signal reaches them.
+    """
+    with _memory(MEMORY_BYTES), _cpu(CPU_S):
+        try:
+            yield
+        except MemoryError:
+            raise TemplateBoundError(
+                f"takes more than {MEMORY_BYTES >> 20} MiB of memory: it repeats or widens a text "
+                "too often"
+            ) from None
+        except RecursionError:
+            raise TemplateBoundError("is nested too deeply, or includes or calls itself") from None
+
+
+def joined(pieces: Iterable[str]) -> str:
+    """The text of some pieces. Raises TemplateBoundError where it is too long."""
+    found, size = io.StringIO(), 0
+    for piece in pieces:
+        size += len(piece)
+        if size > CHARACTERS:
+            raise TemplateBoundError(f"gives more than {CHARACTERS:,} characters: does a loop end?")
+        found.write(piece)
+    return found.getvalue()
+
+
+@contextlib.contextmanager
+def _memory(more_bytes: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    has = _address_space()
+    most = has + more_bytes
+    if not has or (soft != resource.RLIM_INFINITY and soft <= most):
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int:
+    """Bytes of the address space in use; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return 0
+    return pages * resource.getpagesize()
+
+
+@contextlib.contextmanager
+def _cpu(seconds: float) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TemplateBoundError(f"takes more than {seconds:g} s of CPU: does a loop end?")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,114 @@
+"""Answers to requests of the coordinator are read up to a bound."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from helpers.hostile import bounded
+from osbench.common.deployment.record import Deployment
+from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.network.bounded_adapter import BoundedAdapter, bounded_session
+from osbench.coordinator.deployments.check import check
+from osbench.coordinator.exporters import posting
+from osbench.coordinator.exporters.posting import Poster
+from osbench.plugin.errors import ExportError
+
+MIB = 1 << 20
+HUGE = b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n"
+ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
+PACKED = gzip.compress(bytes(80 * MIB))
+BOMB = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED)
+
+
+@contextlib.contextmanager
+def answering(head: bytes, piece: bytes, *, for_ever: bool) -> Iterator[str]:
+    """A server that answers each connection so."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def talk(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            connection.recv(65536)
+            connection.sendall(head + piece)
+            while for_ever:
+                connection.sendall(piece)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    # wakes the thread that accepts
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("head", "piece", "said"),
+    [
+        (HUGE, bytes(65536), "the answer has 10,000,000,000 bytes, more than the 64 MiB"),
+        (BOMB, PACKED, f"the answer of {len(PACKED):,} bytes decodes to more than the 64 MiB"),
+    ],
+    ids=["announced", "bomb"],
+)
+def test_a_larger_answer_is_refused(head, piece, said):
+    with (
+        answering(head, piece, for_ever=head == HUGE) as url,
+        bounded_session() as session,
+        pytest.raises(requests.RequestException, match=f"{said} that are read"),
+    ):
+        session.get(url)
+
+
+def test_an_answer_that_does_not_end_is_refused():
+    session = requests.Session()
+    session.mount("http://", BoundedAdapter(AnswerBound(MIB, "the setting")))
+
+    with (
+        answering(ENDLESS, bytes(65536), for_ever=True) as url,
+        bounded(16 * MIB),
+        pytest.raises(requests.RequestException, match="more than the 1 MiB that the setting"),
+    ):
+        session.get(url)
+
+
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+def test_an_answer_without_a_body_may_announce_a_large_one(method):
+    with (
+        answering(HUGE, b"", for_ever=False) as url,
+        bounded_session() as session,
+        session.request(method, url, stream=method == "GET") as answer,
+    ):
+        assert answer.headers["content-length"] == "10000000000"
+
+
+def test_an_exporter_reads_no_larger_answer(monkeypatch):
+    monkeypatch.setattr(posting, "TRIES", 2)
+    with (
+        answering(HUGE, bytes(65536), for_ever=True) as url,
+        pytest.raises(ExportError, match="the answer has 10,000,000,000 bytes, more than the 64"),
+    ):
+        Poster({}, pause_s=0).post(url, b"{}")
+
+
+def test_a_check_of_a_deployment_reads_no_larger_answer():
+    user = {"username": "ann", "password": "pw", "project_name": "ops"}
+    with answering(HUGE, bytes(65536), for_ever=True) as url, bounded(16 * MIB):
+        record = Deployment.from_spec(
+            "cloud", {"openstack": {"auth_url": f"{url}/v3", "admin": user}}
+        )
+        (finding, *_) = check(record, 10.0)
+
+    assert not finding.ok
+    assert "the answer has 10,000,000,000 bytes, more than the 64 MiB" in finding.detail

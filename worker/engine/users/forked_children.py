@@ -1,0 +1,104 @@
+"""Processes that a scenario forked and that return into the worker: each ends at once.
+
+Such a process would go on as if it were the worker: it would start iterations, and use sockets that
+are not its own. Children that do not return (of multiprocessing and subprocess, or that call
+os._exit) are left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import mmap
+import os
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+#: Code with which a child ends that returns, as EX_SOFTWARE of sysexits.h.
+RETURNED = 70
+
+#: Bytes for the place of one fork, and places that are told apart at a time.
+_SLOT = 128
+_SLOTS = 64
+
+#: Modules in which nobody looks for the place of a fork.
+_OF_PYTHON = ("asyncio", "concurrent", "multiprocessing", "os", "threading")
+
+
+class ProcessForks:
+    """Knows whether this process is a child of the worker. One for each process."""
+
+    def __init__(self) -> None:
+        """Forks are noticed from now on."""
+        #: Forks between the process that made this object and this one.
+        self.generation = 0
+        self._place = ""
+        #: Shared with all children.
+        self._page = mmap.mmap(-1, _SLOT * _SLOTS)
+        os.register_at_fork(after_in_child=self._begin_child)
+
+    def end_if_child(self, generation: int, error: BaseException | None = None) -> None:
+        """End a child: `generation` is that of the worker, `error` why the child returns."""
+        if self.generation != generation:
+            self.end_child(error)
+
+    def end_child(self, error: BaseException | None = None) -> NoReturn:
+        """End this process, which is a child, and no more: nothing is flushed, or sent."""
+        if isinstance(error, SystemExit):
+            # asked for; as Python does it
+            code = error.code
+            os._exit(code & 0xFF if isinstance(code, int) else 0 if code is None else 1)
+        at = os.getpid() % _SLOTS * _SLOT
+        self._page[at : at + _SLOT] = self._place.encode()[: _SLOT - 1].ljust(_SLOT, b"\0")
+        os._exit(RETURNED)
+
+    def returned(self) -> list[str]:
+        """Children that returned since the last call: where each was forked."""
+        found = []
+        for at in range(0, _SLOT * _SLOTS, _SLOT):
+            if self._page[at]:
+                text = self._page[at : at + _SLOT].rstrip(b"\0").decode(errors="replace")
+                self._page[at : at + _SLOT] = bytes(_SLOT)
+                found.append(
+                    f"{text} forked a process that returned into the worker, and was ended: "
+                    "end it by os._exit(), or start it by subprocess or multiprocessing"
+                )
+        return found
+
+    def _begin_child(self) -> None:
+        self.generation += 1
+        frame: FrameType | None = sys._getframe(1)
+        self._place = _place(frame)
+        root = None
+        while frame is not None:
+            if frame.f_code.co_flags & inspect.CO_COROUTINE:
+                root = frame
+            frame = frame.f_back
+        if root is not None:
+            # the event loop would run other coroutines
+            sys.setprofile(functools.partial(self._look, root))
+
+    def _look(self, root: FrameType, frame: FrameType, event: str, _: Any) -> None:
+        """End the child where its coroutine waits or returns."""
+        if event == "return" and frame is root:
+            self.end_child()
+        if event == "call" and frame.f_globals.get("__name__") == "multiprocessing.process":
+            # does not return
+            sys.setprofile(None)
+
+
+@functools.cache
+def process_forks() -> ProcessForks:
+    """The object of this process."""
+    return ProcessForks()
+
+
+def _place(frame: FrameType | None) -> str:
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.split(".", 1)[0] not in _OF_PYTHON:
+            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "a scenario"
