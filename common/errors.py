@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 
 #: What is of a single case in a message: ids, numbers; not what says which kind of error it is.
 _SINGLE = re.compile(

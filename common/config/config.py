@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -16,16 +15,14 @@ from oslo_config import cfg, iniparser
 from osbench.common.config import certificates
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import ConfigError
-from osbench.common.masking import MASK, mask_url
 from osbench.common.regular_files import read_regular
+from osbench.common.secrets.secret_names import MASK, is_secret
+from osbench.common.secrets.url_masking import mask_url
 
 #: Largest configuration file, bytes.
 FILE_BYTES = 1 << 20
 
 _Sections = dict[str, dict[str, list[str]]]
-
-#: Names under which an unknown option may hold a secret.
-_PRIVATE_NAME = re.compile(r"key|pass|secret|token|url", re.IGNORECASE)
 
 
 def search_path() -> list[Path]:
@@ -101,7 +98,8 @@ def _unknown(path: str, sections: _Sections) -> Iterator[str]:
             if name in names:
                 continue
             close = difflib.get_close_matches(name, names, n=1)
-            secret = any(_PRIVATE_NAME.search(word) for word in [name, *close])
+            like = [option.secret for option in options if option.dest in close]
+            secret = any(like) or any(is_secret(word) for word in [name, *close])
             described = _described(path, section, name, values[name][-1], secret)
             yield f"{described}: unknown option{_suggestion(name, close)}"
 

@@ -6,16 +6,20 @@ Secrets are masked, and what could steer a terminal or begin another line is esc
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from osbench.common.escaping import escaped
-from osbench.common.masking import mask_url
+from osbench.common.secrets.masking import mask_text
 
 
-class _SafeFormatter(logging.Formatter):
+class SafeFormatter(logging.Formatter):
     """Masks and escapes, also in messages of libraries and in tracebacks."""
 
+    #: Hides secrets in a text.
+    masked: Callable[[str], str] = staticmethod(mask_text)
+
     def format(self, record: logging.LogRecord) -> str:
-        return escaped(mask_url(super().format(record)), breaks=True)
+        return escaped(self.masked(super().format(record)), breaks=True)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return escaped(super().formatMessage(record))
@@ -25,5 +29,5 @@ def begin(level: str, *, process: bool = False) -> None:
     """Log to stderr from `level` on; with `process`, lines name the process id."""
     handler = logging.StreamHandler()
     parts = ["%(asctime)s", *(["%(process)d"] if process else []), "%(levelname)s", "%(message)s"]
-    handler.setFormatter(_SafeFormatter(" ".join(parts)))
+    handler.setFormatter(SafeFormatter(" ".join(parts)))
     logging.basicConfig(level=level.upper(), handlers=[handler])

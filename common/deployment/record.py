@@ -19,14 +19,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from osbench.common.deployment.record_sources import read_spec, spec_from_environment
 from osbench.common.deployment.schema import PLATFORMS, problems_of
 from osbench.common.errors import DeploymentError
-from osbench.common.masking import mask
-
-_PORTS = {"http": 80, "https": 443}
+from osbench.common.network.origins import origin
+from osbench.common.secrets.masking import mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,14 +184,14 @@ class Deployment:
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """`host:port` of Keystone or of each of `services`: where trace headers may go.
+        """Origins of Keystone or of each of `services`: where trace headers may go.
 
         The hosts of a cloud's service catalogue are added once it has been read.
         """
         addresses = [*self.services.values()]
         if self.platform == "openstack":
             addresses.append(self.content["auth_url"])
-        return frozenset(network_location(address) for address in addresses)
+        return frozenset(origin(address) for address in addresses)
 
     def _credential(self, user: Mapping[str, Any]) -> Credential:
         content = self.content
@@ -213,10 +211,3 @@ class Deployment:
             https_cert=content.get("https_cert") or None,
             https_key=content.get("https_key") or None,
         )
-
-
-def network_location(url: str) -> str:
-    """`host:port` of a URL, in lower case, with the scheme's port where it names none."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    return f"{host}:{parts.port or _PORTS.get(parts.scheme, 0)}"

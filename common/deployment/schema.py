@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from osbench.common.errors import Problem
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 
 if TYPE_CHECKING:
     import jsonschema

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from keystoneauth1 import access, exceptions
 from keystoneauth1.session import Session
 
-from osbench.common.deployment.record import Credential, network_location
+from osbench.common.deployment.record import Credential
 from osbench.common.errors import DeploymentError
+from osbench.common.network.origins import origin
 from osbench.common.openstack.error_mapping import refusal
 from osbench.common.openstack.login import Login, login
 from osbench.common.openstack.service_catalogue import Service
@@ -61,12 +62,12 @@ class Account:
         return str(self._granted(session).project_id)
 
     def hosts(self, session: Session) -> set[str]:
-        """`host:port` of every service of the catalogue."""
+        """The origin of every service of the catalogue."""
         granted = self._granted(session)
         if not granted.has_service_catalog():
             return set()
         found = granted.service_catalog.get_endpoints_data().values()
-        return {network_location(one.url) for several in found for one in several if one.url}
+        return {origin(one.url) for several in found for one in several if one.url}
 
     def address(self, service: Service, session: Session) -> str:
         """The address of a service, with the version of its API, without a trailing slash.

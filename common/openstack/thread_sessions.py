@@ -17,6 +17,7 @@ import osbench
 from osbench.common.deployment.record import Credential
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.bounded_adapter import BoundedAdapter
+from osbench.common.openstack.home_session import HomeSession
 
 #: Hosts to which a thread keeps a connection; the least recently used one is replaced.
 HOSTS_KEPT = 16
@@ -24,7 +25,7 @@ HOSTS_KEPT = 16
 
 def plain_transport() -> requests.Session:
     """A transport for a session, with persistent connections."""
-    transport = requests.Session()
+    transport = HomeSession()
     keep_connections(transport)
     return transport
 

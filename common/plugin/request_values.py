@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 
 #: A token of RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

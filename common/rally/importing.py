@@ -20,6 +20,7 @@ from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import own_classes
 from osbench.common.rally.own_classes import OwnClass
+from osbench.common.secrets.masking import error_text
 
 #: What Rally logs of the docstring of a scenario: users cannot change it.
 _OF_DOCSTRINGS = "documents an argument that run() does not accept"
@@ -112,9 +113,7 @@ def _load() -> None:
         importlib.import_module("rally.plugins").load()
     except Exception as error:
         where = f" (its configuration file is {file})" if file else ""
-        raise PluginError(
-            f"Rally cannot be loaded{where}: {type(error).__name__}: {error}"
-        ) from error
+        raise PluginError(f"Rally cannot be loaded{where}: {error_text(error)}") from error
 
 
 def _load_from(path: Path) -> OwnPath:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from osbench.common.rally import plugin_registry
+from osbench.common.secrets.masking import error_text
 from osbench.common.task import Workload
 
 #: Rally's types of validation: `SYNTAX` needs nothing, `PLATFORM` a deployment record, `SEMANTIC`
@@ -53,7 +54,7 @@ def problems(
             vtype=within,
         )
     except Exception as error:  # noqa: BLE001 - a plug-in may ask for validators that cannot be
-        return [f"cannot be checked: Rally raises {type(error).__name__}: {error}"]
+        return [f"cannot be checked: Rally raises {error_text(error)}"]
     return [sentence for one in said if (sentence := _sentence(one))]
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from osbench.common.errors import OsbenchError, PluginError
-from osbench.common.masking import mask_url
 from osbench.common.plugin.exporter import LiveExporter
+from osbench.common.secrets.masking import error_text, mask_text
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import echo
 from osbench.coordinator.cli.export_options import ExportOptions
 from osbench.coordinator.formatting import plain
@@ -82,7 +83,7 @@ class RunExports:
             self.write_failure(error)
             raise
         except Exception as error:
-            accident = OsbenchError(f"internal error: {type(error).__name__}: {error}")
+            accident = OsbenchError(f"internal error: {error_text(error)}")
             accident.exit_code = ACCIDENT
             self.write_failure(accident)
             raise
@@ -197,10 +198,10 @@ class _Pusher:
                     self._exporter.push(LiveRun(timeline), self._target)
             except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
                 if not reported:
-                    _warn(self._exporter.NAME, f"{type(error).__name__}: {error}")
+                    _warn(self._exporter.NAME, error_text(error))
                 reported = True
 
 
 def _warn(name: str, text: str) -> None:
-    shown = plain(mask_url(text), 1000)
+    shown = plain(mask_text(text), 1000)
     echo(f"Warning: export {name} failed: {shown}", err=True)

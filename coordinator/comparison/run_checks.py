@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from osbench.common.masking import mask
+from osbench.common.secrets.masking import mask
 from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
 from osbench.coordinator.comparison.comparison_result import Caveat
 from osbench.coordinator.comparison.run_series import common_workloads

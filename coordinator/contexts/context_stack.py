@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from osbench.common.errors import ContextError, OsbenchError
-from osbench.common.masking import mask_url
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.secrets.masking import mask_text
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
 from osbench.coordinator.contexts.state_store import ContextStateStore, Entry, PreparedWorkload
@@ -338,7 +338,7 @@ def _class(plugins: Plugins, name: str) -> type[Context]:
 
 
 def _reason(error: Exception) -> str:
-    text = mask_url(str(error).strip().partition("\n")[0])
+    text = mask_text(str(error).strip().partition("\n")[0])
     if isinstance(error, OsbenchError):
         return text
     text = text[:MAX_MESSAGE_CHARS]

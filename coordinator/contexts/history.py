@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from osbench.common.masking import mask, mask_url
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.secrets.masking import mask, mask_text
 
 #: Characters of a message and of a traceback.
 MESSAGE, DETAILS = 1000, 8000
@@ -109,8 +109,8 @@ def _timed(record: ContextRecord, step: str) -> Iterator[None]:
     except Exception as error:
         fault = Fault(
             etype=type(error).__name__,
-            msg=mask_url(str(error)[:MESSAGE]),
-            details=mask_url(traceback.format_exc()[-DETAILS:]),
+            msg=mask_text(str(error))[:MESSAGE],
+            details=mask_text(traceback.format_exc())[-DETAILS:],
         )
         raise
     finally:

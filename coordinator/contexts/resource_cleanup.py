@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
+from osbench.common.secrets.masking import error_text
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resources import Kind, delete, find, kinds
 
@@ -68,8 +69,8 @@ def remove_resources(
 def _described(kind: Kind, error: Exception) -> str:
     if isinstance(error, ContextError):
         return str(error)
-    text = str(error).strip().partition("\n")[0]
-    return f"{kind.name}: {type(error).__name__}: {text}"
+    text = error_text(error).strip().partition("\n")[0]
+    return f"{kind.name}: {text}"
 
 
 class _KindRemoval:

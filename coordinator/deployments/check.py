@@ -19,6 +19,7 @@ from osbench.common.network.causes import root_cause
 from osbench.common.openstack.login import login
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
+from osbench.common.secrets.masking import mask_text
 from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.service_check import check_services
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
@@ -95,7 +96,7 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 
 def _reason(error: Exception) -> str:
     """The first line of an error, without the connection pools that requests mentions."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    lines = mask_text(str(error)).strip().splitlines() or [type(error).__name__]
     head, pool, _ = lines[0].partition(": HTTP")
     return f"{head}: {_cause(error)}" if pool else lines[0]
 

@@ -10,7 +10,7 @@ import requests
 
 from osbench.plugin.durations import DURATION
 from osbench.plugin.errors import ExportError
-from osbench.plugin.formatting import mask_url, plain
+from osbench.plugin.formatting import mask_text, mask_url, plain
 from osbench.plugin.sessions import bounded_session
 
 #: Seconds until a connection or a reply is given up.
@@ -53,12 +53,12 @@ class Poster:
                 if isinstance(error, ValueError):  # the URL is wrong, and remains so
                     break
                 continue
-            problem = f"HTTP {answer.status_code} {plain(answer.text, 300)}".strip()
+            problem = f"HTTP {answer.status_code} {plain(mask_text(answer.text), 300)}".strip()
             if answer.ok and answer.status_code < 300:
                 return answer
             if answer.status_code not in BUSY:
                 break
-        raise ExportError(f"{mask_url(url)}: {plain(mask_url(problem), 500)}")
+        raise ExportError(f"{mask_url(url)}: {plain(mask_text(problem), 500)}")
 
     def pauses(self) -> Iterator[None]:
         """One for each attempt: waits before all but the first, longer each time."""

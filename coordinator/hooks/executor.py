@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common import task
-from osbench.common.masking import mask_url
 from osbench.common.plugin import hook
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.trigger import Trigger
+from osbench.common.secrets.masking import mask, mask_text
 from osbench.coordinator.hooks import action_output
 
 LOG = logging.getLogger(__name__)
@@ -110,16 +110,16 @@ class Firing:
             self._action = self._kind(self._config)
             found = self._action.run(self.event)
         except hook.Failed as failure:
-            details = mask_url(failure.details[-DETAILS:])
+            details = mask_text(failure.details)[-DETAILS:]
             status, found = failure.status, failure.output
             error = Error(etype=failure.etype, msg=_cut(failure), details=details)
         except BaseException as failure:  # noqa: BLE001 - a plug-in's own code may raise anything
-            details = mask_url(traceback.format_exc()[-DETAILS:])
+            details = mask_text(traceback.format_exc())[-DETAILS:]
             etype = type(failure).__name__
             status, error = FAILED, Error(etype=etype, msg=_cut(failure), details=details)
         kept = None
         try:
-            kept = action_output.read(found) if found is not None else None
+            kept = mask(action_output.read(found)) if found is not None else None
         except Exception as failure:  # noqa: BLE001 - the output is a plug-in's, too
             status, error = REFUSED, Error(etype=type(failure).__name__, msg=_cut(failure))
         self.result = Result(
@@ -303,4 +303,4 @@ def _cut(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001 - str() of a plug-in's exception may raise
         text = type(error).__name__
-    return mask_url(text[:MESSAGE])
+    return mask_text(text)[:MESSAGE]

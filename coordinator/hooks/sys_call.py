@@ -14,7 +14,7 @@ from typing import IO, Any, ClassVar
 
 from osbench.plugin import hook
 from osbench.plugin.durations import DURATION
-from osbench.plugin.formatting import mask_url
+from osbench.plugin.formatting import mask_text
 
 #: Default timeout of a command, seconds.
 TIMEOUT_S = 60.0
@@ -104,11 +104,11 @@ class SysCall(hook.Hook):
             process.wait()
 
     def _text(self, code: str, out: IO[bytes], err: IO[bytes]) -> Mapping[str, Any]:
-        texts = [mask_url(_start(file)) or "(empty)" for file in (out, err)]
+        texts = [mask_text(_start(file)) or "(empty)" for file in (out, err)]
         chart = {
             "title": "System call",
             "chart_plugin": "TextArea",
-            "description": f"Command: {mask_url(self._command)}",
+            "description": f"Command: {mask_text(self._command)}",
             "data": [f"Return code: {code}", f"Stdout: {texts[0]}", f"Stderr: {texts[1]}"],
         }
         return {"additive": [], "complete": [chart]}

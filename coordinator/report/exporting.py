@@ -10,9 +10,10 @@ from typing import Any, cast
 import yaml
 
 from osbench.common.errors import ExportError, OsbenchError, UsageError
-from osbench.common.masking import mask_url
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.secrets.masking import error_text
+from osbench.common.secrets.url_masking import mask_url
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.report.html_exporter import HtmlPage
 from osbench.coordinator.report.summary_json import to_error_json
@@ -153,9 +154,7 @@ class Export:
             reason = error.strerror or error
             raise ExportError(f"the exporter {self.name} cannot write {what}: {reason}") from None
         except Exception as error:  # a plug-in's own code may raise anything
-            raise ExportError(
-                f"the exporter {self.name} raises {type(error).__name__}: {error}"
-            ) from error
+            raise ExportError(f"the exporter {self.name} raises {error_text(error)}") from error
 
 
 def _defines(exporter: Exporter, method: str) -> bool:

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from osbench.common.errors import OsbenchError, TaskError
 from osbench.common.histogram import Histogram, rank
-from osbench.common.masking import mask
 from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
+from osbench.common.secrets.masking import mask
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import instant
 from osbench.coordinator.hooks.executor import HookReport, Result
@@ -118,7 +118,7 @@ def _workload(outcome: WorkloadOutcome) -> dict[str, Any]:
         "description": outcome.description,
         "error": outcome.error or None,
         "not_begun": outcome.not_begun or None,
-        "runner": {"type": outcome.runner.name, "config": outcome.runner.config},
+        "runner": {"type": outcome.runner.name, "config": mask(outcome.runner.config)},
         "accounting": _accounting(outcome.accounting),
         "warmup": dataclasses.asdict(outcome.warmup),
         "latency": {
@@ -210,7 +210,7 @@ def _hook(report: HookReport) -> dict[str, Any]:
     hook = report.hook
     return {
         "action": {hook.action.name: mask(hook.action.config)},
-        "trigger": {hook.trigger.name: hook.trigger.config},
+        "trigger": {hook.trigger.name: mask(hook.trigger.config)},
         "description": hook.description,
         "results": [_hook_result(result) for result in report.results],
         "summary": report.counts,

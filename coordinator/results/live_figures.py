@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osbench.common.histogram import rank
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.results.workload_results import WorkloadResults

@@ -17,7 +17,7 @@ from osbench.common.errors import (
     StoreAway,
     Superseded,
 )
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle

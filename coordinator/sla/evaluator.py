@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, Statistics, Verdict
 from osbench.common.protocol.blocks import Columns
+from osbench.common.secrets.masking import error_text
 from osbench.common.task import Named
 
 
@@ -70,5 +71,5 @@ class SlaEvaluator:
             self._raised[name] = Verdict(
                 criterion=name,
                 success=False,
-                detail=f"cannot be judged: the plug-in raises {type(error).__name__}: {error}",
+                detail=f"cannot be judged: the plug-in raises {error_text(error)}",
             )

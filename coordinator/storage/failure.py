@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, StorageError
-from osbench.common.masking import mask_url
+from osbench.common.secrets.masking import error_text
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -30,7 +30,7 @@ def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = Fal
     elif isinstance(error, KeyboardInterrupt):
         document |= {"message": "interrupted", "exit_code": INTERRUPTED}
     else:
-        document["message"] = mask_url(f"{type(error).__name__}: {error}")
+        document["message"] = error_text(error)
     # where even the reserve does not suffice
     with contextlib.suppress(StorageError):
         directory.write(FAILURE, document)

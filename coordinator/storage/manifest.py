@@ -6,8 +6,8 @@ from typing import Any
 
 from osbench import __version__
 from osbench.common.deployment.record import Deployment
-from osbench.common.masking import mask, mask_url
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.secrets.masking import mask
 from osbench.common.task import Task, Workload
 from osbench.coordinator.storage import digests
 
@@ -26,8 +26,8 @@ def describe(
         "osbench": __version__,
         "digests": digests.FORMAT,
         "started_at": started_at,
-        "task": mask_url(task.title),
-        "description": mask_url(task.description),
+        "task": task.title,
+        "description": task.description,
         "source": task.source,
         "tags": tags,
         "deployment": deployment.name if deployment else None,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.masking import mask_url
 from osbench.common.named_files import read_stdin, read_text
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
 from osbench.coordinator.taskfile.overrides import override

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.taskfile import mixes
 from osbench.coordinator.taskfile.places import inside, shown
@@ -87,7 +89,7 @@ def _task_1(document: Mapping[str, Any], source: str) -> Task:
             _workload(_as_version_2(name, item), inside(inside("", name), position), position)
             for position, item in enumerate(items)
         )
-        subtasks.append(Subtask(title=name, workloads=workloads))
+        subtasks.append(Subtask(title=mask_url(name), workloads=workloads))
     title = "standard input" if source == "-" else Path(source).name
     return Task(title=title, subtasks=tuple(subtasks), version=1, source=source)
 
@@ -112,14 +114,14 @@ def _as_version_2(name: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _task_2(document: Mapping[str, Any], source: str) -> Task:
     return Task(
-        title=document["title"],
+        title=mask_url(document["title"]),
         subtasks=tuple(
             _subtask(subtask, inside("subtasks", position))
             for position, subtask in enumerate(document["subtasks"])
         ),
         version=2,
-        description=document.get("description", ""),
-        tags=tuple(document.get("tags", ())),
+        description=mask_text(document.get("description", "")),
+        tags=_tags(document),
         source=source,
     )
 
@@ -134,10 +136,10 @@ def _subtask(subtask: Mapping[str, Any], place: str) -> Subtask:
     else:
         workloads = (_workload(subtask, place, 0),)
     return Subtask(
-        title=subtask["title"],
+        title=mask_url(subtask["title"]),
         workloads=workloads,
-        description=subtask.get("description", ""),
-        tags=tuple(subtask.get("tags", ())),
+        description=mask_text(subtask.get("description", "")),
+        tags=_tags(subtask),
         group=subtask.get("group"),
         run_in_parallel=subtask.get("run_in_parallel", False),
     )
@@ -149,14 +151,14 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         place=place,
         position=position,
         scenario=scenario,
-        named=workload.get("name", ""),
+        named=mask_url(workload.get("name", "")),
         args=args,
         runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
         contexts=_named(workload.get("contexts", {})),
         # this very tuple: a file that asks for the same has one of its own
         sla=_named(workload["sla"]) if "sla" in workload else DEFAULT_SLA,
         hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
-        description=workload.get("description", ""),
+        description=mask_text(workload.get("description", "")),
         args_from=workload.get("args_from", ""),
         idempotent=workload.get("idempotent", False),
         warmup_s=float(workload.get("warmup", 0)),
@@ -171,7 +173,13 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
 def _hook(hook: Mapping[str, Any]) -> HookConfig:
     (action,) = _named(hook["action"])
     (trigger,) = _named(hook["trigger"])
-    return HookConfig(action=action, trigger=trigger, description=hook.get("description", ""))
+    return HookConfig(
+        action=action, trigger=trigger, description=mask_text(hook.get("description", ""))
+    )
+
+
+def _tags(part: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(map(mask_url, part.get("tags", ())))
 
 
 def _named(entries: Mapping[str, Any]) -> tuple[Named, ...]:

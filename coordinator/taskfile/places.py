@@ -6,11 +6,12 @@ import json
 import re
 from typing import Any
 
+from osbench.common.secrets.masking import mask
+from osbench.common.secrets.secret_names import MASK, is_secret
+
 #: Longest value that a message repeats, in characters.
 SHOWN = 60
 
-#: Keys whose values no message repeats.
-_PRIVATE = re.compile(r"pass|secret|token|credential|private|hmac|api_?key", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.@-]+")
 
 
@@ -25,15 +26,15 @@ def inside(place: str, part: str | int) -> str:
 
 def shown(value: Any, key: str | int | None = None) -> str:
     """A value as JSON, cut; a summary for containers; secrets are masked."""
-    if isinstance(key, str) and _PRIVATE.search(key):
-        return "***"
+    if isinstance(key, str) and is_secret(key, value):
+        return MASK
     if isinstance(value, dict):
         keys = ", ".join(str(name) for name in value)
         return f"an object with {_cut(keys)}" if value else "an empty object"
     if isinstance(value, list):
         return f"a list of {len(value)}" if value else "an empty list"
     try:
-        return _cut(json.dumps(value, ensure_ascii=False))
+        return _cut(json.dumps(mask(value), ensure_ascii=False))
     except TypeError:
         return _cut(f"{value!r}")
 

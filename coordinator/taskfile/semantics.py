@@ -13,6 +13,7 @@ from osbench.common.plugin.plugins import Found, Plugins, ScenarioPlugin
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.rally import validators
+from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.taskfile import data
@@ -296,4 +297,4 @@ def _ask_plugin(question: Callable[[Any], list[str]], config: Any) -> list[str]:
     try:
         return question(config)
     except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
-        return [f"cannot be checked: the plug-in raises {type(error).__name__}: {error}"]
+        return [f"cannot be checked: the plug-in raises {error_text(error)}"]

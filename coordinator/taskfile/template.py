@@ -16,6 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from osbench.common.errors import Problem
 from osbench.common.named_files import read_text
+from osbench.common.secrets.masking import error_text
 from osbench.coordinator.taskfile.template_bounds import TemplateBoundError, bounded, joined
 
 #: Longest product of a text or a list, and bits of the largest power.
@@ -50,7 +51,7 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
     except jinja2.TemplateNotFound as error:
         return "", [Problem("", f"template: there is no file {error.name!r} in {folder}")]
     except Exception as error:  # noqa: BLE001 - expressions of a template may raise anything
-        said = str(error) if isinstance(error, _NotSetError) else f"{type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, _NotSetError) else error_text(error)
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == "<template>"]
         place = _line(None, lines[-1]) if lines else ""

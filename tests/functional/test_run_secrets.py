@@ -14,7 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 import redis as redis_py
+import requests
 
+from helpers import planted_secrets, web
+from helpers.json_server import serving
+from helpers.planted_secrets import SecretService
+from helpers.recordings import write_har
 from helpers.runs import Cluster, Finished, Site, site
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -28,6 +33,8 @@ PLANTED = {
     "password": "planted-password-8143",
     "password of a target": "planted-target-7731",
 }
+#: The place of what others can read of a run while it goes on.
+PROCESSES = "Redis, arguments and environments"
 EXPORTS = (
     *("html", "junit", "csv", "csv-times", "json", "rally", "parquet", "hdr", "openmetrics"),
 )
@@ -113,9 +120,9 @@ def kept(folder: Path) -> bytes:
 
 
 def planted(here: Site) -> dict[str, bytes]:
-    """Every secret of a site."""
+    """Every secret of a site and of what it runs."""
     line = (here.data / "keys").read_bytes().split()[0]
-    words = {name: word.encode() for name, word in PLANTED.items()}
+    words = {name: word.encode() for name, word in {**PLANTED, **planted_secrets.PLANTED}.items()}
     derived = Keyring.load(here.data / "keys").keys[0]
     return {
         **words,
@@ -248,10 +255,127 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
         "stdout": "\n".join(one.out for one in printed).encode(),
         "stderr and logs": "\n".join(one.err for one in printed).encode(),
         "run directory": kept(here.data / "runs"),
-        "Redis, arguments and environments": seen,
+        PROCESSES: seen,
         **{path.name: path.read_bytes() for path in files},
     }
     assert found_in(here, places) == []
+
+
+#: What others can read while a command runs that a user gave a secret, and that masks nothing.
+HANDED_ON = {("hook", PROCESSES), ("hook-output", PROCESSES), ("environment", PROCESSES)}
+
+
+@pytest.fixture
+def service() -> Iterator[SecretService]:
+    with serving(SecretService()) as running:
+        yield running
+
+
+def arranged(cluster: Cluster, service: SecretService) -> tuple[str, ...]:
+    """Files with secrets in all places, and workers; what to run."""
+    here, secrets = cluster.site, planted_secrets.PLANTED
+    here.configure(cluster.messaging, {"DEFAULT": {"log_level": "DEBUG"}})
+    here.variables["PLANTED"] = secrets["environment"]
+    plugin = str(here.write("plugin.py", planted_secrets.plugin()))
+    here.write("rows.csv", f"pin\n{secrets['csv']}\n")
+    given = here.write("given.json", json.dumps({"token": secrets["task-args"]}))
+    task = here.write("planted.json", planted_secrets.task_text(service.url))
+    write_har(here.home / "it.har", planted_secrets.recording(service.url))
+    for _ in range(2):
+        cluster.start_worker("--plugin-path", plugin)
+    cluster.await_idle(2)
+    return (str(task), "--task-args-file", str(given), "--plugin-path", plugin)
+
+
+def pages(here: Site, names: list[str]) -> bytes:
+    """The pages of `web`: the list, each run, and a comparison."""
+    texts = []
+    with web.serving(here.data) as server:
+        bearer = {"Authorization": f"Bearer {web.TOKENS.token}"}
+        for path in ("/", *(f"/runs/{name}" for name in names), f"/compare?run={names[0]}"):
+            query = f"&run={names[1]}" if "compare" in path else ""
+            answer = requests.get(
+                f"{server.url.rstrip('/')}{path}{query}", headers=bearer, timeout=60
+            )
+            # runs without a success cannot be compared: the page says so
+            assert answer.status_code in (200, 409), path
+            texts.append(answer.content)
+    return b"\n".join(texts)
+
+
+def test_what_a_run_is_given_and_told_is_sent_and_not_shown(
+    cluster: Cluster, service: SecretService
+) -> None:
+    here = cluster.site
+    asked = arranged(cluster, service)
+    watch = Watch(cluster)
+
+    run = here.coord("run", *asked, "--report", str(here.home / "page.html"))
+    cluster.await_idle(2)
+    first = "\n".join(service.got)
+    service.got.clear()
+    again = here.coord("rerun", "last", "--json")
+    second = "\n".join(service.got)
+    cluster.await_idle(2)
+    seen = watch.end()
+    names = sorted(path.name for path in (here.data / "runs").iterdir())
+    commands: list[tuple[str, ...]] = [
+        ("run", *asked, "--once", "--verbose"),
+        ("validate", *asked),
+        ("results", names[0]),
+        ("results", names[0], "--json"),
+        ("results", names[0], "--csv"),
+        ("results", names[0], "--rally-json"),
+        ("logs", names[0]),
+        ("sla", names[0]),
+        ("trace", names[0]),
+        ("status", names[0], "--json"),
+        ("runs", "list", "--json"),
+        ("runs", "show", names[0]),
+        ("compare", *names[:2]),
+        ("trends",),
+        ("deployment", "list"),
+        ("workers", "--json"),
+        ("init", "recorded.yaml", "--from-har", "it.har"),
+    ]
+    (here.home / "reports").mkdir()
+    targets = [f"--export={name}={here.home / 'reports' / name}" for name in EXPORTS]
+    commands.append(("report", names[0], *targets))
+    printed = {" ".join(one[:1] + one[-2:]): here.coord(*one) for one in commands}
+
+    for worker in cluster.workers:
+        worker.process.terminate()
+    logs = [worker.finish() for worker in cluster.workers]
+    files = [path for path in (here.home / "reports").rglob("*") if path.is_file()]
+    written = [*files, here.home / "page.html", here.home / "recorded.yaml"]
+    places = {
+        "run": (run.out + run.err).encode(),
+        "rerun": (again.out + again.err).encode(),
+        **{name: (one.out + one.err).encode() for name, one in printed.items()},
+        "logs of workers": "\n".join(one.out + one.err for one in logs).encode(),
+        "run directory": kept(here.data / "runs"),
+        "pages": pages(here, names),
+        PROCESSES: seen,
+        **{path.name: path.read_bytes() for path in written},
+    }
+    assert len(files) >= len(EXPORTS), printed
+    # workers had the true values, also when the run was made again
+    secrets = planted_secrets.PLANTED
+    for got in (first, second):
+        assert [one for one in planted_secrets.SENT if secrets[one] not in got] == []
+    # the last context fails
+    assert (run.code, again.code) == (2, 2), run.err
+    # each kind of secret was where it is looked for: what is left of it shows that
+    directory = places["run directory"]
+    for trace in (
+        b"login failed, password=***",
+        b"no login with ***",
+        b"cannot open",
+        b"it is ***",
+    ):
+        assert trace in directory, trace
+    found = set(found_in(here, places)) - HANDED_ON
+    assert sorted(found) == []
 
 
 def test_a_crash_of_the_coordinator_leaves_no_secret(
@@ -276,7 +400,7 @@ def test_a_crash_of_the_coordinator_leaves_no_secret(
     places = {
         "output": "\n".join(one.out + one.err for one in texts).encode(),
         "run directory": kept(here.data / "runs"),
-        "Redis, arguments and environments": seen,
+        PROCESSES: seen,
     }
     assert done.code == -signal.SIGABRT
     assert found_in(here, places) == []

@@ -142,6 +142,8 @@ class Site:
         self.runtime = home / "tmp"
         self.runtime.mkdir()
         self.data.mkdir(mode=0o700)
+        #: Variables that commands have beside the usual ones.
+        self.variables: dict[str, str] = {}
         self._started: list[Started] = []
         self._ended = itertools.count()
         self.configure({})
@@ -219,6 +221,7 @@ class Site:
             **environment(self.home),
             "XDG_RUNTIME_DIR": str(self.runtime),
             "TMPDIR": str(self.runtime),
+            **self.variables,
         }
 
     def run(self, *arguments: str) -> Finished:

@@ -47,6 +47,10 @@ class Body:
         """Count something that went wrong beside the iterations."""
         self.asides.add(what)
 
+    def mask_failures(self, masked: Callable[[str], str]) -> None:
+        """Have `masked` hide secrets in messages and tracebacks; it knows those of the run."""
+        self.failures.masked = masked
+
     def instance(self, iteration: int, recorder: Recorder, user: VirtualUser) -> Scenario:
         """A new scenario object of a virtual user, whose actions go to `recorder`.
 

@@ -22,15 +22,15 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol
 
 from osbench.common.intervals import Interval, Intervals
-from osbench.common.masking import mask_url
 from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.protocol.blocks import Row, pack_actions
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch
+from osbench.common.secrets.url_masking import mask_url
 from osbench.worker.engine.body import Body
-from osbench.worker.engine.failures import Place, place_words, printable
+from osbench.worker.engine.failures import MASKED_CHARS, Place, place_words, printable
 from osbench.worker.engine.lateness import Lateness, Stalls
 from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.pacing import Pacing
@@ -335,7 +335,10 @@ class Engine:
     ) -> Any:
         trace, tracer = b"", self.body.tracer
         if recorder.profiler is not None and tracer is not None:
-            failure = None if error is None else (type(error).__name__, message)
+            failure = None
+            if error is not None:
+                said = self.body.failures.masked(message[:MASKED_CHARS])
+                failure = (type(error).__name__, said)
             trace = tracer.end(recorder.profiler, failure)
         exchanges = recorder.exchanges
         self.bulky = self.bulky or outputs is not None or len(exchanges) > FEW_BYTES

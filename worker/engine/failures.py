@@ -7,17 +7,19 @@ import os
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from osbench.common.errors import KindError, kind_of
-from osbench.common.masking import mask_url
+from osbench.common.secrets.masking import mask_text
 
 #: Limits of what is kept of one failure, characters.
 MESSAGE_LIMIT = 1000
 TRACEBACK_LIMIT = 8000
+#: Characters at either end of a text in which secrets are looked for, before it is cut.
+MASKED_CHARS = 64_000
 #: Characters of a member of a group of exceptions that are kept at least, and the causes of one
 #: that are named at most.
 MEMBER_LEAST = 60
@@ -180,6 +182,8 @@ class Failures:
         self._lock = threading.Lock()
         #: Failures beyond the limit, and messages or tracebacks that were shortened.
         self.cut = 0
+        #: Hides secrets in a text, called where the failure is numbered.
+        self.masked: Callable[[str], str] = mask_text
 
     def number(self, error: BaseException, message: str) -> int:
         """The number of an exception with its message, from 1; removes its traceback.
@@ -226,12 +230,15 @@ class Failures:
                 key, etype, message, text = "other", "(other)", "more than 1,000 kinds", ""
                 if key in self._numbers:
                     return self._numbers[key]
+            # masked before they are cut: nothing recognizes the rest of a secret
+            message = self.masked(_shortened(message, 2 * MASKED_CHARS))
+            text = self.masked(_shortened(text, 2 * MASKED_CHARS))
             if len(message) > MESSAGE_LIMIT or len(text) > TRACEBACK_LIMIT:
                 self.cut += 1
-                message, text = message[:MESSAGE_LIMIT], _shortened(text)
+                message, text = message[:MESSAGE_LIMIT], _shortened(text, TRACEBACK_LIMIT)
             number = len(self._numbers) + 1
             self._numbers[key] = number
-            texts = map(printable, (etype, mask_url(message), mask_url(text)))
+            texts = map(printable, (etype, message, text))
             self._fresh.append([number, *texts, *([resource] if resource else ())])
             return number
 
@@ -259,10 +266,10 @@ def _listed(stack: Sequence[Place]) -> str:
         return f"(its stack cannot be formed: {type(broken).__name__})"
 
 
-def _shortened(text: str) -> str:
-    """A traceback cut in the middle: its outermost and its innermost frames are kept."""
-    if len(text) <= TRACEBACK_LIMIT:
+def _shortened(text: str, limit: int) -> str:
+    """A text cut in the middle: of a traceback its outermost and its innermost frames are kept."""
+    if len(text) <= limit:
         return text
     gap = "\n  ...\n"
-    half = (TRACEBACK_LIMIT - len(gap)) // 2
-    return text[: TRACEBACK_LIMIT - len(gap) - half] + gap + text[-half:]
+    half = (limit - len(gap)) // 2
+    return text[: limit - len(gap) - half] + gap + text[-half:]

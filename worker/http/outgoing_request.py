@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import requests.utils
 
-from osbench.common.masking import names_secret
+from osbench.common.network.origins import origin_changes, secret_headers
 from osbench.worker.http import addresses
 
 #: Keyword arguments of `requests.request` that are supported here.
@@ -164,10 +164,9 @@ class OutgoingRequest:
             dropped |= {"content-type", "content-length", "transfer-encoding"}
         if addresses.host(location) != addresses.host(self.url):
             dropped |= self._private
-        if _origin_changes(self.url, location):
+        if origin_changes(self.url, location):
             # what opens one host is not told to another
-            dropped.add("authorization")
-            dropped |= {name.lower() for name, _ in self.fields if names_secret(name)}
+            dropped |= {name.lower() for name in secret_headers(name for name, _ in self.fields)}
         self.fixed = [(name, v) for name, v in self.fields if name.lower() not in dropped]
         self.own = []
         self.url = location
@@ -214,14 +213,3 @@ def _field(name: str, value: Any) -> Field:
     if not _NAME.fullmatch(name) or (value and _UNSAFE.search(value)):
         raise ValueError(f"header {name!r} holds a character that no header may hold")
     return name, value
-
-
-def _origin_changes(old: str, new: str) -> bool:
-    """Whether credentials for `old` must not go to `new`; an upgrade to TLS is no change."""
-    before, after = urlsplit(old), urlsplit(new)
-    if before.hostname != after.hostname:
-        return True
-    ports = {"http": 80, "https": 443}
-    there = (before.scheme, before.port or ports[before.scheme])
-    here = (after.scheme, after.port or ports[after.scheme])
-    return there != here and (there, here) != (("http", 80), ("https", 443))

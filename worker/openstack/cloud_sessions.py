@@ -12,9 +12,10 @@ from uuid import UUID
 import requests
 from keystoneauth1 import access, discover, exceptions
 
-from osbench.common.deployment.record import Credential, Deployment, network_location
+from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.origins import origin, secret_headers
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.error_mapping import AuthenticationFailed, refusal
 from osbench.common.openstack.login import is_v3, login
@@ -33,15 +34,13 @@ TIMEOUT_S = 180.0
 
 #: Headers, in lower case, that are only sent to services of the deployment.
 TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
-_DEPLOYMENT_ONLY = frozenset(
-    (*TRACE_HEADERS, "x-auth-token", "x-subject-token", "x-openstack-request-id")
-)
+_DEPLOYMENT_ONLY = frozenset((*TRACE_HEADERS, "x-openstack-request-id"))
 
 #: Names of actions for additional requests, within the action of the original request.
 REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
 
 
-_location = functools.lru_cache(maxsize=256)(network_location)
+_origin = functools.lru_cache(maxsize=256)(origin)
 
 
 class Sessions:
@@ -65,7 +64,7 @@ class Sessions:
         self.credentials: tuple[Credential, ...] = deployment.users or admin
         if not self.credentials:
             raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
-        #: `host:port` of the services that receive trace headers.
+        #: Origins of the services that receive trace headers.
         self.hosts: set[str] = set(deployment.hosts)
         #: Returns this thread's session, without credential; only for use by this thread.
         self.session = ThreadSessions(
@@ -99,9 +98,7 @@ class Sessions:
             raise refusal(credential, error) from error
         if not self._catalogued and granted.has_service_catalog():
             found = granted.service_catalog.get_endpoints_data().values()
-            self._learn(
-                network_location(one.url) for several in found for one in several if one.url
-            )
+            self._learn(origin(one.url) for several in found for one in several if one.url)
         return granted
 
     def warm(self, account: Account) -> None:
@@ -195,15 +192,25 @@ class Transport(FastSession):
         call.answered(answer.status_code)
         return answer
 
+    def takes_secrets(self, home: str, url: str) -> bool:
+        """All services of the deployment may have them."""
+        return self._is_known(url)
+
+    def _is_known(self, url: str) -> bool:
+        # cached by the part up to the third slash, which is the same for all URLs of a host
+        return _origin(url[: url.find("/", 8) + 1 or None]) in self._hosts
+
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
         """The headers that may be sent to this URL."""
         given = headers or {}
-        # cached by the part up to the third slash, which is the same for all URLs of a host
-        if _location(url[: url.find("/", 8) + 1 or None]) not in self._hosts:
+        if not self._is_known(url):
+            secret = set(secret_headers(given))
             return {
-                name: value for name, value in given.items() if name.lower() not in _DEPLOYMENT_ONLY
+                name: value
+                for name, value in given.items()
+                if name.lower() not in _DEPLOYMENT_ONLY and name not in secret
             }
         sent = {name: value for name, value in given.items() if name.lower() not in TRACE_HEADERS}
         if not traced:

@@ -13,6 +13,7 @@ from requests.adapters import HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
 
 from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.openstack.home_session import HomeSession
 from osbench.common.openstack.thread_sessions import HOSTS_KEPT
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.outgoing_request import METHODS
@@ -46,7 +47,7 @@ _SITES = 64
 _SENDS = (requests.Session.send, HTTPAdapter.send)
 
 
-class FastSession(requests.Session):
+class FastSession(HomeSession):
     """Takes the short way for what clients of OpenStack ask for, and requests for all else."""
 
     #: None sends everything by requests; so does a session that was pickled.
@@ -59,13 +60,10 @@ class FastSession(requests.Session):
             self._client = SocketClient((), opener=short_way.opener, kept=HOSTS_KEPT, resends=False)
             self._sites: dict[tuple[Any, ...], tuple[float, SessionSite | str]] = {}
 
-    def request(  # type: ignore[override] # all else as in requests
-        self, method: str, url: str, *more: Any, **options: Any
-    ) -> requests.Response:
-        """Send a request; arguments, result and exceptions are those of requests."""
+    def _request(self, method: str, url: str, *more: Any, **options: Any) -> requests.Response:
         short_way = self.short_way
         if short_way is None:
-            return super().request(method, url, *more, **options)
+            return super()._request(method, url, *more, **options)
         why = "arguments without a name" if more else self._beyond(method, url, options)
         if not why:
             try:
@@ -82,7 +80,7 @@ class FastSession(requests.Session):
                     return self._sent_shortly(request, sent, site, options)
                 why = site
         short_way.leave(why)
-        return super().request(method, url, *more, **options)
+        return super()._request(method, url, *more, **options)
 
     def close(self) -> None:
         """Close all connections; further requests open new ones."""

@@ -1,4 +1,4 @@
-"""Has a process's log book note what the process prints and logs, which goes on as before."""
+"""Has a process's log book note what the process prints and logs, which goes on without secrets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
+from osbench.common.config.logs import SafeFormatter
 from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 
 #: Records of these loggers are shown without the logger's name.
@@ -20,7 +21,11 @@ def capture(book: LogBook) -> None:
     What is written to the file descriptors past Python, as by a command that a scenario starts, is
     not seen.
     """
-    logging.getLogger().addHandler(_BookHandler(book))
+    root = logging.getLogger()
+    for handler in root.handlers:
+        if isinstance(handler.formatter, SafeFormatter):
+            handler.formatter.masked = book.masked
+    root.addHandler(_BookHandler(book))
     sys.stdout = cast(TextIO, CapturedStream(sys.stdout, "stdout", book))
     sys.stderr = cast(TextIO, CapturedStream(sys.stderr, "stderr", book))
 
@@ -36,8 +41,8 @@ class CapturedStream:
         self._begun: dict[int, str] = {}
 
     def write(self, text: str) -> int:
-        """Write to the stream, and note the lines that are whole now."""
-        written = self._stream.write(text)
+        """Write to the stream without secrets, and note the lines that are whole now."""
+        self._stream.write(self._book.masked(text))
         thread = threading.get_ident()
         *lines, rest = (self._begun.pop(thread, "") + text).split("\n")
         if len(rest) > ENTRY_CHARS:
@@ -47,7 +52,7 @@ class CapturedStream:
             self._begun[thread] = rest
         for line in lines:
             self._book.add(self._name, line)
-        return written
+        return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each of some texts."""

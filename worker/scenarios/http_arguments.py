@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from osbench.common.masking import mask_url
 from osbench.common.plugin.request_values import header_faults, is_token
 from osbench.common.plugin.signature import PLACEHOLDER, near
+from osbench.common.secrets.url_masking import mask_url
 
 _NUMBER = (int, float)
 _SOME = (Mapping, list, str)

@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Any
 
 from osbench.common.clock import ClockOffset
-from osbench.common.masking import MASK, mask_text, secret_values
+from osbench.common.secrets.masking import mask_text, secret_values
+from osbench.common.secrets.secret_names import MASK
 from osbench.worker.engine.coroutine_engine import CoroutineEngine
 from osbench.worker.engine.failures import printable
 from osbench.worker.engine.thread_engine import ThreadEngine
@@ -25,6 +26,8 @@ TOTAL_CHARS = 4 << 20
 
 #: So many secret values are looked for anywhere in a text: it takes time for each.
 ANYWHERE = 100
+#: Shorter ones are masked as whole words only: `demo` is a part of many names.
+WORD_CHARS = 8
 _WORD = re.compile(r"""[^\s"'=,;&<>()\[\]{}]+""")
 
 #: What runs an iteration.
@@ -82,23 +85,22 @@ class LogBook:
         with self._lock:
             fits = self._take_room(min(len(text), ENTRY_CHARS))
             self._cut += not fits or len(text) > ENTRY_CHARS
-            secrets, words, run = self._secrets, self._words, self._run
+            run = self._run
         if not fits:
             return
         of_run, workload, iteration, arguments = _place()
         if of_run not in ("", run):
             # a thread that an earlier run has left behind
             return
-        shown = text
-        for secret in (*secrets, *secret_values(arguments)):
-            shown = shown.replace(secret, MASK)
-        if words:
-            shown = _WORD.sub(lambda found: MASK if found[0] in words else found[0], shown)
-        shown = printable(mask_text(shown)[:ENTRY_CHARS])
+        shown = printable(self._masked(text, arguments)[:ENTRY_CHARS])
         entry: Entry = [self._now_s(), source, workload, iteration, shown]
         with self._lock:
             if self._run == run:
                 self._entries.append(entry)
+
+    def masked(self, text: str) -> str:
+        """`text` without secrets, also those of the run and of the caller's iteration."""
+        return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
         """The entries since the last call, and how many were left out or cut."""
@@ -108,6 +110,18 @@ class LogBook:
             found = self._entries, self._cut
             self._entries, self._cut = [], 0
         return found
+
+    def _masked(self, text: str, arguments: Mapping[str, Any]) -> str:
+        with self._lock:
+            secrets, words = self._secrets, self._words
+        for secret in (*secrets, *secret_values(arguments)):
+            if len(secret) >= WORD_CHARS:
+                text = text.replace(secret, MASK)
+            elif secret in text:
+                text = re.sub(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", MASK, text)
+        if words:
+            text = _WORD.sub(lambda found: MASK if found[0] in words else found[0], text)
+        return mask_text(text)
 
     def _take_room(self, chars: int) -> bool:
         now_s = time.monotonic()

@@ -11,7 +11,7 @@ from typing import Any
 import requests
 
 from osbench.common.escaping import decoded
-from osbench.common.masking import MASK, mask, names_secret
+from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.http_answer import HttpAnswer
@@ -24,8 +24,8 @@ SOURCE = "request"
 BRIEF, WHOLE = 1, 2
 #: Bytes of a body that are shown.
 _BODY_BYTES = {BRIEF: 1000, WHOLE: 3000}
-#: Header fields, in lower case, whose names do not say that they are secret.
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+#: Times as many are looked at for secrets in a body that is not JSON.
+_MASKED = 8
 
 Fields = Iterable[tuple[str, str]]
 
@@ -163,14 +163,10 @@ class ShownRequests:
         """Header fields, where they are wanted, and the body of a request or an answer."""
         lines = []
         if self._level == WHOLE:
-            lines = [f"{sign} {name}: {MASK if _is_secret(name) else v}" for name, v in fields]
+            lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]
         if body:
             lines.append(f"{sign} {_shown(body, _BODY_BYTES[self._level])}")
         return lines
-
-
-def _is_secret(header: str) -> bool:
-    return header.lower() in _SECRET_HEADERS or names_secret(header)
 
 
 def _status(code: int, reason: str | None, took_s: float) -> str:
@@ -184,6 +180,7 @@ def _shown(body: bytes, limit: int) -> str:
     except (ValueError, RecursionError):
         if b"\0" in body[:limit]:
             return f"({len(body)} bytes that are no text)"
-        text = decoded(body[:limit])
-        return text if len(body) <= limit else f"{text}... ({len(body)} bytes)"
-    return text if len(text) <= limit else f"{text[:limit]}... ({len(body)} bytes)"
+        # masked before it is cut: nothing recognizes the rest of a secret
+        text = mask_text(decoded(body[: limit * _MASKED]))
+    cut = len(text) > limit or len(body) > limit * _MASKED
+    return f"{text[:limit]}... ({len(body)} bytes)" if cut else text

@@ -11,10 +11,10 @@ from time import monotonic_ns
 
 from osbench.common.clock import ClockOffset
 from osbench.common.errors import OsbenchError, Untrusted
-from osbench.common.masking import mask_url, secret_values
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.messages import Batch, Control, Specification
 from osbench.common.protocol.store import Store
+from osbench.common.secrets.masking import secret_values
 from osbench.worker.engine.asides import tell_forgotten_awaits
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine
@@ -238,13 +238,15 @@ class Workloads:
         try:
             specification = self._specification(workload, data)
             ready = self._equipment.preparation.prepare(specification)
+            ready.body.mask_failures(self._equipment.log.masked)
             self._shown.begin(specification.shown, ready.body.cls)
             _exempt_from_garbage_collection()
             gc.set_threshold(*(MANY_USERS if ready.body.is_coroutine else FEW_USERS))
         except OsbenchError as error:
             problem = str(error)
         except BaseException as error:  # noqa: BLE001 - a plug-in's warm-up may raise anything
-            problem = f"preparing failed: {type(error).__name__}: {mask_url(message_of(error))}"
+            said = self._equipment.log.masked(message_of(error))
+            problem = f"preparing failed: {type(error).__name__}: {said}"
         # ignored if another workload has been started meanwhile
         with self._lock:
             if workload == self.preparing:

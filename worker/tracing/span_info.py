@@ -7,9 +7,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.secret_names import MASK, is_secret
+
 #: Characters of one string, elements of one info, nesting depth, characters of one info.
 _TEXT, _ELEMENTS, _DEPTH, _INFO = 1000, 200, 6, 16_000
 _INTEGER_BITS = 256
+#: Times as many characters of a message are looked at for secrets.
+_MASKED = 4
 
 #: OSProfiler's `trace` decorator stores all arguments of a call here, its SQLAlchemy hook all
 #: bound parameters; they may include passwords and tokens.
@@ -33,7 +38,9 @@ def info_text(info: Mapping[str, Any]) -> str:
 
 def failure_text(etype: str, message: str) -> str:
     """The error of a failed span in the format that OSProfiler's readers expect."""
-    return _members({"etype": etype[:_TEXT], "message": message[:_TEXT]})
+    # masked before it is cut: nothing recognizes the rest of a secret
+    shown = mask_text(message[: _MASKED * _TEXT])[:_TEXT]
+    return _members({"etype": etype[:_TEXT], "message": shown})
 
 
 def _members(info: Mapping[str, Any]) -> str:
@@ -55,7 +62,8 @@ class _Copier:
             hidden = _LEFT_OUT.get(key, ()) if isinstance(key, str) else ()
             if hidden and isinstance(value, Mapping):
                 value = {name: part for name, part in dict(value).items() if name not in hidden}  # noqa: PLW2901 - the same member, less what is hidden
-            copied[_printable(key)] = self.plain(value, _DEPTH)
+            known = isinstance(key, str) and is_secret(key, value)
+            copied[_printable(key)] = MASK if known else self.plain(value, _DEPTH)
         return copied
 
     def plain(self, value: Any, depth: int) -> Any:

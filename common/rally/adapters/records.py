@@ -8,6 +8,7 @@ from typing import Any
 from osbench.common.outcomes import RAN, Outcome
 from osbench.common.protocol.blocks import Columns
 from osbench.common.protocol.unpacking import unpack
+from osbench.common.secrets.masking import mask
 
 Texts = Mapping[int, Sequence[str]]
 
@@ -69,8 +70,8 @@ def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
 
 
 def _charts(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """`outputs` as Rally has them."""
-    found = outputs(packed)
+    """`outputs` as Rally has them, secrets masked."""
+    found: dict[str, list[Any]] = mask(outputs(packed))
     return {kind: found[kind] for kind in ("additive", "complete")}
 
 

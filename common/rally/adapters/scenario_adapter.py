@@ -21,6 +21,7 @@ from osbench.common.rally.adapters import action_recorder, client_imports, scena
 from osbench.common.rally.context_object import codec
 from osbench.common.rally.context_object.environment import KEY, context_object
 from osbench.common.rally.context_object.iteration_user import Shared
+from osbench.common.secrets.masking import error_text
 
 
 class RallyScenario(Scenario):
@@ -108,7 +109,7 @@ def prepare(
         ready = scenario_arguments.for_workers(processed)
         data = codec.pack({"object": carried, "options": configuration.effective()})
     except Exception as error:
-        text = str(error) if isinstance(error, ContextError) else f"{type(error).__name__}: {error}"
+        text = str(error) if isinstance(error, ContextError) else error_text(error)
         raise ContextError(f"scenario {name} cannot be prepared: {text}") from error
     return ready, {**environment.context, KEY: data}
 

@@ -13,6 +13,7 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
 from osbench.common.rally.context_object.environment import context_object, platform_data
+from osbench.common.secrets.masking import error_text
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
     except Exception as error:
         manager.cleanup()
         raise ContextError(
-            f"deployment {deployment.name} cannot be used: {type(error).__name__}: {error}"
+            f"deployment {deployment.name} cannot be used: {error_text(error)}"
         ) from error
     try:
         yield carried

@@ -12,7 +12,7 @@ from rich.table import Table
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.time_limit import timeout_option
@@ -95,7 +95,8 @@ def _described(record: Listed) -> tuple[str, str, str, str]:
     found = record.deployment
     if found is None:
         return "", escaped(record.problem), "", ""
-    addresses = [found.content["auth_url"]] if found.platform == "openstack" else found.hosts
+    hosts = [one.partition("://")[2] for one in found.hosts]
+    addresses = [found.content["auth_url"]] if found.platform == "openstack" else hosts
     count = len(found.users) + (found.admin is not None)
     key = "set" if found.profiler_hmac_key else "not set"
     return found.platform, escaped(mask_url(", ".join(sorted(addresses)))), str(count), key

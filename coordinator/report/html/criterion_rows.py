@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.html.page_numbers import (
     DASH,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from osbench.common.masking import mask_url
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html.page_numbers import DASH, counted, short
 
 #: Rows of a table, points of a series and characters of a text that are shown.
@@ -88,7 +89,7 @@ def _view(anchor: str, chart: Mapping[str, Any], of: str) -> OutputView:
         )
     if kind == "EmbeddedChart" and isinstance(data, str) and len(data) <= PAGE:
         return OutputView(**common, page=mask_url(data))
-    return OutputView(**common, text=mask_url("\n".join(_texts(data)))[:TEXT])
+    return OutputView(**common, text=mask_text("\n".join(_texts(data)))[:TEXT])
 
 
 def _table(common: dict[str, Any], heads: Sequence[Any], rows: Sequence[Any]) -> OutputView:

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from osbench.common.masking import mask_url
 from osbench.common.outcomes import STATES
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html.criterion_rows import succeeded_text
 from osbench.coordinator.report.html.inline_graphics import stacked
 from osbench.coordinator.report.html.page_numbers import (

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from osbench.common.escaping import escaped_in_json, on_page
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html import page_assets, page_numbers
 from osbench.coordinator.report.html.iteration_table import (
     IterationTable,

@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from osbench.common.masking import mask, mask_url
 from osbench.common.outcomes import STATES
+from osbench.common.secrets.masking import mask
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import instant
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts

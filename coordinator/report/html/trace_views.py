@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from osbench.common.masking import mask_url
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, rect, share_bar
 from osbench.coordinator.report.html.page_numbers import spaced, time_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from osbench.common.masking import mask, mask_url
+from osbench.common.secrets.masking import mask, mask_text
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.findings.own_lateness import lateness_note
 from osbench.coordinator.report.html.criterion_rows import CriterionRow, criterion_rows
@@ -320,7 +320,7 @@ def _error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
         rows.append(
             ErrorRow(
                 type=plain(str(error["type"])),
-                message=mask_url(str(error["message"]))[:1000],
+                message=mask_text(str(error["message"]))[:1000],
                 count=int(error["count"]),
                 first_iteration=error.get("first_iteration"),
                 traceback=_without_folders(str(error.get("traceback") or "")),
@@ -337,7 +337,7 @@ def _error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
 
 def _without_folders(traceback: str) -> str:
     """Without where things are installed: a report travels."""
-    return mask_url(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
+    return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 
 def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:
@@ -378,7 +378,7 @@ def _context_rows(facts: WorkloadFacts) -> list[StepRow]:
             found = context.get(step)
             error = (found or {}).get("error")
             said = f"not {done}" if found is None or error else done
-            text = mask_url(f"{error['etype']}: {error['msg']}") if error else ""
+            text = mask_text(f"{error['etype']}: {error['msg']}") if error else ""
             ok = found is not None and not error
             rows.append(StepRow(name=context["name"], said=said, ok=ok, text=text))
     return rows
@@ -395,7 +395,7 @@ def _hook_rows(facts: WorkloadFacts) -> list[StepRow]:
                 at = f"at {instant_s(event['value'])}"
             rows.append(
                 StepRow(
-                    name=plain(mask_url(str(name))),
+                    name=plain(mask_text(str(name))),
                     said=f"{str(result['status']).replace('_', ' ')}, {at}",
                     ok=result["status"] == "success",
                     text=_hook_text(result),
@@ -407,10 +407,10 @@ def _hook_rows(facts: WorkloadFacts) -> list[StepRow]:
 def _hook_text(result: Mapping[str, Any]) -> str:
     error = result.get("error")
     if error:
-        return spaced(mask_url(f"{error.get('etype', '')}: {error.get('msg', '')}"))
+        return spaced(mask_text(f"{error.get('etype', '')}: {error.get('msg', '')}"))
     texts = []
     for chart in (result.get("output") or {}).get("complete") or ():
         data = mask(chart.get("data"))
         lines = data if isinstance(data, list) else [data]
         texts += [str(line) for line in lines if isinstance(line, str)]
-    return mask_url("\n".join(texts))[:_TEXT]
+    return mask_text("\n".join(texts))[:_TEXT]

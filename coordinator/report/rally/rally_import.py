@@ -20,7 +20,6 @@ import msgpack
 
 from osbench import __version__
 from osbench.common.errors import UsageError
-from osbench.common.masking import mask
 from osbench.common.named_files import read_text
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import Names
@@ -28,6 +27,7 @@ from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.blocks import Row, encode_rows, pack_actions
 from osbench.common.protocol.messages import Block
+from osbench.common.secrets.masking import mask
 from osbench.common.task import Named
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.report.exit_code import exit_code

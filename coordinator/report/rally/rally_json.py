@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from uuid import NAMESPACE_URL, uuid5
 
 from osbench import __version__
-from osbench.common.masking import mask
+from osbench.common.secrets.masking import mask
 from osbench.coordinator.report.rally import rally_charts
 from osbench.coordinator.report.rally.rally_rows import iterations
 from osbench.coordinator.report.rally.rally_statistics import Durations

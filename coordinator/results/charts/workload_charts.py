@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from osbench.common.masking import mask_url
 from osbench.common.protocol.blocks import Columns
 from osbench.common.rally.adapters.records import outputs
+from osbench.common.secrets.masking import mask_text
 from osbench.coordinator.results.charts.sketch import Sketch
 from osbench.coordinator.results.charts.trend import Trend
 
@@ -176,4 +176,4 @@ class Charts:
 
 def _about(item: Mapping[str, Any]) -> dict[str, str]:
     keys = ("title", "chart_plugin", "description", "label", "axis_label")
-    return {key: mask_url(str(item.get(key, ""))[:TEXT]) for key in keys}
+    return {key: mask_text(str(item.get(key, "")))[:TEXT] for key in keys}

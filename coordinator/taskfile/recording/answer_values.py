@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.plugin.request_values import is_token
+from osbench.common.secrets.masking import holds_secret
+from osbench.common.secrets.secret_names import is_secret
 from osbench.coordinator.taskfile.recording.secret_arguments import (
     UnusedNames,
     argument_name,
-    is_secret,
 )
 
 #: Values of an answer that are looked at, and how deep they may be.
@@ -29,8 +30,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ID_NAME = re.compile(
     r"(?i)(^|[_-])(id|uuid|guid|slug|key|ref|number)$|(?<=[a-z])(?-i:Id|ID|Uuid|UUID|Key)$"
 )
-#: Headers of answers that requests send back.
-_HEADERS = re.compile(r"(?i)^(x-)?.*(token|request-?key|session-?id|nonce)$|^location$|^etag$")
+#: Headers of answers that requests send back, beside those of secrets.
+_HEADERS = re.compile(r"(?i)(request-?key|nonce)$|^location$|^etag$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,9 @@ class AnswerValues:
     def add(self, step: int, path: str, document: Any, headers: Mapping[str, str]) -> None:
         """Take in the answer to a request to `path`."""
         for name, value in headers.items():
-            if _HEADERS.search(name) and is_token(name):
+            # cookies go back by themselves
+            wanted = is_secret(name) and name.lower() != "set-cookie"
+            if (wanted or _HEADERS.search(name)) and is_token(name):
                 self._take(
                     AnswerValue(step=step, path=f"header {name}", name=name, of="", value=value)
                 )
@@ -127,16 +130,12 @@ def _same(one: AnswerValue, value: Any, name: str) -> bool:
     of = singular(here.removesuffix("_id"))
     if is_id_name(one.name) and one.of and one.of == of:
         return True
-    if (
-        here == there
-        and (is_id_name(name) or is_secret(name, ""))
-        and one.name not in ("id", "key")
-    ):
+    if here == there and (is_id_name(name) or is_secret(name)) and one.name not in ("id", "key"):
         return True
     text = str(value)
     if len(text) < _LONG or not re.fullmatch(r"[^\s]+", text):
         return False
-    tells = any(is_id_name(part) or is_secret(part, text) for part in (name, one.name))
+    tells = any(is_id_name(part) or holds_secret(part, text) for part in (name, one.name))
     return tells or (is_id(text) and len(text) >= 2 * _LONG) or one.path.startswith("header ")
 
 

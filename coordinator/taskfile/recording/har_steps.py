@@ -14,6 +14,13 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from osbench.common.errors import UsageError
 from osbench.common.plugin.request_values import header_faults
+from osbench.common.secrets.masking import holds_secret
+from osbench.common.secrets.secret_names import (
+    Place,
+    is_secret,
+    names_beside,
+    secret_segments,
+)
 from osbench.coordinator.taskfile.recording.answer_values import AnswerValues, is_id
 from osbench.coordinator.taskfile.recording.flow_task import FlowTask, WrittenStep, step_name
 from osbench.coordinator.taskfile.recording.har_file import Pairs, RecordedRequest, is_json
@@ -23,7 +30,6 @@ from osbench.coordinator.taskfile.recording.secret_arguments import (
     KnownSecrets,
     Parts,
     SecretArguments,
-    is_secret,
     joined,
     literal,
 )
@@ -41,8 +47,10 @@ _LEAST_THINK_S, _MOST_THINK_S = 0.3, 60.0
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest|negotiate|apikey)\s+(\S.*)")
 #: Cookies without a digit are secrets where they have twice as many characters.
 _SEARCHED = KnownSecrets.LEAST
-#: Shorter ones are known by their names only.
+#: Shorter ones are known by their names only, and so are words, such as `admin`: a user, a role
+#: and a part of a path have them, too, and do not say that they are a password elsewhere.
 _LEAST_SECRET = 4
+_WORD = re.compile(r"[A-Za-z]?[a-z]{0,11}")
 
 
 class _NotSent(ValueError):
@@ -62,11 +70,12 @@ class _Steps:
         self._recording = recording
         self._arguments = SecretArguments()
         self._values = AnswerValues()
+        #: Names of secrets by value, for values that are secrets wherever they stand.
         self._secrets = {
             value: name
             for one in recording.everything
             for name, value in _secrets_of(one)
-            if len(value) >= _LEAST_SECRET
+            if len(value) >= _LEAST_SECRET and not _WORD.fullmatch(value)
         }
         self._known = KnownSecrets(self._secrets)
 
@@ -117,7 +126,7 @@ class _Steps:
         if one.method != "GET":
             keys["method"] = one.method
         keys["path"] = path
-        if query := self._pairs(parse_qsl(one.url.query, keep_blank_values=True)):
+        if query := self._pairs(one, parse_qsl(one.url.query, keep_blank_values=True)):
             keys["query"] = query
         keys |= self._body(one)
         if headers := self._headers(one):
@@ -133,10 +142,12 @@ class _Steps:
         here = origin(one)
         parts: Parts = [] if here == self._recording.base else [here]
         before, shown = "", []
-        for number, piece in enumerate(one.url.path.split("/")):
+        pieces = one.url.path.split("/")
+        for number, (piece, secret) in enumerate(zip(pieces, _secret_pieces(pieces), strict=True)):
             parts.append("/" if number else "")
             plain = unquote(piece)
-            found = self._parts(plain, before)
+            name = f"{before}_token" if secret else before
+            found = self._parts(plain, name, secret=secret, named=False)
             # what is recorded keeps its own escapes
             same = found == [literal(plain)]
             parts += [quote(piece, safe="%!$&'()*+,;=:@~")] if same else found
@@ -144,12 +155,12 @@ class _Steps:
             shown.append(plain if same and not is_id(plain) else "[id]")
         return joined(parts) or "/", "/".join(shown)
 
-    def _pairs(self, pairs: Pairs) -> dict[str, Any]:
+    def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
         """Names with values; a list for one that occurs several times."""
         found: dict[str, Any] = {}
-        for name, value in pairs:
+        for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
             _check_name(name)
-            made = self._text(value, name)
+            made = joined(self._parts(value, name, secret=secret))
             if name in found:
                 before = found[name] if isinstance(found[name], list) else [found[name]]
                 found[name] = [*before, made]
@@ -170,7 +181,7 @@ class _Steps:
             return {"json": self._document(document, "", depth=0)}
         if one.body_type == _FORM:
             pairs = parse_qsl(one.body, keep_blank_values=True) if one.body else one.fields
-            if form := self._pairs(pairs):
+            if form := self._pairs(one, pairs):
                 return {"form": form}
         kind = re.sub(r"[^\w./+-]", "", one.body_type) or "unknown type"
         raise _NotSent(f"its body is {kind}, a flow sends JSON and forms")
@@ -178,7 +189,7 @@ class _Steps:
     def _document(self, value: Any, name: str, *, depth: int, secret: bool = False) -> Any:
         if depth > 50:
             raise _NotSent("its body is nested too deeply")
-        secret = secret or (bool(name) and is_secret(name, "-"))
+        secret = secret or is_secret(name, value)
         if isinstance(value, dict):
             for key in value:
                 _check_name(key)
@@ -213,20 +224,28 @@ class _Steps:
             if name == "accept" and ("," in value or value == "*/*"):
                 continue
             _check_name(name)
-            found[name.title()] = self._text(value, name)
+            found[name.title()] = joined(self._parts(value, name))
         return found
 
-    def _text(self, value: str, name: str) -> str | Computed:
-        return joined(self._parts(value, name))
+    def _parts(
+        self,
+        value: str,
+        name: str,
+        *,
+        secret: bool = False,
+        typed: bool = False,
+        named: bool = True,
+    ) -> Parts:
+        """A text with saved values and arguments in place of what it has of them.
 
-    def _parts(self, value: str, name: str, *, secret: bool = False, typed: bool = False) -> Parts:
-        """A text with saved values and arguments in place of what it has of them."""
+        `secret` says that it is one, and `named` that `name` may say so.
+        """
         scheme = _SCHEME.fullmatch(value)
         head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)
         saved = self._values.source(rest, name, typed=typed)
         if saved:
             return [head, f"{{saved.{saved}}}"] if head else [f"{{saved.{saved}}}"]
-        if rest in self._secrets or secret or is_secret(name, rest):
+        if rest in self._secrets or secret or holds_secret(name if named else "", rest):
             wanted = self._secrets.get(rest, name)
             wanted = f"{scheme[1]}_token" if scheme and wanted == "authorization" else wanted
             hint = f"{wanted}, as in the request {_shown(name)!r}"
@@ -254,7 +273,10 @@ def _check_name(name: str) -> None:
 def _shown_request(one: RecordedRequest) -> str:
     """Method and path without what may be secret."""
     pieces = one.url.path.split("/")
-    path = "/".join("[id]" if is_id(part) or is_secret("", part) else part for part in pieces)
+    path = "/".join(
+        "[id]" if secret or is_id(part) or holds_secret("", part) else part
+        for part, secret in zip(pieces, _secret_pieces(pieces), strict=True)
+    )
     return f"{_shown(one.method)} {_shown(path)}"
 
 
@@ -296,7 +318,7 @@ def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
     for name, value in one.headers:
         if name == "cookie":
             yield from _cookies(value.split(";"))
-        elif is_secret(name, "-"):
+        elif is_secret(name, value):
             scheme = _SCHEME.fullmatch(value)
             yield name, scheme[2] if scheme else value
             if scheme and scheme[1].lower() == "basic":
@@ -304,18 +326,35 @@ def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
     for name, value in one.answer_headers:
         if name == "set-cookie":
             yield from _cookies(line.partition(";")[0] for line in value.splitlines())
-        elif is_secret(name, "-"):
+        elif is_secret(name, value):
             yield name, value
     user = one.url.username, one.url.password
     yield from (("password", unquote(part)) for part in user[1:] if part)
-    pairs = [*parse_qsl(one.url.query), *one.fields]
-    if one.body_type == _FORM:
-        pairs += parse_qsl(one.body)
-    elif is_json(one.body_type):
+    form = parse_qsl(one.body) if one.body_type == _FORM else []
+    for pairs in (parse_qsl(one.url.query), one.fields, form):
+        secret = _secret_pairs(one, pairs)
+        yield from (pair for pair, is_one in zip(pairs, secret, strict=True) if is_one)
+    if is_json(one.body_type):
         with contextlib.suppress(ValueError, RecursionError):
-            pairs += _named_texts(json.loads(one.body), "", depth=0)
-    pairs += [pair for pair in _named_texts(one.document, "", depth=0) if pair[0] != "key"]
-    yield from ((name, value) for name, value in pairs if value and is_secret(name, "-"))
+            yield from _secret_texts(json.loads(one.body), "", depth=0)
+    yield from (pair for pair in _secret_texts(one.document, "", depth=0) if pair[0] != "key")
+    before, pieces = "", one.url.path.split("/")
+    for piece, is_one in zip(pieces, _secret_pieces(pieces), strict=True):
+        if is_one:
+            yield f"{before}_token", unquote(piece)
+        elif not is_id(piece):
+            before = piece
+
+
+def _secret_pieces(pieces: list[str]) -> list[bool]:
+    """Which parts of a path are secrets."""
+    return secret_segments([unquote(piece) for piece in pieces])
+
+
+def _secret_pairs(one: RecordedRequest, pairs: Pairs) -> list[bool]:
+    """Which parameters of a query or a form are secrets."""
+    beside = names_beside((name for name, _ in pairs), one.url.path)
+    return [bool(value) and is_secret(name, value, Place.QUERY, beside) for name, value in pairs]
 
 
 def _cookies(cookies: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -336,16 +375,19 @@ def _basic(credentials: str) -> Iterator[tuple[str, str]]:
         yield "password", password
 
 
-def _named_texts(value: Any, name: str, *, depth: int) -> Iterator[tuple[str, str]]:
-    """Texts of a document by the names they stand under; those of secrets hand theirs down."""
+def _secret_texts(
+    value: Any, name: str, *, depth: int, secret: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Secret texts of a document by their names; the name of a secret is that of all below it."""
     if depth > 50:
         return
     if isinstance(value, dict):
         for key, inner in value.items():
-            below = name if name and is_secret(name, "-") else key
-            yield from _named_texts(inner, below, depth=depth + 1)
+            below = name if secret else key
+            hidden = secret or is_secret(key, inner)
+            yield from _secret_texts(inner, below, depth=depth + 1, secret=hidden)
     elif isinstance(value, list):
         for inner in value:
-            yield from _named_texts(inner, name, depth=depth + 1)
-    elif isinstance(value, str):
+            yield from _secret_texts(inner, name, depth=depth + 1, secret=secret)
+    elif isinstance(value, str) and value and secret:
         yield name, value

@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from osbench.common.errors import UsageError
+from osbench.common.secrets.masking import holds_secret
+from osbench.common.secrets.secret_names import Place, is_secret
 from osbench.coordinator.taskfile.recording.flow_task import (
     FlowTask,
     WrittenBranch,
@@ -21,7 +23,6 @@ from osbench.coordinator.taskfile.recording.openapi_file import ServiceDescripti
 from osbench.coordinator.taskfile.recording.secret_arguments import (
     Computed,
     SecretArguments,
-    is_secret,
     joined,
     literal,
 )
@@ -133,7 +134,8 @@ class _OperationSteps:
                 value = self._examples.value(one)
             if value is None:
                 continue
-            made = self._written(value, name)
+            secret = is_secret(name, value, Place.QUERY if place == "query" else Place.FIELD)
+            made = self._written(value, name, secret=secret)
             several = place == "query" and isinstance(made, list)
             found[name] = made if several or isinstance(made, Computed | str) else _words(made)
         return found
@@ -153,7 +155,7 @@ class _OperationSteps:
 
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
         """A value whose secrets are arguments, and whose braces are no placeholders."""
-        secret = secret or (bool(name) and is_secret(name, "-"))
+        secret = secret or is_secret(name, value)
         if isinstance(value, Mapping):
             return {
                 key: self._written(inner, key, secret=secret)
@@ -163,7 +165,7 @@ class _OperationSteps:
         if isinstance(value, list):
             return [self._written(inner, name, secret=secret) for inner in value]
         if isinstance(value, str):
-            if secret or is_secret("", value):
+            if secret or holds_secret("", value):
                 return joined([self.arguments.of(f"named:{name}", name, f"{name} of requests")])
             return literal(value)
         return value

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from osbench.common.masking import mask_text, names_secret
-
 #: Names that mean something else in a task file.
 _TAKEN = frozenset(
     {"base", "env", "min", "max", "ceil", "round", "range", "dict", "lipsum", "cycler", "joiner"}
@@ -17,11 +15,6 @@ _TAKEN = frozenset(
     | {"block", "extends", "filter", "include", "macro", "set", "call", "recursive", "ignore"}
     | {"missing", "without", "context", "scoped", "required"}
     | {word.lower() for word in keyword.kwlist}
-)
-#: Names of secrets that `names_secret` does not know, since elsewhere they mean other things.
-_SECRET = re.compile(
-    r"(?i)passw|passphrase|secret|token|api_?key|credential|signature|authorization"
-    r"|^(auth|jwt|sig|sid|pin|otp|cvv|cvc|session|session_?id|phpsessid|jsessionid|assertion)$"
 )
 
 
@@ -114,13 +107,6 @@ class KnownSecrets:
             else:
                 at += 1
         yield text[begin:], ""
-
-
-def is_secret(name: str, value: str) -> bool:
-    """Whether a value may be a secret, by the name it stands under or by its form."""
-    return bool(value) and (
-        names_secret(name) or bool(_SECRET.search(name)) or mask_text(value) != value
-    )
 
 
 def literal(text: str) -> str:

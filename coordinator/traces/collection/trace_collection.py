@@ -9,6 +9,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from osbench.common.deployment.record import Deployment
+from osbench.common.secrets.masking import error_text
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.collector import (
@@ -53,7 +54,7 @@ def collect_traces(
         return collection.collect(conn_str)
     except Exception as error:
         LOG.exception("traces could not be collected")
-        return Collected(notes=(f"traces could not be collected: {type(error).__name__}: {error}",))
+        return Collected(notes=(f"traces could not be collected: {error_text(error)}",))
 
 
 def _settings(conf: cfg.ConfigOpts) -> CollectionSettings:

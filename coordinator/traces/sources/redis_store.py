@@ -15,8 +15,8 @@ from typing import Any
 import redis
 
 from osbench.common.errors import StoreError
-from osbench.common.masking import mask_url
 from osbench.common.protocol.redis_client import connect
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 

@@ -6,11 +6,22 @@ r"""Numbers and texts as reports print them.
 - `instant(seconds)`: an instant in UTC as ISO 8601, `2026-04-01T12:00:00.250Z`
 - `plain(text, limit)`: the first line of a foreign text, without control characters
 - `escaped(text)`: a text whose control characters are written as \\xNN
-- `mask_url(text)`: a text in which passwords and secret parameters of URLs are hidden
+- `mask_text(text)`: a text of others without secrets: in URLs, behind names, known by their form
+- `mask_url(text)`: a text in which secrets in URLs, and those known by their form, are hidden
 """
 
 from osbench.common.escaping import escaped
-from osbench.common.masking import mask_url
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import count, duration, instant, plain, three_digits
 
-__all__ = ["count", "duration", "escaped", "instant", "mask_url", "plain", "three_digits"]
+__all__ = [
+    "count",
+    "duration",
+    "escaped",
+    "instant",
+    "mask_text",
+    "mask_url",
+    "plain",
+    "three_digits",
+]

@@ -64,7 +64,7 @@ def test_bytes_that_are_no_text_are_shown_as_they_are():
 
 def test_a_log_record_is_one_line_that_steers_nothing():
     handler = logging.StreamHandler()
-    handler.setFormatter(logs._SafeFormatter("%(levelname)s %(message)s"))
+    handler.setFormatter(logs.SafeFormatter("%(levelname)s %(message)s"))
     try:
         raise ValueError("\x1b[2J in a traceback")
     except ValueError as error:

@@ -11,10 +11,10 @@ import requests
 import urllib3.exceptions
 from requests.cookies import RequestsCookieJar
 
-from osbench.common.masking import names_secret
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes
 from osbench.common.network.causes import root_cause
+from osbench.common.network.origins import origin_changes, secret_headers
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
@@ -152,8 +152,8 @@ class _Session(requests.Session):
         if addresses.host(there) != addresses.host(here):
             for name in self.private & {n.lower() for n in headers}:
                 del headers[name]
-        if self.should_strip_auth(here, there):  # type: ignore[no-untyped-call] # its stub
-            for name in [name for name in headers if names_secret(name)]:
+        if origin_changes(here, there):
+            for name in secret_headers(list(headers)):
                 del headers[name]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from osbench.common.errors import KindError, kind_of
-from osbench.common.masking import MASK, mask, mask_text, mask_url, names_secret
+from osbench.common.secrets.masking import mask, mask_field, mask_text
+from osbench.common.secrets.secret_names import MASK, is_secret
 from osbench.worker.http import jsonpath
 from osbench.worker.http.user.http_response import HttpResponse
 from osbench.worker.http.user.shown_values import shown
@@ -21,11 +21,6 @@ _MASKED_CHARS = 10 * SHOWN_CHARS
 
 #: Checks by what is looked at: a JSONPath, "text", or "header NAME".
 Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
-
-_ASSIGNED = re.compile(
-    r"(?i)([\w-]*(?:pass(?:word|wd|phrase)?|secret|token|apikey|api_key|credentials?)"
-    r"[\"']?\s*[:=]\s*[\"']?)[^\s\"'&,;<>}]+"
-)
 
 
 class UnexpectedStatus(KindError, ValueError):
@@ -132,8 +127,8 @@ def _json_problem(response: HttpResponse, path: str, wanted: Any) -> str:
         return "" if any(wanted(one) for one in found) else f"{path} does not hold"
     if wanted in found:
         return ""
-    if found and names_secret(path.rstrip("[]'\"*0123456789")):
-        return f"{path} is {MASK}, which is not the one wanted"
+    if any(is_secret(path, one) for one in [*found, wanted]):
+        return f"{path} is {MASK if found else 'not there'}, which is not the one wanted"
     return f"{path} is {_listed(found)}, not {shown(wanted)}"
 
 
@@ -143,9 +138,7 @@ def _listed(found: Sequence[Any]) -> str:
 
 def _shown_field(name: str, value: Any) -> str:
     """The value of a header in a message, with secrets masked."""
-    if not isinstance(value, str):
-        return shown(value)
-    return shown(mask_text(f"{name}: {value}").partition(": ")[2])
+    return shown(mask_field(name, value) if isinstance(value, str) else value)
 
 
 def shown_body(response: HttpResponse) -> str:
@@ -160,7 +153,7 @@ def shown_body(response: HttpResponse) -> str:
     try:
         text = json.dumps(mask(json.loads(body)), ensure_ascii=False)
     except (ValueError, RecursionError):
-        text = _ASSIGNED.sub(rf"\1{MASK}", mask_url(body.decode("utf-8", "replace")))
+        text = body.decode("utf-8", "replace")
     # an answer may repeat what it was sent, with cookies and the like
     text = mask_text(" ".join(text[:_MASKED_CHARS].split()))
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."

@@ -6,7 +6,8 @@ import reprlib
 from itertools import islice
 from typing import Any
 
-from osbench.common.masking import MASK, mask_url, names_secret
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.secret_names import MASK, is_secret
 
 #: Characters of a text that are looked at.
 _LOOKED_AT = 1000
@@ -24,11 +25,11 @@ class _ShownValue(reprlib.Repr):
     def repr_dict(self, value: dict[Any, Any], level: int) -> str:
         # one more than is shown, so that it is told that there are others
         first = islice(value.items(), self.maxdict + 1)
-        masked = {name: MASK if v and names_secret(str(name)) else v for name, v in first}
+        masked = {name: MASK if v and is_secret(str(name), v) else v for name, v in first}
         return super().repr_dict(masked, level)
 
     def repr_str(self, text: str, level: int) -> str:
-        return super().repr_str(mask_url(text[:_LOOKED_AT]), level)
+        return super().repr_str(mask_text(text[:_LOOKED_AT]), level)
 
 
 _SHOWN = _ShownValue()

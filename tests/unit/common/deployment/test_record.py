@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.corpus import corpus
-from osbench.common.deployment.record import Credential, Deployment, network_location
+from osbench.common.deployment.record import Credential, Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.protocol.envelope import Vault
 from osbench.common.protocol.keyring import Keyring
@@ -55,7 +55,7 @@ def test_rallys_samples_load(file):
 
     assert deployment.platform == "openstack"
     assert deployment.admin or deployment.users
-    assert deployment.hosts == {"example.net:5000"}
+    assert deployment.hosts == {"https://example.net:5000"}
 
 
 def test_rallys_sample_with_a_profiler_names_key_and_store():
@@ -106,7 +106,7 @@ def test_a_record_without_openstack_names_services_and_has_no_credentials():
 
     assert deployment.platform == "osbench"
     assert (deployment.admin, deployment.users) == (None, ())
-    assert deployment.hosts == {"shop.example:8080", "pay.example:443"}
+    assert deployment.hosts == {"http://shop.example:8080", "https://pay.example:443"}
     assert deployment.profiler_hmac_key == "key-hidden"
     assert deployment.enable_profiler is False
 
@@ -372,15 +372,3 @@ def test_all_missing_variables_are_named():
     for part in ("OS_AUTH_URL is not", "OS_USERNAME is not", "OS_PROJECT_NAME", "OS_INSECURE"):
         assert part in str(refusal.value)
     assert "OS_PASSWORD" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "location"),
-    [
-        ("http://Cloud.example/v3", "cloud.example:80"),
-        ("https://u:p@cloud.example", "cloud.example:443"),
-        ("http://[::1]:5000/", "[::1]:5000"),
-    ],
-)
-def test_hosts_are_compared_with_their_ports(url, location):
-    assert network_location(url) == location

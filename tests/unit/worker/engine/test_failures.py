@@ -66,6 +66,43 @@ def test_a_password_in_an_address_is_in_no_failure():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "password=planted",
+        "{'X-Auth-Token': 'planted'}",
+        # the limit of a message is within the secret
+        f"{'x' * (MESSAGE_LIMIT - 20)} token=planted{'y' * 100}",
+        # and the place where a long traceback is cut
+        f"{'x' * 30_000} token=planted{'y' * 3990}",
+        f"{'x' * 500_000} token=planted {'y' * 500_000}",
+    ],
+)
+def test_a_secret_of_any_kind_is_in_no_failure(text):
+    def work(scenario):
+        try:
+            raise KeyError(text)
+        except KeyError as error:
+            raise RuntimeError(text) from error
+
+    _, ((_, _, message, shown),) = run(work)
+
+    assert "planted" not in message + shown
+    assert "yyyy" not in message
+
+
+def test_what_hides_the_secrets_of_a_run_is_asked_before_a_text_is_cut():
+    failures = Failures()
+    failures.masked = lambda text: text.replace("planted", "***")
+    error = RuntimeError(f"{'x' * (MESSAGE_LIMIT - 4)}planted")
+
+    failures.number(error, str(error))
+
+    ((_, _, message, shown),) = failures.fresh()
+    assert message == f"{'x' * (MESSAGE_LIMIT - 4)}***"
+    assert "planted" not in shown
+
+
+@pytest.mark.parametrize(
     ("error", "message"),
     [
         (ValueError("wrong"), "wrong"),

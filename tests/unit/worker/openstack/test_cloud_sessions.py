@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.certificates import self_signed
 from helpers.corpus import corpus
 from helpers.fake_keystone import PASSWORD, USER, FakeKeystone, fake_keystone
 from helpers.recording_server import recording_server
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
+from osbench.common.network.origins import origin
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.openstack.cloud_sessions import AuthenticationFailed, Sessions
 from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay
@@ -136,6 +138,35 @@ def test_trace_headers_stay_with_the_cloud(keystone):
         assert headers.keys() >= TRACE_HEADERS
     for headers in (early, stranger):
         assert not TRACE_HEADERS & headers.keys()
+
+
+def test_secrets_go_to_services_of_the_cloud_only(keystone, tmp_path):
+    names = ("X-Auth-Token", "X-Service-Token", "X-Subject-Token", "Authorization")
+    headers = {**dict.fromkeys(names, "t"), "X-Plain": "p"}
+    sessions: Sessions = prepared(deployment(keystone.url + "/v3"))["user_selector"].sessions
+    hidden = {name.lower() for name in names}
+    certificate = self_signed(tmp_path)
+    with recording_server() as known, recording_server() as foreign:
+        sessions.hosts.add(origin(known.url))
+        # over TLS it is known; the same address without is not
+        sessions.hosts.add(origin(foreign.url.replace("http:", "https:")))
+        for url in (f"{known.url}/a", f"{known.url}/to?code=302&url={foreign.url}/a"):
+            sessions.session().get(url, headers=headers, authenticated=False)
+        with recording_server(certificate) as secured:
+            sessions.hosts.add(origin(secured.url))
+            sessions.session().get(
+                f"{secured.url}/to?code=302&url={known.url}/b",
+                headers=headers,
+                authenticated=False,
+                verify=str(certificate),
+            )
+        (stranger,) = foreign.taken()
+        seen = known.taken()
+
+    assert [one.path.partition("?")[0] for one in seen] == ["/a", "/to", "/b"]
+    assert all(hidden <= set(one.headers) for one in seen)
+    assert not hidden & set(stranger.headers)
+    assert "x-plain" in stranger.headers
 
 
 def test_iterations_that_are_not_traced_send_no_trace_headers(keystone):

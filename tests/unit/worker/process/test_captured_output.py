@@ -83,6 +83,17 @@ def test_log_records_are_entries_with_their_tracebacks() -> None:
     assert theirs[1].endswith("ValueError: planted")
 
 
+def test_what_goes_on_has_no_secrets() -> None:
+    book, stream = LogBook(), io.StringIO()
+    book.begin("run")
+    book.hide(["planted-value"])
+    captured = CapturedStream(stream, "stdout", book)
+
+    print("it is planted-value", {"token": "planted"}, file=captured)
+
+    assert stream.getvalue() == "it is *** {'token': '***'}\n"
+
+
 def test_all_else_is_that_of_the_stream() -> None:
     stream = CapturedStream(io.TextIOWrapper(io.BytesIO(), "utf-8"), "stdout", LogBook())
 

@@ -181,7 +181,9 @@ def test_redirects_are_timed_apart_and_secrets_do_not_follow_them(cloud):
         found = {}
         workload.run()
         client = workload.last.cloud
-        workload.context["user_selector"].sessions.hosts.add(f"127.0.0.1:{foreign.server_port}")
+        workload.context["user_selector"].sessions.hosts.add(
+            f"http://127.0.0.1:{foreign.server_port}"
+        )
         profiler = tracer.begin(1)
         try:
             client.send("GET", f"{foreign.url}/to?code=302&url={foreign.elsewhere}/status/200")

@@ -61,13 +61,13 @@ def test_a_thread_that_an_earlier_run_left_behind_writes_into_no_other_run(book:
 
 
 def test_secrets_of_the_workload_and_of_the_iteration_are_masked(book: LogBook) -> None:
-    def work(scenario: Scenario, pass_phrase: str, user_password: str) -> None:
-        book.add("stdout", f"it is {user_password} and planted-1, not {pass_phrase}")
+    def work(scenario: Scenario, phrase: str, user_password: str) -> None:
+        book.add("stdout", f"it is {user_password} and planted-1, not {phrase}")
 
     made = replace(
         body(lambda _: None),
         function=work,
-        arguments=lambda iteration: {"pass_phrase": "kept", "user_password": "planted-row"},
+        arguments=lambda iteration: {"phrase": "kept", "user_password": "planted-row"},
     )
     book.hide(["planted-1", "planted-1-and-more"])
     engine = ClosedEngine(EngineSetup(body=made, t0_ns=0, request_work=lambda: None))
@@ -79,6 +79,21 @@ def test_secrets_of_the_workload_and_of_the_iteration_are_masked(book: LogBook) 
     book.add("INFO", "planted-1-and-more, token=abc")
 
     assert texts(book) == ["it is *** and ***, not kept", "***, token=***"]
+
+
+def test_short_secrets_are_masked_as_words_only(book: LogBook) -> None:
+    book.hide(["demo", "a-b"])
+
+    book.add("stdout", "demo, 'demo' and demo: demonstration of demo-1 and my_demo; a-b, a-bc")
+
+    assert texts(book) == ["***, '***' and ***: demonstration of demo-1 and my_demo; ***, a-bc"]
+
+
+def test_a_text_is_masked_without_being_kept(book: LogBook) -> None:
+    book.hide(["planted-1"])
+
+    assert book.masked("it is planted-1, token=abc") == "it is ***, token=***"
+    assert texts(book) == []
 
 
 def test_the_secrets_of_thousands_of_users_are_masked(book: LogBook) -> None:

@@ -121,6 +121,14 @@ def test_a_dict_that_other_threads_change_is_read_all_the_same():
     assert texts == {',"function":{"name":"f'}
 
 
+def test_secrets_are_in_no_info():
+    info = {"X-Auth-Token": "planted", "key_name": "kept", "tokens": 5}
+
+    assert json.loads("{" + info_text(info)[1:] + "}") == {**info, "X-Auth-Token": "***"}
+    told = failure_text("ValueError", f"{'x' * 990} password=planted")
+    assert "planted" not in told
+
+
 def test_failures_are_cut():
     said = read(failure_text("ValueError", "m" * 10_000))
 

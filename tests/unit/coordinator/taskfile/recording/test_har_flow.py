@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,78 @@ def test_nothing_secret_is_written():
     given = json.dumps(dict.fromkeys(names, 'x"{{ y }}'))
     checked = coord("validate", "task.yaml", "--task-args", given)
     assert checked.exit_code == 0, checked.output
+
+
+def secrets_of_each_kind() -> list[dict[str, Any]]:
+    """Requests with a secret, `planted-N...`, in every place where one may stand."""
+    headers = {
+        "DPoP": "planted-00-proof",
+        "Proxy-Authorization": "Basic planted-01-proxy",
+        "X-CSRF-Token": "planted-02-csrf",
+        "X-Amz-Security-Token": "planted-03-aws",
+        "X_Auth_Key": "planted-04-key",
+        "Cookie": "sid=planted-05-cookie1; theme=dark",
+        "Authorization": "DPoP planted-06-bound",
+    }
+    body = {
+        "auth": {"identity": {"password": {"user": {"name": "demo", "password": "planted-07-pw"}}}},
+        "otp": "planted-08-otp",
+        "adminPass": "planted-09-admin",
+        "list": [{"tokens": ["planted-10-token"]}],
+        "note": "-----BEGIN PRIVATE KEY-----\nplanted-11-pem\n-----END PRIVATE KEY-----",
+        "passcode": "planted-12-code",
+        "user_data": "planted-13-data",
+        "private_key": {"pem": "planted-14-key"},
+    }
+    login = {
+        "grant_type": "authorization_code",
+        "code": "planted-15-code",
+        "code_verifier": "planted-16-verifier",
+        "redirect_uri": "https://shop.example/cb",
+        "client_secret": "planted-17-client",
+    }
+    query = "temp_url_sig=planted-18-sig&temp_url_expires=1700000000&X-Amz-Signature=planted-19-sig"
+    return [
+        entry("GET", f"{SITE}/a?limit=5&sort_key=name&code=200", headers=headers),
+        entry("POST", f"{SITE}/v3/auth/tokens", json_body=body),
+        entry("POST", f"{SITE}/oauth/token", form=login),
+        entry("GET", f"{SITE}/v1/AUTH_demo/box/file?{query}"),
+        entry("GET", f"{SITE}/callback?code=planted-20-code&state=planted-21-state"),
+        entry("GET", f"{SITE}/password-reset/MQ/planted-22-0123456789abcdef"),
+        entry("GET", f"{SITE}/a?api%5Fkey=planted-23-key&user%5Bpassword%5D=planted-24-pw"),
+        entry("GET", "https://ann:planted-25-user@shop.example/x"),
+        # not made by a flow: comments say so
+        entry("PUT", f"{SITE}/reset/planted-26-0123456789abcdef?sig=a", body=("image/png", "x")),
+    ]
+
+
+def test_secrets_of_all_kinds_become_arguments():
+    write_har(Path("it.har"), secrets_of_each_kind())
+
+    made = coord("init", "task.yaml", "--from-har", "it.har")
+
+    text = Path("task.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"planted\S*", text + made.output) == []
+    # the check above sees them: they are in the recording
+    assert len(set(re.findall(r"planted-(\d\d)", Path("it.har").read_text()))) == 27
+    for kept in ("limit: '5'", "sort_key: name", "code: '200'", "name: demo", "grant_type: auth"):
+        assert kept in text
+    assert "temp_url_expires: '1700000000'" in text
+
+
+def test_a_password_that_is_a_word_is_replaced_where_it_is_one_only():
+    entries = [
+        entry("POST", f"{SITE}/login", form={"username": "admin", "password": "admin"}),
+        entry("GET", f"{SITE}/admin/users?role=admin"),
+    ]
+    write_har(Path("it.har"), entries)
+
+    assert coord("init", "task.yaml", "--from-har", "it.har").exit_code == 0
+
+    text = Path("task.yaml").read_text(encoding="utf-8")
+    assert "username: admin" in text
+    assert "path: /admin/users" in text
+    assert "password: {{ password" in text
 
 
 def test_braces_of_a_recording_stay_braces():
