@@ -219,6 +219,9 @@ def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
         return nothing
     if not is_secret(name, "", Place.FIELD if structured else Place.TEXT):
         return nothing
+    if not structured and ":" in found[0] and text[max(0, found.start() - 1)] == "/":
+        # the end of a path, as in `POST /v3/auth/tokens: connection refused`
+        return nothing
     if found["tag"]:
         end = text.find("<", at)
         return at, end if end >= 0 else len(text)

@@ -96,9 +96,9 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 
 def _reason(error: Exception) -> str:
     """The first line of an error, without the connection pools that requests mentions."""
-    lines = mask_text(str(error)).strip().splitlines() or [type(error).__name__]
+    lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, _ = lines[0].partition(": HTTP")
-    return f"{head}: {_cause(error)}" if pool else lines[0]
+    return mask_text(f"{head}: {_cause(error)}" if pool else lines[0])
 
 
 def _cause(error: Exception) -> str:
