@@ -64,10 +64,11 @@ class Store(Protocol):
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
         """Write encrypted specifications by workload."""
 
-    def close(self, left: Iterable[str] = ()) -> None:
-        """Remove the keys that the run has once, and control records of memberships that have left.
+    def close(self) -> None:
+        """Remove the keys that the run has once.
 
-        The other records expire: some worker or supervisor may still have to read them.
+        Control records expire: a worker that has left may still have to read that its last blocks
+        are on disk, and would keep them for days.
         """
 
 
@@ -224,10 +225,9 @@ class RedisStore:
                 self._client.hset(specs, mapping=mapping)
             self._client.expire(specs, redis_keys.RUN_TTL_S)
 
-    def close(self, left: Iterable[str] = ()) -> None:
-        controls = [redis_keys.control(self._run, membership) for membership in left]
+    def close(self) -> None:
         with reached(self._client):
-            self._client.delete(*map(self._key, PARTS), *controls)
+            self._client.delete(*map(self._key, PARTS))
 
 
 class MemoryStore:
@@ -274,8 +274,6 @@ class MemoryStore:
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
         self._specs.update(records)
 
-    def close(self, left: Iterable[str] = ()) -> None:
+    def close(self) -> None:
         self._entries = None
-        for membership in left:
-            self._controls.pop(membership, None)
         self._specs.clear()

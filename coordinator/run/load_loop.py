@@ -283,7 +283,8 @@ class LoadLoop:
         if now - self._restated >= RESTATE_S:
             self._restated = now
             services.channel.restate(workload.plan.number for workload in self._workloads)
-        services.controls.answer(services.pool.present)
+        loaded = frozenset(workload.plan.number for workload in self._workloads)
+        services.controls.answer(services.pool.present, taking_over=loaded)
         # those that have left, or are lost, still wait to hear what is on disk
         services.controls.change(services.pool.workers.values())
         self._outages.redis_answers()

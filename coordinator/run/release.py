@@ -60,9 +60,8 @@ def release(services: RunServices, patience_s: float) -> None:
             services.check()
             time.sleep(AWAY_S)
         workers = list(pool.workers.values())
-        left = [one for one in workers if one.gone or one.membership.whole]
         offered = [*invited, *(one.incarnation for one in workers)]
-        channel.close([one.mid for one in left], offered)
+        channel.close(offered)
         for one in workers:
             if one.state is WorkerState.LOST:
                 pool.forget(one.incarnation)

@@ -119,7 +119,7 @@ class RunLoad:
                 between = "\n" if "\n" in told else "; "
                 self._broken += f"{between}{self._ways_on()}"
             LOG.error("%s", self._broken)
-        self._add_never_begun()
+        self._add_the_rest()
 
     def end(self) -> RunEnd:
         """How the run ended, by what is known now."""
@@ -299,15 +299,25 @@ class RunLoad:
             LOG.error("%s could not begin: %s", one.name, why)
         self._note()
 
-    def _add_never_begun(self) -> None:
-        """Account for workloads that the run ended before: they stay in the report."""
+    def _add_the_rest(self) -> None:
+        """Account for workloads that the run ended before: they stay in the report.
+
+        Those that an earlier coordinator had begun are reported with what came of them.
+        """
         there = {run.plan.number for run in self.workloads}
         for one in self._plan.workloads:
-            if one.number not in there:
-                run = self._begin(one, dict(one.workload.args), {})
-                run.not_begun = self._why_ended()
-                # a run that is resumed begins with it
-                run.abandon(resumable=True)
+            if one.number in there:
+                continue
+            if self._earlier.has_begun(one.number):
+                again = self.cut_off is not None
+                self._take_over(one).abandon(resumable=again)
+                if not again:
+                    self._services.contexts.finish(one.number, poll=self._poll)
+                continue
+            run = self._begin(one, dict(one.workload.args), {})
+            run.not_begun = self._why_ended()
+            # a run that is resumed begins with it
+            run.abandon(resumable=True)
 
     def _why_ended(self) -> str:
         if self._broken:

@@ -75,12 +75,9 @@ class Channel:
             LOG.warning("Redis has lost what was written to it; the run goes on")
         self._turn = turn
 
-    def close(self, left: Iterable[str], offered: Iterable[str]) -> None:
-        """Remove what the run has in Redis.
-
-        `left` are memberships that know that it is over, `offered` workers with an offer of it.
-        """
-        self._store.close(left)
+    def close(self, offered: Iterable[str]) -> None:
+        """Remove what the run has in Redis; `offered` are workers with an offer of it."""
+        self._store.close()
         keys = [redis_keys.offer(incarnation) for incarnation in offered]
         if keys:
             with reached(self._client):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,12 +37,19 @@ class Controls:
         """
         self._write(changes, answered=False)
 
-    def answer(self, workers: Iterable[WorkerHandle]) -> None:
+    def answer(self, workers: Iterable[WorkerHandle], taking_over: Container[int] = ()) -> None:
         """Answer the last heartbeat of some workers: it renews their leases. Raises StoreAway.
 
-        A lost worker is not to be among them.
+        A lost worker is not to be among them. A worker that serves one of the workloads
+        `taking_over`, and has no record of this coordinator, is told with its first record what it
+        goes on with: one that said less would have it drop its workload.
         """
-        self._write({worker: {} for worker in workers}, answered=True)
+        told = [
+            one
+            for one in workers
+            if one.workload not in taking_over or (one.session or one.mid) in self._records
+        ]
+        self._write({worker: {} for worker in told}, answered=True)
 
     def _write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]], *, answered: bool) -> None:
         for worker, fields in changes.items():

@@ -268,6 +268,32 @@ def test_killed_while_contexts_are_set_up(
     assert log_of(noted) == ["setup", "cleanup", "cleaned", "setup", "cleanup", "cleaned"]
 
 
+def test_ctrl_c_before_its_workers_are_heard_keeps_what_was_done(
+    pair: Cluster, counting: CountingServer, noted: Path
+) -> None:
+    endless = {"constant_for_duration": {"duration": 600, "concurrency": 4}}
+    task = with_context(pair, counting, noted, requests(counting, endless))
+    run = under_load(pair.site, counting, *task)
+    run.wait_for(lambda: len(counting.instants) > 40)
+    name = kill(run)
+    for worker in pair.workers:
+        worker.process.send_signal(signal.SIGSTOP)
+        os.kill(pair.child_of(worker), signal.SIGSTOP)
+
+    again = pair.site.start("osbench-coord", "resume", name, "--json")
+    again.await_said("resumed")
+    again.interrupt()
+    done = again.finish()
+
+    for worker in pair.workers:
+        os.kill(pair.child_of(worker), signal.SIGCONT)
+        worker.process.send_signal(signal.SIGCONT)
+    assert done.code == 130, done.err
+    assert done.sums["ok"] > 0
+    assert done.result["workloads"][0]["not_begun"] is None
+    assert log_of(noted)[-1] == "cleaned"
+
+
 def test_a_workload_that_could_not_begin_is_not_begun_by_another_coordinator(
     pair: Cluster, counting: CountingServer
 ) -> None:

@@ -107,6 +107,8 @@ class Agent:
         self._offer_at = 0.0
         self._reported: object = None
         self._away = False
+        #: Too much is stuck to go on; the loop alone decides, and follows at once what it told.
+        self._jammed = False
         #: When the loop last went round, monotonic.
         self._turned = time.monotonic()
         self._draining = threading.Event()
@@ -164,6 +166,7 @@ class Agent:
             self._turned = time.monotonic()
             try:
                 self._hear()
+                self._jammed = self._is_stuck()
                 self._advance()
             except Exception:
                 LOG.exception("internal error in the agent; it continues")
@@ -252,7 +255,7 @@ class Agent:
         return ""
 
     def _join(self, offer: Offer) -> None:
-        if self._draining.is_set() or self._is_stuck():
+        if self._draining.is_set() or self._jammed:
             return
         page = self._equipment.page
         if page is not None:
@@ -293,7 +296,7 @@ class Agent:
             if session.unheard_s() > lost_s:
                 LOG.warning("run %s: its coordinator was not heard for %g s", session.run, lost_s)
                 session.leave()
-            elif self._draining.is_set() or self._is_stuck():
+            elif self._draining.is_set() or self._jammed:
                 session.leave()
         # before anything of it is sent: nothing can begin this membership again
         if session.finish():
@@ -343,7 +346,7 @@ class Agent:
 
     def _state(self) -> str:
         session = self._session
-        if self._is_stuck():
+        if self._jammed:
             return "stuck"
         if self._draining.is_set():
             return "draining"

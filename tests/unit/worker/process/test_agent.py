@@ -481,6 +481,20 @@ def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
         assert declined.run == ""
 
 
+def test_a_worker_that_says_it_is_stuck_leaves_though_it_is_no_more(tmp_path, shared, monkeypatch):
+    with working(tmp_path, shared, max_stuck=1) as place:
+        run = Run(place)
+        run.join()
+        # for one look of the agent
+        looks = iter([True])
+        monkeypatch.setattr(place.agent, "_is_stuck", lambda: next(looks, False))
+        until(run.final)
+        run.acknowledge()
+        until(lambda: place.beat().run == "")
+
+        until(lambda: place.beat().state == "idle")
+
+
 def test_heartbeats_go_on_while_the_agent_is_held_up(tmp_path, shared, monkeypatch):
     held, go = threading.Event(), threading.Event()
     with working(tmp_path, shared) as place:
