@@ -36,4 +36,4 @@ def refusal(credential: Credential, error: Exception) -> Exception:
     reason, status = root_cause(error), 0
     if isinstance(error, exceptions.HttpError):
         reason, status = _REQUEST_ID.sub("", str(error)), int(error.http_status)
-    return AuthenticationFailed(f"{credential.auth_url} gave {who} no token: {reason}", status)
+    return AuthenticationFailed(f"{credential.auth_url} gave no token to {who}: {reason}", status)

@@ -142,7 +142,7 @@ def test_iterations_that_time_out_leave_nothing(here: Site, cloud: FakeCloud) ->
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        ("password", "gave user 'admin' of project 'admin' no token: This is not your password"),
+        ("password", "gave no token to user 'admin' of project 'admin': This is not your password"),
         ("address", "Connection refused"),
         ("service", "has no service of type messaging (public); it has"),
         ("role", "403 Forbidden: as the test says"),

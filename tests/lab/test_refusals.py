@@ -69,7 +69,7 @@ def test_a_missing_administrator_role_is_reported_before_the_load(
 @pytest.mark.parametrize(
     ("scenario", "password", "said"),
     [
-        ("KeystoneBasic.create_user", "wrong", "'admin' of project 'admin' no token"),
+        ("KeystoneBasic.create_user", "wrong", "no token to user 'admin' of project 'admin'"),
         (
             "MistralWorkbooks.list_workbooks",
             "",

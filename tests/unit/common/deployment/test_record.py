@@ -55,7 +55,7 @@ def test_rallys_samples_load(file):
 
     assert deployment.platform == "openstack"
     assert deployment.admin or deployment.users
-    assert deployment.hosts == {"https://example.net:5000"}
+    assert deployment.hosts == {"http://example.net:5000"}
 
 
 def test_rallys_sample_with_a_profiler_names_key_and_store():

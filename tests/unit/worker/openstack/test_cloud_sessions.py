@@ -185,7 +185,7 @@ def test_a_refused_password_says_who_and_why_the_same_way_each_time(keystone):
         messages.add(str(caught.value))
 
     assert messages == {
-        f"{keystone.url}/v3 gave user '{USER}' of project 'p' no token: "
+        f"{keystone.url}/v3 gave no token to user '{USER}' of project 'p': "
         "The request you have made requires authentication. (HTTP 401)"
     }
 
