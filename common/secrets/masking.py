@@ -269,6 +269,11 @@ def _value_end(text: str, at: int, name: str, said: str) -> tuple[int, int]:
     number = _JSON_NUMBER.match(text, at) if said.rstrip(" :")[-1] in "\"'" else None
     if number:
         return at, number.end() if is_secret(name, number[0]) else at
+    return _bare_span(text, at, name, said)
+
+
+def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
+    """Where a value begins and ends that has no quotes or brackets around it."""
     scheme = _SCHEME.match(text, at)
     begin = scheme.end() if scheme else at
     if ":" in said and (marks := _YAML.match(text, at)):
