@@ -325,8 +325,8 @@ class WorkloadRun:
             in_all = split(self.plan.runner.concurrency, capacity)
             wanted = [max(pair) for pair in zip(wanted, in_all, strict=True)]
         register, number = self.results.users, self.plan.number
-        for worker, count in zip(workers, wanted, strict=True):
-            numbers = register.wanted(worker.mid, count)
+        for worker, many in zip(workers, wanted, strict=True):
+            numbers = register.wanted(worker.mid, many)
             if numbers:
                 record = {"do": "users", "workload": number, "mid": worker.mid, "numbers": numbers}
                 self.services.port.decide([record])
