@@ -41,6 +41,14 @@ _CALL = re.compile(r"[A-Za-z_][\w.]{0,80}[(\[]")
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|negotiate|token|dpop|apikey)\s{1,3}(?=\S)")
 _TO_LINE_END = re.compile(r"[^\r\n]+")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+#: A number of JSON, which ends before what follows it.
+_JSON_NUMBER = re.compile(r"-?\d[\d.]{0,40}+(?=\s{0,3}[,}\]])")
+#: Anchor, tag, dash or sign of a block of YAML, before the value.
+_YAML = re.compile(
+    r"(?:[&!]\S{0,80}[ \t]{1,3}|-[ \t]{1,3}|[|>][-+\d]{0,2}[ \t]{0,3}\r?\n\s{1,20}){1,3}(?=\S)"
+)
+#: Names of the name in `{name: ..., value: ...}`.
+_NAMES = ("name", "key", "header")
 _NUMBERS = re.compile(r"[\d\s,.\[\]-]+")
 #: Header fields whose values have spaces and quotes in them.
 _LINES = re.compile(r"(?i)(?:authori[sz]ation|cookie)[\w-]*$")
@@ -139,7 +147,10 @@ def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any, frozense
     pair = _named_pair(value)
     beside = names_beside(map(str, value))
     for name, inner in value.items():
-        yield name, pair if pair and name == "value" else str(name), inner, beside
+        known = str(name)
+        if pair:
+            known = {"value": pair, "key": "name"}.get(known, known)
+        yield name, known, inner, beside
 
 
 def _secrets(value: Any, place: Place, secret: bool) -> Iterator[str]:
@@ -182,8 +193,10 @@ def _of_urls(text: str) -> Iterator[str]:
 
 def _named_pair(value: Mapping[Any, Any]) -> str:
     """The name in `{name: ..., value: ...}`, as of header fields of a recording; or ""."""
-    name = value.get("name")
-    return name if "value" in value and isinstance(name, str) else ""
+    if "value" not in value:
+        return ""
+    found = (value.get(name) for name in _NAMES)
+    return next((name for name in found if isinstance(name, str)), "")
 
 
 def _is_pair(value: Sequence[Any]) -> bool:
@@ -253,8 +266,18 @@ def _value_end(text: str, at: int, name: str, said: str) -> tuple[int, int]:
             return at, at
         end = _bracket_end(text, at)
         return at, at if _is_kept(name, text[at:end]) else end
+    number = _JSON_NUMBER.match(text, at) if said.rstrip(" :")[-1] in "\"'" else None
+    if number:
+        return at, number.end() if is_secret(name, number[0]) else at
+    return _bare_span(text, at, name, said)
+
+
+def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
+    """Where a value begins and ends that has no quotes or brackets around it."""
     scheme = _SCHEME.match(text, at)
     begin = scheme.end() if scheme else at
+    if ":" in said and (marks := _YAML.match(text, at)):
+        begin = marks.end()
     bare = _BARE.match(text, begin)
     if bare is None or (" = " in said and _CALL.match(bare[0])):
         return at, at

@@ -90,6 +90,8 @@ _ABOUT = frozenset(
     | {"size", "max", "min", "quota", "policy", "algorithm", "alg", "version", "format", "age"}
     | {"lifetime", "method", "methods", "field", "fields", "header", "headers", "enabled"}
     | {"required", "valid", "usage", "ref", "refs", "link", "links", "budget", "rate", "per"}
+    # exceptions: `SignatureDoesNotMatch: the request signature ...`
+    | {"error", "errors", "exception", "warning", "mismatch", "missing", "invalid", "not", "found"}
 )
 #: An id of these is a name, and that of a token is the token.
 _IDS = frozenset({"key", "keys", "credential", "credentials", "apikey", "accesskey"})

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
@@ -31,6 +32,8 @@ Poll = Callable[[bool], None]
 
 #: Interval at which the run is polled while contexts are running, seconds.
 POLL_S = 0.5
+#: A context that tells nothing for so long is named by who waits for it, seconds.
+SILENT_S = 3.0
 #: Longest message of a foreign exception that is shown.
 MAX_MESSAGE_CHARS = 500
 
@@ -61,7 +64,9 @@ class ContextStack:
     ) -> None:
         self._store = store
         self._plugins = plugins
-        self._tell = tell
+        self._shown = tell
+        #: What a context has told last, and when, monotonic seconds.
+        self._told = (0, 1, 0.0)
         #: Why some contexts could not be undone.
         self.left: list[str] = []
         #: Times and errors of setup and cleanup.
@@ -139,6 +144,25 @@ class ContextStack:
         if prepared is not None:
             prepared.history = self.history.saved(number)
             self._note_prepared()
+
+    def _tell(self, what: str, done: int, planned: int) -> None:
+        self._told = done, planned, time.monotonic()
+        self._shown(what, done, planned)
+
+    @property
+    def silent(self) -> tuple[str, int, int, float] | None:
+        """What is being done without news for `SILENT_S`, how far it is, and for how many seconds.
+
+        None if there is nothing, or if there are news.
+        """
+        under_way, now = self.history.under_way, time.monotonic()
+        if under_way is None:
+            return None
+        what, begun = under_way
+        done, planned, told = self._told
+        if now - max(begun, told) < SILENT_S:
+            return None
+        return (what, done, planned, now - begun) if told > begun else (what, 0, 1, now - begun)
 
     def _leave(self, number: int, why: str) -> None:
         names = [entry.name for entry in self._store.of(number)]

@@ -57,6 +57,8 @@ class History:
 
     def __init__(self) -> None:
         self._records: dict[int, list[ContextRecord]] = {}
+        #: What is being done, as "setting up context users", and since when, monotonic seconds.
+        self.under_way: tuple[str, float] | None = None
 
     def of(self, workload: int) -> tuple[ContextRecord, ...]:
         """The contexts of one workload."""
@@ -83,15 +85,24 @@ class History:
         """Record the setup that runs within; exceptions are recorded and propagate."""
         record = ContextRecord(name=name, config=mask(config))
         self._records.setdefault(workload, []).append(record)
-        with _timed(record, "setup"):
+        with self._noted(f"setting up context {name}"), _timed(record, "setup"):
             yield
 
     @contextlib.contextmanager
     def cleanup(self, workload: int, name: str) -> Iterator[None]:
         """Record the cleanup that runs within; exceptions are recorded and propagate."""
         found = [one for one in self._records.get(workload, ()) if one.name == name]
-        with _timed(found[-1] if found else ContextRecord(name=name, config=None), "cleanup"):
+        record = found[-1] if found else ContextRecord(name=name, config=None)
+        with self._noted(f"undoing context {name}"), _timed(record, "cleanup"):
             yield
+
+    @contextlib.contextmanager
+    def _noted(self, what: str) -> Iterator[None]:
+        self.under_way = what, time.monotonic()
+        try:
+            yield
+        finally:
+            self.under_way = None
 
 
 def _step(saved: Mapping[str, Any] | None) -> ContextStep | None:

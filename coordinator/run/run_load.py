@@ -41,7 +41,7 @@ from osbench.coordinator.run.workload import WorkloadRun
 from osbench.coordinator.run.workload_outcome import outcome_of
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.checkpoint import Checkpoints
-from osbench.coordinator.storage.progress import ProgressRecorder
+from osbench.coordinator.storage.progress import ProgressRecorder, contexts_at
 from osbench.coordinator.traces.collection.collector import Collected
 
 LOG = logging.getLogger(__name__)
@@ -218,6 +218,8 @@ class RunLoad:
         services, wish = self._services, self._status.interruption
         if wish.insists if undoing else wish.stops:
             raise KeyboardInterrupt
+        if silent := services.contexts.silent:
+            self._progress(contexts_at(*silent))
         with contextlib.suppress(StoreAway):
             services.channel.tend()
             services.pool.poll()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +18,7 @@ from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.dispatch.shares import regrant
 from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
+from osbench.coordinator.formatting import count
 from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.results.concurrency import MissingUsers
 from osbench.coordinator.results.core_use import CoreUse, CpuProfile
@@ -33,6 +35,8 @@ from osbench.coordinator.run.stop_rules import StopRules
 from osbench.coordinator.run.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.progress import Snapshot
 
+LOG = logging.getLogger(__name__)
+
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
 #: A worker that comes late is told t0 by a measurement of Redis' clock that is no older, seconds.
@@ -44,6 +48,8 @@ SHOW_S = 0.25
 #: Longest wait at the end for hooks that still run, and for those that were asked to stop.
 HOOKS_S = 60.0
 HOOKS_STOP_S = 5.0
+#: After which it is said that they are waited for.
+HOOKS_SAID_S = 3.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -319,8 +325,8 @@ class WorkloadRun:
             in_all = split(self.plan.runner.concurrency, capacity)
             wanted = [max(pair) for pair in zip(wanted, in_all, strict=True)]
         register, number = self.results.users, self.plan.number
-        for worker, count in zip(workers, wanted, strict=True):
-            numbers = register.wanted(worker.mid, count)
+        for worker, many in zip(workers, wanted, strict=True):
+            numbers = register.wanted(worker.mid, many)
             if numbers:
                 record = {"do": "users", "workload": number, "mid": worker.mid, "numbers": numbers}
                 self.services.port.decide([record])
@@ -509,8 +515,17 @@ class WorkloadRun:
         self._await_hooks(HOOKS_STOP_S, lambda: True)
 
     def _await_hooks(self, longest_s: float, patient: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + longest_s
-        while self.hooks.running and patient() and time.monotonic() < deadline:
+        begun, said = time.monotonic(), False
+        while self.hooks.running and patient() and time.monotonic() < begun + longest_s:
+            if not said and time.monotonic() >= begun + HOOKS_SAID_S:
+                said = True
+                LOG.warning(
+                    "%s: the load is over; waiting up to %g s for %s that have not ended; Ctrl-C "
+                    "ends them",
+                    self.plan.name,
+                    longest_s,
+                    count(self.hooks.running, "hook action"),
+                )
             with contextlib.suppress(StoreAway):
                 self.services.pool.poll()
             time.sleep(0.1)

@@ -50,7 +50,10 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     name = directory.path.name
     answer = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
     if answer is None:
-        raise UsageError(f"run {name} has no load now that could be changed")
+        raise UsageError(
+            f"run {name} has no load now that could be changed, or its coordinator is stopped: it "
+            f"has not taken the request within {SEEN_S:g} s"
+        )
     return answer
 
 

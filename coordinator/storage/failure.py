@@ -67,6 +67,8 @@ def reason(directory: RunDirectory) -> str:
     try:
         name = plain(seen["name"])
         done = f"{name} had been {plain(seen['phase'])} for {seen['elapsed_s']:.0f} s"
+        if seen.get("workload", 0) < 0:
+            return f"{KILLED}; {done}"
         return f"{KILLED}; {done}, iterations: {done_words(seen)}"
     except (AttributeError, KeyError, TypeError, ValueError):
         return f"{KILLED}; its status.json is damaged"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.summary_file import SUMMARY, summary_of
@@ -14,6 +14,8 @@ FINISHED = "finished"
 BROKEN_OFF = "broken off"
 #: Broken off, and `resume` goes on with it.
 RESUMABLE = "resumable"
+#: Finished, and its files were cut or changed since.
+DAMAGED = "damaged"
 
 
 def described(directory: RunDirectory) -> dict[str, Any]:
@@ -27,6 +29,8 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         if summary:
             accounts = [workload["accounting"] for workload in summary["workloads"]]
             sums = [sum(int(one[state]) for one in accounts) for state in ("planned", "ok")]
+    except DamagedRun as error:
+        summary, damage = None, error.problem
     except OsbenchError as error:
         summary, damage = None, str(error)
     except (KeyError, TypeError, ValueError):
@@ -34,8 +38,12 @@ def described(directory: RunDirectory) -> dict[str, Any]:
     try:
         state = _state(directory, bool(summary))
         ended = _ending(directory) if state in (BROKEN_OFF, RESUMABLE) else {}
+    except DamagedRun as error:
+        state, ended, damage = BROKEN_OFF, {}, damage or error.problem
     except OsbenchError as error:
         state, ended, damage = BROKEN_OFF, {}, damage or str(error)
+    if damage and state == BROKEN_OFF:
+        state = DAMAGED
     found: dict[str, Any] = {
         "run": directory.path.name,
         "task": str(asked.get("task", "")),

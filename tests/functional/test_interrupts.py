@@ -187,13 +187,19 @@ def test_a_context_that_hangs_is_left_after_enough_of_ctrl_c(
     if at == "cleanup":
         run.await_said("Dummy.dummy running: ")
 
+    shown = ""
     for text in said:
+        if text == said[-1]:
+            doing = "setting up" if at == "setup" else "undoing"
+            run.await_said(f"{doing} context hanging")
+            shown = here.coord("status").out
         run.interrupt()
         if text != said[-1]:
             run.await_said(text)
     done = run.finish()
 
     assert said[-1] in done.err
+    assert "context hanging for " in shown
     assert done.code == 130, done.err
     (note,) = [note for note in done.result["notes"] if "is not undone" in note]
     assert note.startswith("context hanging is not undone: ")

@@ -190,6 +190,8 @@ def status(settings: CommandSettings, run: str, follow: bool, as_json: bool) -> 
             click.echo(json.dumps({**described(directory), "status": note}))
         else:
             click.echo("\n".join(following.lines(note)))
+    # a damaged run is refused, as by other commands
+    summary_of(directory)
     if as_json:
         click.echo(json.dumps({**described(directory), "status": directory.read("status.json")}))
     else:
@@ -317,9 +319,11 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
     note = directory.read("status.json")
     if note is None:
         return text
+    text += f"; {plain(note['name'])} {plain(note['phase'])} for {note['elapsed_s']:.0f} s: "
+    if note.get("workload", 0) < 0:
+        return f"{text}{done_words(note)}; {age_words(note)}"
     return (
-        f"{text}; {plain(note['name'])} {plain(note['phase'])} for {note['elapsed_s']:.0f} s: "
-        f"{done_words(note)}, {note['failed']} failed, {note['busy']} running "
+        f"{text}{done_words(note)}, {note['failed']} failed, {note['busy']} running "
         f"on {count(note['workers'], 'worker')}{plain(longest_words(note))}; {age_words(note)}"
     )
 

@@ -129,6 +129,12 @@ def test_values_under_telling_names_are_hidden_and_others_kept():
         "https://kept/login?next=https%253A%252F%252Fu%253Aplanted%2540host",
         '"auth": {"user": "kept", "password": "planted"}',
         '"auth": ["bob", "planted"], "a": "kept"',
+        '{"password": 12345, "token_count": 5, "a": "kept"}',
+        "password: &anchor planted\nuser: kept",
+        "password: !!str planted\nuser: kept",
+        "password: !planted\nuser: kept",
+        "secret: |\n  planted\nuser: kept",
+        "passwords:\n- planted\nuser: kept",
     ],
 )
 def test_secrets_in_a_text_are_hidden(text):
@@ -153,6 +159,11 @@ def test_secrets_in_a_text_are_hidden(text):
             '{"password": {}, "token": []}',
             "password: null is refused",
             "POST http://h/v3/auth/tokens: Connection refused",
+            '{"usage": {"prompt_tokens":120,"completion_tokens":30}, "a": 1}',
+            "SignatureDoesNotMatch: the request signature differs",
+            "jwt.exceptions.InvalidTokenError: it has expired",
+            "AssertionError: 5 is not 7",
+            "SecretNotFound: there is none",
         ),
     ],
 )
@@ -219,6 +230,8 @@ def test_values_are_hidden_wherever_a_task_may_have_them():
         "data": "user=kept&password=planted",
         "body": b"password=planted",
         "bytes": b"kept",
+        "header": [{"key": "X-Api-Key", "value": "planted"}, {"key": "kept", "value": "kept"}],
+        "fields": [{"header": "X-Auth-Token", "value": "planted"}],
         "env": [{"name": "OS_PASSWORD", "value": "planted"}, {"name": "A", "value": "kept"}],
         "command": "curl -H 'X-Auth-Token: planted' http://u:planted@host/reset/planted0123456789ab",
         "nested": [[[{"x": [{"api_key": {"a": ["planted"]}}]}]]],

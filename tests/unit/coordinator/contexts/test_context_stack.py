@@ -10,6 +10,7 @@ from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import ContextError, OsbenchError, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
+from osbench.coordinator.contexts import context_stack
 from osbench.coordinator.contexts.context_stack import ContextStack, contexts_of, undo
 from osbench.coordinator.contexts.state_store import FILE, KEY, ContextStateStore, Entry
 from osbench.coordinator.taskfile import checked
@@ -388,3 +389,33 @@ def test_an_undoing_without_end_is_left_to_cleanup(objects, plugins):
         for name in ("first", "second")
     ]
     assert contexts.holds
+
+
+def test_a_context_that_tells_nothing_is_named_with_how_far_it_is(objects, plugins, monkeypatch):
+    monkeypatch.setattr(context_stack, "SILENT_S", 0.0)
+    contexts = ContextStack(objects, plugins)
+    one = workload(first={}, second={"fail": "no end of setup"}, third={})
+    silent = []
+
+    def poll(undoing):
+        silent.append(contexts.silent)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), contexts.around(0, one, check=lambda: None, poll=poll):
+        pytest.fail("the load has begun")
+
+    assert silent[0][:3] == ("setting up context second", 0, 1)
+    contexts._tell("volumes", 3, 5)
+    assert contexts.silent[:3] == ("setting up context second", 3, 5)
+    monkeypatch.setattr(context_stack, "SILENT_S", 60.0)
+    assert contexts.silent is None
+
+
+def test_no_context_is_named_when_none_is_under_way(objects, plugins, monkeypatch):
+    monkeypatch.setattr(context_stack, "SILENT_S", 0.0)
+    contexts = ContextStack(objects, plugins)
+
+    with contexts.around(0, workload(first={}, second={}), check=lambda: None, poll=lambda _: None):
+        during = contexts.silent
+
+    assert (during, contexts.silent) == (None, None)
