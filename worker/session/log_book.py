@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Any
 
-from osbench.common.clock import ClockOffset
+from osbench.common.redis_clock import ClockOffset
 from osbench.common.secrets.masking import mask_text, secret_values
 from osbench.common.secrets.secret_names import MASK
 from osbench.worker.engine.coroutine_engine import CoroutineEngine
