@@ -16,6 +16,14 @@ SIMULATED = (
     "common/private_files.py",
     "common/protocol",
     "common/redis_clock.py",
+    "coordinator/dispatch",
+    "coordinator/fleet",
+    "coordinator/hooks",
+    "coordinator/report/builder.py",
+    "coordinator/results",
+    "coordinator/run",
+    "coordinator/storage",
+    "coordinator/transport",
 )
 #: Modules and functions of the standard library that have a port, or cannot be simulated.
 BANNED = (
