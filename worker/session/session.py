@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from osbench.common.errors import Untrusted
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Batch, Control, Offer
 from osbench.common.protocol.store import Store
