@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+
+from osbench.common.ports import clock as time
 
 #: A wall clock that has moved by more against the monotonic one since the last look was set,
 #: seconds, and this much more for each second between the looks: clocks are slewed to be right.

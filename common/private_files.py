@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular
 
 
@@ -45,7 +46,7 @@ def write_private(path: Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            disk.fsync(file.fileno())
         draft.replace(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -58,6 +59,6 @@ def sync_directory(path: Path) -> None:
     """Make renames and removals in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        disk.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from osbench.common.escaping import name_of
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 
 if TYPE_CHECKING:
     from osbench.common.plugin.scenario import Scenario

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import random
-import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, ParamSpec, Self, TypeVar, cast
 from osbench.common.escaping import name_of
 from osbench.common.plugin import atomic
 from osbench.common.plugin.output_values import pack_output
+from osbench.common.ports import clock as time
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import ssl
 import warnings
 from typing import Any
@@ -16,6 +15,7 @@ from kombu.transport.redis import Channel as KombuChannel
 
 from osbench.common.config.certificates import shown, taken_from
 from osbench.common.errors import StoreError, StoreMissing
+from osbench.common.ports import chance as secrets
 from osbench.common.protocol import amqp_connection, redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import Client, certificate_remedy, reached

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import socket
-import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from redis.connection import Connection, SSLConnection
+
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 
 #: A name is looked up again when a connection is made this long after the last lookup began, and
 #: sooner after a connection that failed, because the server may have moved. Seconds.

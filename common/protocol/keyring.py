@@ -11,9 +11,6 @@ import base64
 import logging
 import os
 import re
-import secrets
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +20,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from osbench.common.errors import ConfigError
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.private_files import TooOpen, read_private, write_private
 
 LOG = logging.getLogger(__name__)

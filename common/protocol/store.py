@@ -7,13 +7,13 @@ coordinator calls `tend` and writes its records again and again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import redis
 
 from osbench.common.escaping import decoded
+from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import size_of
 from osbench.common.protocol.messages import Specification

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from osbench.common.errors import StoreMissing
+from osbench.common.ports import clock as time
 
 #: Between two looks, and between two messages that say so, seconds.
 LOOK_S = 0.5

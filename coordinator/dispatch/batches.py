@@ -7,12 +7,12 @@ by what the worker signs; nothing is taken away.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.dispatch.port import DispatchPort, PlannedBatch
 from osbench.coordinator.fleet.worker import WorkerHandle

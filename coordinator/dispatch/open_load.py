@@ -6,7 +6,6 @@ is lost with a worker; what comes later is dealt to those that are heard.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Step
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.dispatch.arrivals import (
     Dues,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Control, Heartbeat

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from osbench.common.clock_steps import ClockSteps
 from osbench.common.errors import FleetError, StoreAway, Superseded
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import clock as time
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership

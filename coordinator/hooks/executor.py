@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +15,8 @@ from osbench.common import task
 from osbench.common.plugin import hook
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.trigger import Trigger
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.secrets.masking import mask, mask_text
 from osbench.coordinator.hooks import action_output
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from osbench.common.ports import clock as time
 from osbench.common.task import Task
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import exit_code

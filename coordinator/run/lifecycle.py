@@ -7,7 +7,6 @@ was done is not done again.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,6 +22,7 @@ from osbench.common.errors import (
     Superseded,
 )
 from osbench.common.plugin.runner import SearchingRunner
+from osbench.common.ports import clock as time
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.run_report import RunReport

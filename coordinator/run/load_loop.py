@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from osbench.common.errors import ContextError, StoreAway
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +11,8 @@ from oslo_config import cfg
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
 from osbench.common.plugin.runner import Runner
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import clock as time
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import AskedUsers, WorkerNeeds, needs

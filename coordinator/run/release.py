@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Mapping
 
 from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerState
 from osbench.coordinator.run.services import RunServices

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from osbench.common.errors import (
     StoreAway,
     Superseded,
 )
+from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.assignment import divide

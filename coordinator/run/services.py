@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.clock import RedisClock
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Offer
 from osbench.common.protocol.redis_client import Client, connect
 from osbench.common.protocol.store import RedisStore
+from osbench.common.redis_clock import RedisClock
 from osbench.coordinator.contexts.context_stack import ContextStack, Tell
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.dispatch.port import PlannedBatch

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.errors import FleetError, StoreAway
 from osbench.common.plugin.runner import Step, Totals, split
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Specification
 from osbench.coordinator.dispatch.arrivals import Ints

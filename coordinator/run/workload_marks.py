@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
+from osbench.common.ports import clock as time
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import duration
 from osbench.coordinator.hooks.executor import HookReport, Result

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 
 from osbench.common.errors import ContextError
+from osbench.common.ports import clock as time
 from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 from osbench.coordinator.transport.controls import Controls

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
 from osbench.common.errors import OsbenchError
+from osbench.common.ports import clock as time
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.timeline_file import write_timeline
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.regular_files import read_regular
 from osbench.coordinator.storage.run_directory import RunDirectory
 

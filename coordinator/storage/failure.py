@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import Any
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, StorageError
+from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.progress import done_words

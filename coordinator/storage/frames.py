@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from osbench.common.errors import DamagedRun, DirectoryRemoved, OsbenchError, StorageError
+from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
@@ -44,20 +45,20 @@ class FrameFile:
             parts.append(record)
         if not parts:
             return
-        disk, data = self._file.fileno(), b"".join(parts)
+        descriptor, data = self._file.fileno(), b"".join(parts)
         try:
             if self._torn:
-                os.ftruncate(disk, self.size)
+                os.ftruncate(descriptor, self.size)
             self._torn = True
             left = memoryview(data)
             while left:
                 left = left[self._file.write(left) :]
-            os.fdatasync(disk)
+            disk.fdatasync(descriptor)
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.ftruncate(disk, self.size)
+                os.ftruncate(descriptor, self.size)
             raise StorageError(f"cannot write {self.path}: {reason_of(error)}") from None
-        if not os.fstat(disk).st_nlink:
+        if not os.fstat(descriptor).st_nlink:
             raise DirectoryRemoved(f"cannot write {self.path}: the run directory was removed")
         self.size += len(data)
         self._torn = False
@@ -155,5 +156,5 @@ def cut_torn_tail(path: Path, *, least: int = 0) -> int:
     if excess:
         with path.open("r+b") as file:
             file.truncate(whole)
-            os.fsync(file.fileno())
+            disk.fsync(file.fileno())
     return excess

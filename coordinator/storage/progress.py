@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.errors import StorageError
+from osbench.common.ports import clock as time
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.run_directory import RunDirectory
 

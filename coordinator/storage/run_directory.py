@@ -23,7 +23,6 @@ import fcntl
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,6 +38,8 @@ from osbench.common.errors import (
     StorageError,
     UsageError,
 )
+from osbench.common.ports import clock as time
+from osbench.common.ports import disk
 from osbench.common.protocol.blocks import Columns, decode_rows
 from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage import digests
@@ -391,7 +392,7 @@ class RunDirectory:
                 file.write(content)
                 file.flush()
                 if sync:
-                    os.fsync(file.fileno())
+                    disk.fsync(file.fileno())
             draft.replace(target)
         except OSError as error:
             # half a file would take space for nothing

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from osbench.common.errors import StoreAway, Untrusted
+from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, replace
 
 from osbench.common.errors import BrokerAway, StoreAway, StoreLost
+from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 
 LOG = logging.getLogger(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from osbench.common.errors import KindError
+from osbench.common.ports import threads as threading
 
 #: Kinds that are told apart, and the name of the others.
 KINDS = 50

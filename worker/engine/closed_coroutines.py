@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from time import monotonic_ns
 
+from osbench.common.ports.clock import monotonic_ns
 from osbench.worker.engine.coroutine_engine import CoroutineEngine, TaskUser, let_others_run
 from osbench.worker.engine.engine import (
     ENDED,

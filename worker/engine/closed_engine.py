@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
-from time import monotonic_ns
 
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.worker.engine.engine import GIVEN_UP, LEASE_OVER, NOT_STARTED
 from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser

@@ -11,15 +11,15 @@ import asyncio
 import inspect
 import logging
 import sys
-import threading
 from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import dataclass
-from time import monotonic_ns
 from types import FrameType, coroutine
 from typing import Any
 
 from osbench.common.plugin.scenario import VirtualUser
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.blocks import pack_actions
 from osbench.worker.engine.body import refuse_awaitable
 from osbench.worker.engine.engine import (

@@ -13,11 +13,8 @@ from __future__ import annotations
 import itertools
 import logging
 import sys
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import monotonic_ns
 from types import FrameType
 from typing import Any, ClassVar, Protocol
 
@@ -25,6 +22,9 @@ from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.plugin.scenario import VirtualUser
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.blocks import Row, pack_actions
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch

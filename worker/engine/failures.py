@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from osbench.common.errors import KindError, kind_of
+from osbench.common.ports import threads as threading
 from osbench.common.secrets.masking import mask_text
 
 #: Limits of what is kept of one failure, characters.

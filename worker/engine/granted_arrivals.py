@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from time import monotonic_ns
 
 import numpy as np
 
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import Outcome
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import Engine, EngineSetup
 from osbench.worker.engine.precise_sleep import PreciseSleep

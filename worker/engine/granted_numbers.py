@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Iterator
-from time import monotonic_ns
 
 from osbench.common.intervals import Interval, Intervals
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import NEVER, Engine, EngineSetup, User
 

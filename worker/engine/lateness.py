@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, deque
+
+from osbench.common.ports import clock as time
 
 #: Latenesses kept until they are shipped; the oldest are discarded first.
 KEPT = 20_000

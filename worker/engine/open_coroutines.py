@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from time import monotonic_ns
 
 from osbench.common.plugin.scenario import VirtualUser
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.coroutine_engine import CoroutineEngine, TaskUser, let_others_run
 from osbench.worker.engine.engine import ENDED, GIVEN_UP, LEASE_OVER

@@ -7,10 +7,9 @@ through a queue delays the start.
 
 from __future__ import annotations
 
-import threading
-import time
-from time import monotonic_ns
-
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.worker.engine.engine import GIVEN_UP, LEASE_OVER
 from osbench.worker.engine.granted_arrivals import Arrival, ArrivalSetup, GrantedArrivals
 from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser

@@ -8,9 +8,10 @@ CPU, so it is done only while a core is idle, and within a budget (docs/adr/0020
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
-from time import monotonic_ns
+
+from osbench.common.ports import clock as time
+from osbench.common.ports.clock import monotonic_ns
 
 #: How long before the instant the thread wakes: later than most wakes come.
 AHEAD_NS = 150_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import threading
-import time
 from collections.abc import Sequence
-from time import monotonic_ns
 from types import FrameType
 
 from osbench.common.plugin.atomic import new_recorder
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.blocks import pack_actions
 from osbench.worker.engine.body import refuse_awaitable
 from osbench.worker.engine.engine import (

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
-import secrets
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from osbench import __version__
-from osbench.common.clock import ClockOffset, measure
 from osbench.common.clock_steps import ClockSteps
 from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.messages import Batch, Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client, reached
 from osbench.common.protocol.store import RedisStore, read_records
+from osbench.common.redis_clock import ClockOffset, measure
 from osbench.worker.engine.engine import HeldLoop, Remains
 from osbench.worker.process.beat_sender import BeatSender
 from osbench.worker.process.host_load import HostLoad

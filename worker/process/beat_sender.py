@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable
-from time import monotonic_ns
 
 from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat

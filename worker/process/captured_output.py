@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from osbench.common.config.logs import SafeFormatter
+from osbench.common.ports import threads as threading
 from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 
 #: Records of these loggers are shown without the logger's name.

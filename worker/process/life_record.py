@@ -10,12 +10,12 @@ import contextlib
 import fcntl
 import json
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import ConfigError
+from osbench.common.ports import clock as time
 from osbench.common.private_files import make_private_directory
 
 #: Bytes of a record: one write replaces all of it.

@@ -6,11 +6,9 @@ import contextlib
 import logging
 import os
 import resource
-import secrets
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,6 +22,8 @@ from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.escaping import escaped
 from osbench.common.plugin.loading.exits import refuse_exits
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.ports import chance as secrets
+from osbench.common.ports import threads as threading
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring

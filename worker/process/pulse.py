@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.worker.process.life_record import LifeRecord
 
 #: Between two entries, seconds.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from dataclasses import dataclass, field
 
 from oslo_config import cfg
 
 from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
+
+from osbench.common.ports import threads as threading
 
 #: Heartbeats whose instants are kept: a minute of them at their usual distance.
 KEPT = 120

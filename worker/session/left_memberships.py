@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, field
 
 from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.messages import Control
 from osbench.common.protocol.store import Store

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
-import time
 from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Any
 
-from osbench.common.clock import ClockOffset
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.redis_clock import ClockOffset
 from osbench.common.secrets.masking import mask_text, secret_values
 from osbench.common.secrets.secret_names import MASK
 from osbench.worker.engine.coroutine_engine import CoroutineEngine

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.protocol import timers
 from osbench.common.protocol.store import Store
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
+
+from osbench.common.ports import threads as threading
 
 LOG = logging.getLogger(__name__)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from osbench.common.clock import ClockOffset
 from osbench.common.errors import Untrusted
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Batch, Control, Offer
 from osbench.common.protocol.store import Store
+from osbench.common.redis_clock import ClockOffset
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.intake import Intake

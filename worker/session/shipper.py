@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from osbench.common.errors import OsbenchError
 from osbench.common.intervals import Interval, Intervals
+from osbench.common.ports import threads as threading
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.store import Store

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from time import monotonic
 from typing import Any
 
 import requests
 
 from osbench.common.escaping import decoded
+from osbench.common.ports.clock import monotonic
 from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.socket_client import SocketClient

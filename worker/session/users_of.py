@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from osbench.common.network.answer_bound import BOUND_KEY, USUAL
 from osbench.common.plugin.scenario import Scenario, VirtualUser
+from osbench.common.ports import threads as threading
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.users.think_time import thinking
 from osbench.worker.engine.users.user_plan import UserPlan

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import threading
-import time
 from collections.abc import Callable
-from time import monotonic_ns
 
-from osbench.common.clock import ClockOffset
 from osbench.common.errors import OsbenchError, Untrusted
 from osbench.common.outcomes import Outcome
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch, Control, Specification
 from osbench.common.protocol.store import Store
+from osbench.common.redis_clock import ClockOffset
 from osbench.common.secrets.masking import secret_values
 from osbench.worker.engine.asides import tell_forgotten_awaits
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines

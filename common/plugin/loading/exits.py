@@ -6,9 +6,10 @@ import contextlib
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import NoReturn
+
+from osbench.common.ports import threads as threading
 
 LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,8 @@ import ctypes
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic_ns
+
+from osbench.common.ports.clock import monotonic_ns
 
 #: timerfd_create(2): clock, flags; timerfd_settime(2): the instant is absolute.
 _CLOCK_MONOTONIC = 1

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic_ns
 from typing import Any
 
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol import timers
 from osbench.worker.engine.asides import place_of
 from osbench.worker.engine.lateness import Lateness

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator
-from time import monotonic_ns
+
+from osbench.common.ports import threads as threading
+from osbench.common.ports.clock import monotonic_ns
 
 #: Users that wait for their turn notice a new rate after so long, nanoseconds.
 NOTICE_NS = 500_000_000

@@ -12,6 +12,7 @@ import pytest
 
 from osbench.common.errors import StorageError, StoreAway
 from osbench.common.intervals import Intervals
+from osbench.common.ports import disk
 from osbench.common.protocol.blocks import encode_rows
 from osbench.common.protocol.messages import Block, Will
 from osbench.coordinator.results.accounts import Accounts
@@ -145,8 +146,8 @@ def test_what_was_read_is_deleted_with_the_next_turn(desk):
 
 def test_all_blocks_of_a_turn_are_one_write(desk, monkeypatch):
     synced = []
-    sync = os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda file: (synced.append(file), sync(file)))
+    sync = disk.fdatasync
+    monkeypatch.setattr(disk, "fdatasync", lambda file: (synced.append(file), sync(file)))
     for number in range(1, 6):
         desk.send("w1", number, number)
         desk.send("w2", number, 5 + number)
@@ -349,7 +350,7 @@ def test_what_the_disk_does_not_take_is_neither_counted_nor_deleted(desk, monkey
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     desk.send("w1", 1, 1)
-    monkeypatch.setattr(os, "fdatasync", full)
+    monkeypatch.setattr(disk, "fdatasync", full)
     with pytest.raises(StorageError, match="blocks: no space left on device"):
         desk.receive()
     monkeypatch.undo()

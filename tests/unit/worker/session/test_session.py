@@ -18,7 +18,6 @@ import pytest
 
 from helpers.engines import S, arrivals, batch, until
 from helpers.preparing import Preparing, specified
-from osbench.common.clock import ClockOffset
 from osbench.common.errors import PluginError, StoreAway
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
@@ -28,6 +27,7 @@ from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
 from osbench.common.protocol.store import MemoryStore
+from osbench.common.redis_clock import ClockOffset
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.session.beat_log import BeatLog

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from osbench.common import clock
-from osbench.common.clock import ClockOffset, RedisClock, measure
+from osbench.common import redis_clock
+from osbench.common.redis_clock import ClockOffset, RedisClock, measure
 
 #: For as long a request may wait for the processor; clocks of these tests are off by more.
 BUSY_S = 30.0
@@ -71,7 +71,7 @@ def test_a_clock_of_redis_that_was_set_is_seen_when_the_measurement_is_old(far):
     ours.refresh()
     assert ours.at_s(start_ns) == pytest.approx(start_ns / 1e9, abs=BUSY_S)
 
-    ours._measured -= clock._FRESH_S + 1
+    ours._measured -= redis_clock._FRESH_S + 1
     ours.refresh()
     assert ours.at_s(start_ns) == pytest.approx(start_ns / 1e9 + 600, abs=BUSY_S)
     assert ours.to_monotonic_ns(ours.at_s(start_ns)) == pytest.approx(start_ns, abs=1000)

@@ -8,9 +8,9 @@ may be wrong or stepped, are not used.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
+from osbench.common.ports import clock as time
 from osbench.common.protocol.redis_client import Client, reached
 
 #: How old a measurement becomes under load, and how long the next one may take, seconds.
