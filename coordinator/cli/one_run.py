@@ -44,6 +44,7 @@ _SAID = {
     2: "stopping at once: contexts are undone; Ctrl-C again leaves what they have made",
     3: "nothing is waited for any more",
 }
+_OVER = "the run is over: its workers are not waited for any more"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,8 @@ class _Relay:
     def __init__(self) -> None:
         self._count = self._passed = 0
         self._run: Run | None = None
+        #: The run has its report, or its error; nothing but what it ran on is left to end.
+        self.over = False
         # a signal may come while its own thread is in here
         self._lock = threading.RLock()
 
@@ -101,9 +104,9 @@ class _Relay:
             return self._count
 
     @property
-    def interrupted(self) -> bool:
-        """Somebody wants it to end."""
-        return self._count > 0
+    def count(self) -> int:
+        """How many there are."""
+        return self._count
 
     def begin(self, one: Run) -> Run:
         """Have a run that takes them."""
@@ -173,12 +176,16 @@ def _taken_up(
             keyring=saved.keyring,
             earlier=directory.path,
             wait_s=plan.wait_s,
-            patient=lambda: not relay.interrupted,
+            interrupts=lambda: relay.count,
         ) as connection,
         progress,
     ):
         progress.say(f"run {plan.run_id}: resumed")
-        return relay.begin(_run_of(plan, progress)).resume(connection, directory, saved.started_at)
+        run = relay.begin(_run_of(plan, progress))
+        try:
+            return run.resume(connection, directory, saved.started_at)
+        finally:
+            relay.over = True
 
 
 def _not_resumed(directory: RunDirectory, error: DamagedRun) -> OsbenchError:
@@ -251,7 +258,7 @@ def execute_plan(
             virtual_users=plan.local_users,
             plugin_paths=plan.plugins.paths,
             wait_s=plan.wait_s,
-            patient=lambda: not relay.interrupted,
+            interrupts=lambda: relay.count,
         ) as connection,
         progress,
     ):
@@ -260,7 +267,11 @@ def execute_plan(
         progress.say(
             f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
         )
-        return relay.begin(_run_of(plan, progress)).execute(connection)
+        run = relay.begin(_run_of(plan, progress))
+        try:
+            return run.execute(connection)
+        finally:
+            relay.over = True
 
 
 def _run_of(plan: RunPlan, progress: Progress) -> Run:
@@ -310,7 +321,9 @@ def _interruptible(
     def end(stop: bool) -> None:
         interrupts.note()
         said = _SAID.get(relay.note(stop=stop))
-        if said:
+        if relay.over:
+            progress.say(_OVER)
+        elif said:
             progress.say(f"{said}{progress.longest}")
 
     with _handling(note), AbortWatch(directory, end):

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from osbench.coordinator.local import watchdog
@@ -73,13 +73,18 @@ class Child:
         return f"the last lines of its log:\n{tail}" if tail else "its log is empty"
 
     def end(
-        self, grace_s: float, folder: Path | None = None, spared: Sequence[watchdog.Process] = ()
+        self,
+        grace_s: float,
+        folder: Path | None = None,
+        spared: Sequence[watchdog.Process] = (),
+        hurried: Callable[[], bool] = lambda: False,
     ) -> None:
         """End the process with its session: SIGTERM, and SIGKILL after `grace_s` seconds.
 
-        With `folder` also all processes marked with it, except the sessions of `spared`.
+        With `folder` also all processes marked with it, except the sessions of `spared`. SIGKILL
+        comes at once if `hurried` says so.
         """
-        watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared)
+        watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared, hurried)
         # after its main thread has ended, a process looks dead before it can be waited for
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_REAP_S)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import shutil
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,6 +29,8 @@ LOG = logging.getLogger(__name__)
 WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--private")
 #: Seconds in addition to the workers' own drain time before they are killed.
 _DRAIN_MARGIN_S = 8.0
+#: After which it is said that workers are waited for.
+_SAID_S = 3.0
 
 
 class LocalMode:
@@ -51,6 +54,8 @@ class LocalMode:
     worker_log: Path
     #: Seconds that workers get to drain before they are killed; may be changed until then.
     drain_s: float
+    #: Counts Ctrl-C: one more kills workers that are waited for at the end.
+    interrupts: Callable[[], int]
 
     def __init__(
         self,
@@ -69,6 +74,7 @@ class LocalMode:
         `keyring` has the keys; new ones are made where it is None. `earlier` is the directory of a
         run that is resumed.
         """
+        self.interrupts = lambda: 0
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
         self._conf = conf
         self.keyring = keyring or Keyring.generate()
@@ -143,15 +149,34 @@ class LocalMode:
     def close(self) -> None:
         """End workers, server and watchdog, and remove the folder. May be called repeatedly.
 
-        After an interrupt the watchdog kills the workers before their `drain_s` is over.
+        An interrupt that comes meanwhile kills the workers before their `drain_s` is over.
         """
         try:
             if self._workers and self._server:
-                self._workers.end(self._grace_s(), self.folder, [self._server.leader])
+                grace_s = self._grace_s()
+                leaders = [self._server.leader]
+                self._workers.end(grace_s, self.folder, leaders, self._hurried(grace_s))
                 if self._keeping:
                     self._keeping.keep(self.folder)
         finally:
             self._clear()
+
+    def _hurried(self, grace_s: float) -> Callable[[], bool]:
+        """Whether workers are not waited for any more; says once that they are waited for."""
+        before, say_at = self.interrupts(), time.monotonic() + _SAID_S
+        said = False
+
+        def hurried() -> bool:
+            nonlocal said
+            if not said and time.monotonic() >= say_at:
+                said = True
+                LOG.warning(
+                    "the run is over; its workers have up to %g s to end; Ctrl-C kills them",
+                    grace_s,
+                )
+            return self.interrupts() > before
+
+        return hurried
 
     def _grace_s(self) -> float:
         """Seconds that workers get to drain; few if the server has ended, or hangs."""

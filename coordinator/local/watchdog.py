@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,8 +114,11 @@ def end(
     grace_s: float,
     folder: str | None = None,
     spared: Sequence[Process] = (),
+    hurried: Callable[[], bool] = lambda: False,
 ) -> None:
     """End the processes of `belonging`: SIGTERM, and SIGKILL to those left after `grace_s`.
+
+    They are killed earlier if `hurried` says so, which is called while they are waited for.
 
     While leaders are running, only they get SIGTERM, because they stop their children, and a
     process that gets a second SIGTERM may drop its work. Otherwise each session gets it.
@@ -125,6 +128,8 @@ def end(
     pause_s, factor, longest_s = POLL_S
     while left := set(belonging(leaders, folder, spared)):
         now = time.monotonic()
+        if now < kill_at and hurried():
+            kill_at = now
         if now >= kill_at + KILL_S:
             return
         if now >= kill_at:

@@ -42,6 +42,10 @@ def _nothing_of_ours() -> None:
     """Shared servers are not ours to watch."""
 
 
+def _none(interrupts: Callable[[], int]) -> bool:
+    return interrupts() == 0
+
+
 @contextlib.contextmanager
 def connected(
     conf: cfg.ConfigOpts,
@@ -52,19 +56,20 @@ def connected(
     keyring: Keyring | None = None,
     earlier: Path | None = None,
     wait_s: float = 0.0,
-    patient: Callable[[], bool] = lambda: True,
+    interrupts: Callable[[], int] = lambda: 0,
 ) -> Iterator[Connection]:
     """The shared Redis of the configuration, else local mode with workers of its own.
 
     `keyring` has the keys of a local run that is resumed, `earlier` is its directory. A shared
-    Redis, or broker, that is not there is waited for, `wait_s` seconds at most, while somebody is
-    `patient`.
+    Redis, or broker, that is not there is waited for, `wait_s` seconds at most, until there are
+    `interrupts`.
 
     Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit,
-    StoreMissing where it is not there, KeyboardInterrupt where nobody is patient.
+    StoreMissing where it is not there, KeyboardInterrupt after an interrupt.
     """
     url = conf.messaging.redis_url
     if url:
+        patient = partial(_none, interrupts)
         shared = Keyring.load(conf.security.key_file)
         timeout_s = conf.messaging.redis_timeout_s
         wait_until_there(partial(check, connect(url, timeout_s), url), LOG.warning, wait_s, patient)
@@ -92,6 +97,7 @@ def connected(
         keyring=keyring,
         earlier=earlier,
     ) as local:
+        local.interrupts = interrupts
         local.start_workers()
         yield Connection(
             redis_url=local.redis_url,

@@ -76,6 +76,17 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace(start: Start) 
     assert process.wait() == -signal.SIGKILL
 
 
+def test_a_process_that_ignores_sigterm_is_killed_earlier_for_who_is_in_a_hurry(
+    start: Start,
+) -> None:
+    process, _ = start(DEAF)
+    looks = iter([False, False, True])
+
+    watchdog.end([found(process)], 600.0, hurried=lambda: next(looks))
+
+    assert process.wait() == -signal.SIGKILL
+
+
 def test_children_of_a_dead_leader_are_ended(start: Start) -> None:
     process, child = start(PARENT)
     leader = found(process)
