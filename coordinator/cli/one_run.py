@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #: What is said at each Ctrl-C of a run.
 _SAID = {
     1: "stopping: running iterations end; Ctrl-C again stops at once",
-    2: "stopping at once: contexts are undone; Ctrl-C again leaves what they have made",
+    2: "stopping at once; Ctrl-C again leaves what contexts have made",
     3: "nothing is waited for any more",
 }
 _OVER = "the run is over: its workers are not waited for any more"

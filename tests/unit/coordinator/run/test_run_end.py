@@ -56,7 +56,7 @@ class EndingRun:
         self.told += over
         self.worker.state = WorkerState.LEFT
 
-    def close(self, left: Any, offered: Any) -> None:
+    def close(self, offered: Any) -> None:
         self.closed = True
 
     def check(self) -> None:
