@@ -153,6 +153,9 @@ def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ..
 def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
     statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
     accounting = outcome.accounting
+    lost_workers = sum(bool(one.get("lost")) for one in workers)
+    # who presses Ctrl-C twice does not wait for what runs: no worker was lost with it
+    abandoned = offered.cut_short == "interrupted" and not lost_workers
     resources: Counter[str] = Counter()
     for group in statistics.errors.groups():
         if group.resource:
@@ -162,7 +165,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
     return _Seen(
         planned=accounting.planned,
         drops=Counter(accounting.drops),
-        lost=accounting.lost,
+        lost=0 if abandoned else accounting.lost,
         is_open=offered.is_open,
         coroutines=outcome.coroutines,
         held=offered.concurrency_held,
@@ -185,7 +188,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         waiting=sum(float(one.get("waiting") or 0.0) for one in workers),
         peak=statistics.profile.peak(),
         users_most=sum(int(one.get("virtual_users") or 0) for one in workers),
-        lost_workers=sum(bool(one.get("lost")) for one in workers),
+        lost_workers=lost_workers,
     )
 
 

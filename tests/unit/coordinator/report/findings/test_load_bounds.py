@@ -188,6 +188,16 @@ def test_lost_iterations_are_told_with_those_dropped_with_a_worker():
     assert found.sentence.startswith("5 of 1,000 iterations were lost or dropped with a worker")
 
 
+def test_iterations_that_the_user_does_not_wait_for_are_not_lost_with_a_worker():
+    accounting = Accounting(planned=1000, lost=3)
+    stopped = replace(outcome(), accounting=accounting)
+    stopped = replace(stopped, offered=replace(stopped.offered, cut_short="interrupted"))
+
+    assert load_bounds(stopped, LIMIT_S) == ()
+    lost_too = replace(stopped, workers=(worker(), worker(lost=True)))
+    assert bound(lost_too).cause == "worker_lost"
+
+
 @pytest.mark.parametrize(("resource", "cause"), [("open files", "open_files"), ("ports", "ports")])
 def test_errors_of_the_own_system_are_no_failures_of_the_service(resource, cause):
     seen = statistics()
