@@ -15,8 +15,8 @@ from kombu.transport import pyamqp
 
 #: Longest wait for an answer of the broker, and for it to read what is sent, seconds.
 ANSWER_S = 5.0
-#: How `AmqpTransport` is named where a transport is asked for.
-TRANSPORT = f"{__name__}:AmqpTransport"
+#: The transports of this module by the schemes of URLs, as kombu names them.
+TRANSPORTS = {"amqp": f"{__name__}:AmqpTransport", "amqps": f"{__name__}:AmqpsTransport"}
 
 _BLOCKED = spec.Connection.Blocked
 
@@ -54,5 +54,11 @@ class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no t
 
 class AmqpTransport(pyamqp.Transport):  # type: ignore[misc]  # see above
     """Connects as kombu's transport for AMQP does."""
+
+    Connection = AmqpConnection
+
+
+class AmqpsTransport(pyamqp.SSLTransport):  # type: ignore[misc]  # see above
+    """The same over TLS."""
 
     Connection = AmqpConnection

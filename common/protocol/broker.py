@@ -11,6 +11,7 @@ from amqp.exceptions import AccessRefused, Blocked, NotAllowed
 from celery import Celery
 from kombu import Connection, Exchange, Producer, Queue, compression
 from kombu.exceptions import OperationalError
+from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport.redis import Channel as KombuChannel
 
 from osbench.common.config.certificates import shown, taken_from
@@ -36,6 +37,8 @@ def application(broker_url: str) -> Celery:
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
     KombuChannel.connection_class_ssl = KeptSSLConnection
+    # named as a transport, they would stand in messages in place of the scheme
+    TRANSPORT_ALIASES.update(amqp_connection.TRANSPORTS)
     # nobody compresses what is sent here: a small message could become gigabytes
     for kind in ("application/x-gzip", "application/x-bz2", "application/x-lzma"):
         compression.register(_refuse_compressed, _refuse_compressed, kind)
@@ -55,8 +58,6 @@ def application(broker_url: str) -> Celery:
         broker_connection_max_retries=None,
         broker_transport_options=_transport_options(broker_url),
     )
-    if broker_url.startswith("amqp"):
-        app.conf.broker_transport = amqp_connection.TRANSPORT
     if broker_url.startswith("rediss://"):
         # kombu would take any certificate, where the address does not say otherwise
         app.conf.broker_use_ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}

@@ -159,9 +159,11 @@ class Schedule:
     def is_gentle(self) -> bool:
         """Whether nothing may be missing in the end."""
         kinds = {fault.kind for fault in self.faults}
-        drained = sum(fault.kind == "drain-host" for fault in self.faults)
+        left = self.hosts - sum(fault.kind == "drain-host" for fault in self.faults)
+        # each workload of those at once has workers of its own, and so has each run
+        needed = sum(len(run.loads) if run.is_parallel else 1 for run in self.runs)
         total_s = sum(fault.for_s for fault in self.faults)
-        return kinds <= GENTLE and total_s <= GENTLE_S and drained < self.hosts
+        return kinds <= GENTLE and total_s <= GENTLE_S and left >= needed
 
     def __str__(self) -> str:
         runs = ", ".join(map(str, self.runs))

@@ -6,6 +6,7 @@ import pytest
 from amqp import spec
 from amqp.exceptions import Blocked
 
+from osbench.common.protocol import broker
 from osbench.common.protocol.amqp_connection import ANSWER_S, AmqpConnection
 
 REASON = b"low on memory"
@@ -59,3 +60,14 @@ def test_a_wait_without_a_bound_gets_one() -> None:
         wire.wait(spec.Channel.CloseOk)
 
     assert wire.waits == [ANSWER_S]
+
+
+@pytest.mark.parametrize(("scheme", "port"), [("amqp", 5672), ("amqps", 5671)])
+def test_both_schemes_have_such_connections_and_their_own_port(scheme: str, port: int) -> None:
+    app = broker.application(f"{scheme}://guest:x@127.0.0.1//")
+
+    connection = app.connection_for_write()
+
+    assert connection.transport.Connection is AmqpConnection
+    assert connection.transport.default_connection_params["port"] == port
+    assert connection.as_uri().startswith(f"{scheme}://")
