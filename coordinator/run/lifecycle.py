@@ -186,7 +186,7 @@ class Run:
         return builder.build(outcomes, collected, load.end())
 
     def _release(self, services: RunServices) -> None:
-        wish, away = self._status.interruption, self._status.store_away
+        wish, away = self._status.interruption, self._status.redis_away
         if wish.drains and away:
             LOG.warning("%s is away: workers do not hear that the run is over", away)
             return

@@ -218,7 +218,7 @@ class LoadLoop:
             workload.turn(poll=poll)
         if self._outages and not self._services.channel.broker_away_s:
             self._outages.broker_answers()
-            self._status.store_away = self._outages.servers
+            self._note_outages()
 
     def _between_reads_s(self, running: Sequence[WorkloadRun]) -> float:
         if any(workload.hungry for workload in running):
@@ -253,7 +253,7 @@ class LoadLoop:
 
     def _wait_for_store(self, error: StoreAway, running: Sequence[WorkloadRun]) -> None:
         self._outages.take(error)
-        self._status.store_away = self._outages.servers
+        self._note_outages()
         self._services.check()
         if self._status.interruption.stops:
             raise error
@@ -288,4 +288,8 @@ class LoadLoop:
         # those that have left, or are lost, still wait to hear what is on disk
         services.controls.change(services.pool.workers.values())
         self._outages.redis_answers()
+        self._note_outages()
+
+    def _note_outages(self) -> None:
         self._status.store_away = self._outages.servers
+        self._status.redis_away = self._outages.redis

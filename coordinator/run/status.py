@@ -32,8 +32,9 @@ class RunStatus:
     """The state that the workloads of a run share."""
 
     interruption: Interruption = field(default_factory=Interruption)
-    #: Redis does not answer.
+    #: The servers that are away, in words, and of them the Redis of the run; "" if none is.
     store_away: str = ""
+    redis_away: str = ""
     #: The SLA criterion that stops all load, and why; "" while there is none.
     breach: str = ""
     #: Sentences on workers that were lost.

@@ -62,6 +62,11 @@ class Outages:
         """The servers that are away, with their addresses; "" if there are none."""
         return " and ".join(one.server for one in self._away)
 
+    @property
+    def redis(self) -> str:
+        """The Redis of the run, if it is away; else ""."""
+        return "".join(one.server for one in self._away if not one.is_broker)
+
     def take(self, error: StoreAway) -> None:
         """Note a server that did not answer."""
         server = _server(error)
