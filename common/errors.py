@@ -51,7 +51,7 @@ class ExportError(OsbenchError):
 
 
 class OutputError(OsbenchError):
-    """What a command has to print cannot be written."""
+    """Output of a command that cannot be written."""
 
     exit_code = 5
 

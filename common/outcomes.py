@@ -35,7 +35,7 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 
 class LifeEvent(enum.IntEnum):
-    """What befalls a virtual user beside its iterations; a failure follows its success."""
+    """Begin and end of a virtual user; a failure follows its success."""
 
     BEGUN = 0
     NOT_BEGUN = 1

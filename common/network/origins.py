@@ -31,5 +31,5 @@ def origin_changes(old: str, new: str) -> bool:
 
 
 def secret_headers(names: Iterable[str]) -> list[str]:
-    """Those of the names of headers that a redirect to another origin must not take along."""
+    """Names of headers that a redirect to another origin must not take along."""
     return [name for name in names if is_secret(str(name))]

@@ -22,7 +22,7 @@ _BLOCKED = spec.Connection.Blocked
 
 
 class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
-    """A connection that raises `amqp.exceptions.Blocked` in place of waiting out an alarm."""
+    """A connection that raises `amqp.exceptions.Blocked` in an alarm and does not wait it out."""
 
     # py-amqp does not read the reason
     _METHODS = {**pyamqp.Connection._METHODS, _BLOCKED: spec.method(_BLOCKED, "s")}  # noqa: RUF012

@@ -1,1 +1,1 @@
-"""What is a secret, and how it is masked."""
+"""Secrets: their names and forms, and how they are masked."""
