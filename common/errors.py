@@ -122,7 +122,7 @@ class DamagedRun(OsbenchError):
 
     @property
     def problem(self) -> str:
-        """What is wrong, without what to do."""
+        """The problem, without its remedy."""
         return str(self.args[0])
 
     def __str__(self) -> str:

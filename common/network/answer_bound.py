@@ -19,7 +19,7 @@ class AnswerBound:
     setting: str = ""
 
     def message(self, size: int = 0, *, decoded: bool = False) -> str:
-        """What is wrong with a larger answer.
+        """Words for an answer that is larger.
 
         `size` is how many bytes it has, as far as that is known: if `decoded`, as it was sent.
         """

@@ -37,7 +37,7 @@ def application(broker_url: str) -> Celery:
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
     KombuChannel.connection_class_ssl = KeptSSLConnection
-    # named as a transport, they would stand in messages in place of the scheme
+    # a transport given by its path would be the scheme in messages
     TRANSPORT_ALIASES.update(amqp_connection.TRANSPORTS)
     # nobody compresses what is sent here: a small message could become gigabytes
     for kind in ("application/x-gzip", "application/x-bz2", "application/x-lzma"):

@@ -223,7 +223,7 @@ def _shown_name(name: Any) -> Any:
 
 
 def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Where the secret behind a name begins and ends; an empty span if there is none."""
+    """Begin and end of the secret behind a name; an empty span if there is none."""
     at = found.end()
     nothing = at, at
     name = found["part"] or found["pair"] or found["tag"] or found["option"] or found["name"]
@@ -273,7 +273,7 @@ def _value_end(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
-    """Where a value begins and ends that has no quotes or brackets around it."""
+    """Begin and end of a value without quotes or brackets."""
     scheme = _SCHEME.match(text, at)
     begin = scheme.end() if scheme else at
     if ":" in said and (marks := _YAML.match(text, at)):
@@ -297,7 +297,7 @@ def _is_kept(name: str, text: str) -> bool:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """Where the bracket that opens at a position closes; the end of a text that is cut."""
+    """End of the bracket that opens at a position, or of a text that is cut."""
     depth = 0
     for found in _BRACKETS.finditer(text, at):
         if found[0] in "[{":

@@ -19,7 +19,7 @@ MASK = "***"
 
 
 class Place(Enum):
-    """Where a name stands: the same word means different things there."""
+    """Places of names: the same word means different things in them."""
 
     #: JSON, YAML, arguments, and header fields.
     FIELD = auto()
@@ -32,7 +32,7 @@ class Place(Enum):
 
 
 class _Kind(Enum):
-    """What a name says of its value."""
+    """Meanings that a name can give to its value."""
 
     PLAIN = auto()
     SECRET = auto()

@@ -187,10 +187,12 @@ class Run:
 
     def _release(self, services: RunServices) -> None:
         wish, away = self._status.interruption, self._status.redis_away
-        if wish.drains and away:
+        if wish.stops and away:
             LOG.warning("%s is away: workers do not hear that the run is over", away)
             return
-        release.release(services, 0.0 if wish.stops else release.RELEASE_AWAY_S)
+        # one that is away for a moment only hears of the end with the first try
+        hurries = wish.stops or (wish.drains and away)
+        release.release(services, 0.0 if hurries else release.RELEASE_AWAY_S)
 
     def _loaded(
         self,
